@@ -13,7 +13,7 @@ use boathook_core::{
         ObjectEvent, ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, Trigger,
         WatchEventKind,
     },
-    queue::{Finished, HookTerms, Observer, Pushed, QueueConfig, Runner, Verdict},
+    queue::{Finished, HookQueueConfig, Observer, Pushed, QueueConfig, Runner, Verdict},
     tasks::Tasks,
 };
 use boathook_sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written};
@@ -109,7 +109,7 @@ impl Stage {
             .boxed()
         });
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)), &Tasks::default());
-        runner.add_hook(hook.clone(), HookTerms::default());
+        runner.add_hook(hook.clone(), HookQueueConfig::default());
         Ok(Self { runner, hook, ended, ran, finished: Vec::new() })
     }
 

@@ -14,7 +14,7 @@ use boathook_core::{
     filter::{self, Binding, Driver, Evaluator, Input, Output, Room, Snapshots, SourceId, WorkerConfig},
     hooks,
     model::{Change, HookName, Job, Object, Resource},
-    queue::{Action, Finished, HookTerms, Observer, QueueConfig, Runner, Verdict},
+    queue::{Action, Finished, HookQueueConfig, Observer, QueueConfig, Runner, Verdict},
     tasks::Tasks,
 };
 use boathook_sandbox::{Sandbox, SandboxConfig};
@@ -147,7 +147,7 @@ impl Stage {
         let (mut inlets, mut drivers) = (Vec::new(), tokio::task::JoinSet::new());
         for i in 0..BINDINGS {
             let hook = HookName::new(&format!("noop-{i}"))?;
-            runner.add_hook(hook.clone(), HookTerms::default());
+            runner.add_hook(hook.clone(), HookQueueConfig::default());
             let (inlet, changes) = mpsc::channel(1024);
             inlets.push(inlet);
             let queue = runner.handle();

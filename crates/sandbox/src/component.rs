@@ -24,11 +24,11 @@ use super::{
     },
     cache::{Cache, InUse, Key},
     compiler,
+    component_type::{self, World},
     error::LoadError,
     limits,
     room::Usual,
     script::{Scripted, Source},
-    shape::{self, World},
     store::State,
 };
 
@@ -89,7 +89,7 @@ impl LoadedHook {
 
     /// Whether the component can open snapshots. For a script, this is what its interpreter imports.
     pub(super) fn opens_snapshots(&self) -> bool {
-        self.imports().iter().any(|import| shape::is_snapshots(import))
+        self.imports().iter().any(|import| component_type::is_snapshots(import))
     }
 
     /// The component's exports: `config`, `run`, `boathook:hook/validating@0.1.0`.
@@ -142,7 +142,7 @@ impl LoadedHook {
     pub(super) fn of_script(candidate: Candidate, interpreter: &Self, script: Scripted) -> Self {
         let Candidate { name, tenant, bytes, digest, started, .. } = candidate;
         let with = &interpreter.0;
-        let own = |import: &&String| !import.starts_with(shape::INTERPRETER);
+        let own = |import: &&String| !import.starts_with(component_type::INTERPRETER);
         Self(Arc::new(Loaded {
             name,
             digest: format!("sha256:{}", super::cache::hex(&digest)),
@@ -224,7 +224,7 @@ impl Candidate {
 impl Loader {
     /// Rejects bytes that cannot be a component, without compiling them.
     pub(super) fn check(&self, name: &HookName, bytes: &[u8]) -> Result<(), LoadError> {
-        shape::check(name, bytes, self.max_bytes)
+        component_type::check(name, bytes, self.max_bytes)
     }
 
     /// Loads the component from the cache. If it is not there, returns the candidate.
@@ -298,7 +298,7 @@ impl Loader {
         let ty = component.component_type();
         let imports: Vec<_> = ty.imports(&self.engine).map(|(name, _)| name.to_owned()).collect();
         let exports: Vec<_> = ty.exports(&self.engine).map(|(name, _)| name.to_owned()).collect();
-        shape::check_world(&name, world, &imports, &exports)?;
+        component_type::check_world(&name, world, &imports, &exports)?;
         self.check_size(&name, component)?;
         let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
         let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;

@@ -16,6 +16,7 @@ mod budget;
 mod cache;
 pub mod compiler;
 mod component;
+mod component_type;
 mod context;
 mod engine;
 mod error;
@@ -31,7 +32,6 @@ mod report;
 mod reported;
 mod room;
 mod script;
-mod shape;
 mod snapshots;
 mod store;
 mod trap;
@@ -245,7 +245,7 @@ impl Sandbox {
 
     /// Refuses a component of this many bytes if it is too large to load, so that the caller need not read it.
     pub fn check_size(&self, hook: &boathook_core::model::HookName, size: u64) -> Result<(), LoadError> {
-        shape::check_size(hook, size, self.loader.max_bytes)
+        component_type::check_size(hook, size, self.loader.max_bytes)
     }
 
     /// Whether instances come from a pool. Without a pool, runs start slower.

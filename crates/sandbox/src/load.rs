@@ -13,7 +13,7 @@ use super::{
     cache::Claim,
     compiler,
     component::{Candidate, Loader},
-    shape::World,
+    component_type::World,
 };
 
 /// How often to check whether another process has compiled the component.

@@ -4,7 +4,7 @@ use boathook_core::{
     effect::{self, Effect},
     model::{HookName, Verdict},
 };
-use boathook_operator::{admin::views::RunView, app::once::Answered};
+use boathook_operator::{admin::views::RunView, app::run_once::Answered};
 use serde_json::{Value, json};
 
 use super::show::clean;

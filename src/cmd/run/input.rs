@@ -5,7 +5,7 @@ use std::{io::Read as _, path::Path};
 use anyhow::{Context as _, bail};
 use boathook_author::scenario;
 use boathook_core::model::{HookSpec, WatchEventKind};
-use boathook_operator::app::once::{Asked, Occasion, Question, Wanted};
+use boathook_operator::app::run_once::{Asked, Question, TriggerRequest, Wanted};
 use serde_json::Value;
 
 use crate::cli::run::{Event, Run};
@@ -68,25 +68,25 @@ fn contexts(file: &Path, spec: &HookSpec) -> anyhow::Result<Input> {
 
 fn flags(args: &Run) -> anyhow::Result<Asked> {
     let occasion = match args.event {
-        None => Occasion::Any,
-        Some(Event::OnStartup) => Occasion::Startup,
-        Some(Event::Schedule) => Occasion::Schedule,
-        Some(Event::Synchronization) => Occasion::Synchronization,
+        None => TriggerRequest::Any,
+        Some(Event::OnStartup) => TriggerRequest::Startup,
+        Some(Event::Schedule) => TriggerRequest::Schedule,
+        Some(Event::Synchronization) => TriggerRequest::Synchronization,
         Some(Event::Added) => event(args, WatchEventKind::Added)?,
         Some(Event::Modified) => event(args, WatchEventKind::Modified)?,
         Some(Event::Deleted) => event(args, WatchEventKind::Deleted)?,
     };
-    if args.object.is_some() && !matches!(occasion, Occasion::Event { .. }) {
+    if args.object.is_some() && !matches!(occasion, TriggerRequest::Event { .. }) {
         bail!("--object belongs to --event Added, Modified or Deleted");
     }
     Ok(Asked { binding: args.binding.clone(), occasion })
 }
 
-fn event(args: &Run, kind: WatchEventKind) -> anyhow::Result<Occasion> {
+fn event(args: &Run, kind: WatchEventKind) -> anyhow::Result<TriggerRequest> {
     let Some(object) = &args.object else {
         bail!("--event {} needs --object NAME, NAMESPACE/NAME or FILE: the object that it happens to", kind.as_str());
     };
-    Ok(Occasion::Event { kind, object: wanted(object)?, filter_result: None })
+    Ok(TriggerRequest::Event { kind, object: wanted(object)?, filter_result: None })
 }
 
 fn wanted(object: &str) -> anyhow::Result<Wanted> {

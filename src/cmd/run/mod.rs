@@ -23,7 +23,7 @@ use boathook_operator::{
     admin::views::RunView,
     app::{
         App, Options, load,
-        once::{Answered, Ground, OnceError},
+        run_once::{Answered, OnceError, TargetObjects},
     },
     telemetry::{LogFormat, log},
 };
@@ -92,7 +92,7 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     let spec = load(&name, &bytes, &Sandbox::new(sandbox.clone())?).await?.spec;
     let input = input::read(args, &spec)?;
     let (client, cluster) = cluster(args).await?;
-    let ground = Ground::new(client.clone(), cluster.is_some());
+    let target_objects = TargetObjects::new(client.clone(), cluster.is_some());
     let hooks = tempfile::tempdir().context("can't make a temporary directory")?;
     std::fs::write(hooks.path().join(format!("{name}.wasm")), &bytes).context("can't copy the component")?;
 
@@ -103,7 +103,7 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     options.hold = true;
     options.plan = args.plan;
     options.effects = Some(effects.clone());
-    let ended = on(ground, options, &spec, input).await?;
+    let ended = on(target_objects, options, &spec, input).await?;
     let all = std::mem::take(&mut *effects.all.lock().unwrap_or_else(PoisonError::into_inner));
     let succeeded = match &ended {
         Ended::Run(report) => {
@@ -146,13 +146,18 @@ async fn cluster(args: &Run) -> anyhow::Result<(kube::Client, Option<Cluster>)> 
     Ok((client, Some(cluster)))
 }
 
-async fn on(ground: Ground, mut options: Options, spec: &HookSpec, input: Input) -> anyhow::Result<Ended> {
+async fn on(
+    target_objects: TargetObjects,
+    mut options: Options,
+    spec: &HookSpec,
+    input: Input,
+) -> anyhow::Result<Ended> {
     let mut sets = Vec::with_capacity(input.asked.len());
     for object in &input.objects {
-        ground.add(object).await?;
+        target_objects.add(object).await?;
     }
     for (place, asked) in input.asked {
-        sets.push(ground.set(spec, asked).await.with_context(|| place.clone())?);
+        sets.push(target_objects.set(spec, asked).await.with_context(|| place.clone())?);
     }
     if sets.is_empty() && input.question.is_none() {
         return Err(OnceError::Nothing.into());

@@ -186,7 +186,7 @@ async fn each_refusal_has_its_reason_and_the_version_before_stays() {
     assert_ne!(first, second);
 }
 
-// mutant: crates/operator/src/hookbundle/keeper.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`
+// mutant: crates/operator/src/hookbundle/reconciler.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`
 #[tokio::test]
 async fn a_registry_that_is_away_changes_nothing() {
     let (mut stage, desk) = (Stage::new().await, desk());

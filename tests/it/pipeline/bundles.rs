@@ -172,7 +172,7 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
 }
 
 // mutant: crates/operator/src/app/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
-// mutant: crates/operator/src/app/fleet.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
+// mutant: crates/operator/src/app/hook_manager.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
 // mutant: crates/operator/src/app/judge.rs: `    sandbox.check_size(name, size).map_err(Quarantine::Component)?;` => ``
 // mutant: crates/operator/src/app/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::support::{cluster::TestCluster, guests::guest};
 
-// mutant: crates/operator/src/app/fleet.rs: `error!(file, reason, "hook quarantined: it does not run, others do");` => `panic!("{file}: {reason}");`
+// mutant: crates/operator/src/app/hook_manager.rs: `error!(file, reason, "hook quarantined: it does not run, others do");` => `panic!("{file}: {reason}");`
 #[tokio::test]
 async fn a_hook_that_can_not_be_loaded_is_quarantined_and_the_others_run() {
     let echo = guest("echo");

@@ -53,7 +53,7 @@ async fn registered(pipeline: &Pipeline) -> bool {
 }
 
 /// The tag moves to a version that watches no more and calls no more, and has itself asked about writes.
-// mutant: crates/operator/src/app/fleet.rs: `granted(&narrow(asked, terms), terms)` => `granted(&narrow(spec.permissions.to_vec(), terms), terms)`
+// mutant: crates/operator/src/app/hook_manager.rs: `granted(&narrow(asked, terms), terms)` => `granted(&narrow(spec.permissions.to_vec(), terms), terms)`
 #[tokio::test]
 async fn a_version_that_adds_webhooks_waits_for_grants() {
     let cluster = TestCluster::start().await;
@@ -94,7 +94,7 @@ async fn a_version_that_adds_webhooks_waits_for_grants() {
 
 /// What it would watch is asked for, too; and the bundle's own summary can't leave it out.
 // mutant: crates/core/src/model/asked.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
-// mutant: crates/operator/src/app/fleet.rs: `is_some_and(|said| *said != asked)` => `is_some_and(|_| false)`
+// mutant: crates/operator/src/app/hook_manager.rs: `is_some_and(|said| *said != asked)` => `is_some_and(|_| false)`
 #[tokio::test]
 async fn a_version_that_watches_more_waits_for_grants() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -147,7 +147,7 @@ async fn a_kind_that_is_not_what_it_is_called_is_not_watched() {
 
 /// Grants are the tenant's own words. Its ServiceAccount, which may do nothing, can't be asked about others' objects, in
 /// its namespace or, unconfined, in all of them.
-// mutant: crates/operator/src/app/fleet.rs: `account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;` => `account::check(&self.stages, identity, &[]).await?;`
+// mutant: crates/operator/src/app/hook_manager.rs: `account::check(&self.services, identity, &narrow(spec.asks_to_answer(), terms)).await?;` => `account::check(&self.services, identity, &[]).await?;`
 #[tokio::test]
 async fn who_is_asked_about_objects_could_read_and_update_them_itself() {
     let pipeline = with_rbac_and(webhooks).await;

@@ -13,11 +13,11 @@ pub enum BuildError {
     )]
     NoProject(PathBuf),
     /// The toolchain is missing.
-    #[error("can't run {}: {mend}", program.display())]
-    NoTool { program: PathBuf, mend: &'static str, source: io::Error },
+    #[error("can't run {}: {remedy}", program.display())]
+    NoTool { program: PathBuf, remedy: &'static str, source: io::Error },
     /// The toolchain is too old.
-    #[error("{} is {found}, and hooks need {needed} or newer: {mend}", program.display())]
-    OldTool { program: PathBuf, found: String, needed: &'static str, mend: &'static str },
+    #[error("{} is {found}, and hooks need {needed} or newer: {remedy}", program.display())]
+    OldTool { program: PathBuf, found: String, needed: &'static str, remedy: &'static str },
     /// The toolchain cannot read the manifest, and has printed why.
     #[error("{tool} can't use {}", path.display())]
     Manifest { path: PathBuf, tool: &'static str },
@@ -25,11 +25,11 @@ pub enum BuildError {
     #[error("can't read what {tool} says about {}", path.display())]
     Answer { path: PathBuf, tool: &'static str, source: serde_json::Error },
     /// The project does not produce a component.
-    #[error("{} makes no component: {mend}", path.display())]
+    #[error("{} makes no component: {remedy}", path.display())]
     NoComponent {
         /// The manifest or the folder.
         path: PathBuf,
-        mend: String,
+        remedy: String,
     },
     /// The toolchain refused, and has printed why.
     #[error("{tool} did not build {name}")]

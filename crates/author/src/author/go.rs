@@ -72,8 +72,8 @@ impl Go {
         if listed.name != "main" {
             let found =
                 if listed.name.is_empty() { "no package".to_owned() } else { format!("package {}", listed.name) };
-            let mend = format!("a hook is `package main`, and here is {found}");
-            return Err(BuildError::NoComponent { path: folder.to_owned(), mend });
+            let remedy = format!("a hook is `package main`, and here is {found}");
+            return Err(BuildError::NoComponent { path: folder.to_owned(), remedy });
         }
         let module = listed.module.and_then(|module| module.dir).unwrap_or_else(|| own.clone());
         Ok(GoPackage { name: last_name(&listed.import_path), folder: own, module })
@@ -111,7 +111,7 @@ impl Go {
         let output = output.map_err(|source| self.missing(source))?;
         let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         if version(&found).is_some_and(|version| version < OLDEST) {
-            return Err(BuildError::OldTool { program: self.program.clone(), found, needed: NEEDED, mend: INSTALL });
+            return Err(BuildError::OldTool { program: self.program.clone(), found, needed: NEEDED, remedy: INSTALL });
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Go {
     }
 
     fn missing(&self, source: io::Error) -> BuildError {
-        BuildError::NoTool { program: self.program.clone(), mend: INSTALL, source }
+        BuildError::NoTool { program: self.program.clone(), remedy: INSTALL, source }
     }
 }
 

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_can_not_is_told_with_one_that_can() {
-        for (name, mend) in [
+        for (name, remedy) in [
             ("My_Hook", Some("my-hook")),
             ("copy secrets", Some("copy-secrets")),
             ("web-", Some("web")),
@@ -167,7 +167,7 @@ mod tests {
         ] {
             let error = ProjectName::new(name, Language::Rust).unwrap_err();
             let InvalidProjectName::Form { suggestion, .. } = &error else { panic!("{error}") };
-            assert_eq!(suggestion.as_deref(), mend, "{name:?}");
+            assert_eq!(suggestion.as_deref(), remedy, "{name:?}");
             assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
         }
         assert!(ProjectName::new(&"x".repeat(64), Language::Go).is_err());

@@ -118,7 +118,7 @@ impl Cargo {
     }
 
     fn missing(&self, source: io::Error) -> BuildError {
-        BuildError::NoTool { program: self.program.clone(), mend: "install Rust, https://rustup.rs", source }
+        BuildError::NoTool { program: self.program.clone(), remedy: "install Rust, https://rustup.rs", source }
     }
 
     /// Asks rustc, because a program that replaces Cargo may provide the target in another way.
@@ -163,12 +163,12 @@ fn choose(metadata: Metadata, manifest: &Path) -> Result<Package, BuildError> {
         None => {
             let folders = others.iter().map(|member| folder(&member.manifest_path).display().to_string());
             let packages = if is_package { Vec::new() } else { folders.collect() };
-            Err(BuildError::NoComponent { path: manifest.to_owned(), mend: mend(&packages) })
+            Err(BuildError::NoComponent { path: manifest.to_owned(), remedy: remedy(&packages) })
         }
     }
 }
 
-fn mend(packages: &[String]) -> String {
+fn remedy(packages: &[String]) -> String {
     match packages {
         [] => "it needs `crate-type = [\"cdylib\"]` under [lib]".to_owned(),
         packages => format!("it is a workspace; build one of its packages: {}", packages.join(", ")),

@@ -16,13 +16,13 @@ pub enum NeedsError {
         kind: String,
     },
     /// A hook of a HookBundle is not allowed to have it.
-    #[error("hook {hook}: {what}, and a HookBundle in namespace {namespace} is confined to that: {mend}")]
+    #[error("hook {hook}: {what}, and a HookBundle in namespace {namespace} is confined to that: {remedy}")]
     Confined {
         hook: HookName,
         /// What is outside of the namespace.
         what: String,
         namespace: String,
-        mend: &'static str,
+        remedy: &'static str,
     },
     /// The combinations of the lists are more than a role should have.
     #[error(

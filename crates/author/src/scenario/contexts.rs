@@ -2,7 +2,7 @@
 //! all problems of a file at once. Whether the hook has such a binding is checked elsewhere.
 
 use boathook_core::model::WatchEventKind;
-use boathook_operator::app::once::{Asked, Occasion, Question, Wanted};
+use boathook_operator::app::run_once::{Asked, Question, TriggerRequest, Wanted};
 use serde_json::Value;
 
 use super::{
@@ -67,14 +67,14 @@ fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
     items(&fields, "objects", all);
     snapshots(&fields, all);
     let occasion = match (fields.take("type").and_then(|_| fields.word("type", &TYPES)), binding) {
-        (None, Some("onStartup")) => Some(Occasion::Startup),
+        (None, Some("onStartup")) => Some(TriggerRequest::Startup),
         (None, _) => {
             fields.need("type");
             None
         }
-        (Some("Schedule"), _) => Some(Occasion::Schedule),
-        (Some("Synchronization"), _) => Some(Occasion::Synchronization),
-        (Some("Group"), _) => fields.needed_text("groupName").map(|name| Occasion::Group(name.to_owned())),
+        (Some("Schedule"), _) => Some(TriggerRequest::Schedule),
+        (Some("Synchronization"), _) => Some(TriggerRequest::Synchronization),
+        (Some("Group"), _) => fields.needed_text("groupName").map(|name| TriggerRequest::Group(name.to_owned())),
         (Some("Event"), _) => event(&fields),
         (Some(kind), binding) => {
             let question = binding.and_then(|binding| questions::question(kind, binding, &fields));
@@ -86,12 +86,12 @@ fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
     fields.finish();
     if let (Some(binding), Some(occasion)) = (binding, occasion) {
         // A group is identified by its name. The binding is only that of its last trigger.
-        let binding = (!matches!(occasion, Occasion::Group(_))).then(|| binding.to_owned());
+        let binding = (!matches!(occasion, TriggerRequest::Group(_))).then(|| binding.to_owned());
         all.asked.push((node.place, Asked { binding, occasion }));
     }
 }
 
-fn event(fields: &Fields<'_>) -> Option<Occasion> {
+fn event(fields: &Fields<'_>) -> Option<TriggerRequest> {
     fields.need("watchEvent");
     let kind = match fields.word("watchEvent", &["Added", "Modified", "Deleted"])? {
         "Added" => WatchEventKind::Added,
@@ -106,7 +106,7 @@ fn event(fields: &Fields<'_>) -> Option<Occasion> {
         return None;
     };
     let object = whole(object, &fields.child("object"), fields.problems())?;
-    Some(Occasion::Event { kind, object: Wanted::Given(object), filter_result })
+    Some(TriggerRequest::Event { kind, object: Wanted::Given(object), filter_result })
 }
 
 fn snapshots(fields: &Fields<'_>, all: &mut Contexts) {
@@ -186,7 +186,7 @@ mod tests {
         let read = contexts(&file.to_string()).unwrap();
         let asked: Vec<_> = read.asked.into_iter().map(|(_, asked)| asked).collect();
         let named = |binding: &str, occasion| Asked { binding: Some(binding.to_owned()), occasion };
-        let event = Occasion::Event {
+        let event = TriggerRequest::Event {
             kind: WatchEventKind::Deleted,
             object: Wanted::Given(object.clone()),
             filter_result: Some(Value::Null),
@@ -194,11 +194,11 @@ mod tests {
         assert_eq!(
             asked,
             [
-                named("onStartup", Occasion::Startup),
-                named("tick", Occasion::Schedule),
-                named("pods", Occasion::Synchronization),
+                named("onStartup", TriggerRequest::Startup),
+                named("tick", TriggerRequest::Schedule),
+                named("pods", TriggerRequest::Synchronization),
                 named("pods", event),
-                Asked { binding: None, occasion: Occasion::Group("g".to_owned()) },
+                Asked { binding: None, occasion: TriggerRequest::Group("g".to_owned()) },
             ]
         );
         assert_eq!((read.objects, read.without_object), (vec![object], 1));

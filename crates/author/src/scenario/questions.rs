@@ -2,7 +2,7 @@
 //! its `review`.
 
 use boathook_core::model::AdmissionKind;
-use boathook_operator::app::once::Question;
+use boathook_operator::app::run_once::Question;
 use serde_json::Value;
 
 use super::{

@@ -39,11 +39,11 @@ impl Authorizer {
         match &self.login {
             Some(login) => RegistryProblem::Refused {
                 who: format!("user {:?}", login.user),
-                mend: "check the password and what the user may do in this repository",
+                remedy: "check the password and what the user may do in this repository",
             },
             None => RegistryProblem::Refused {
                 who: "everybody without a login".to_owned(),
-                mend: "log in: --docker-config names a file with `auths`, as `docker login` writes it",
+                remedy: "log in: --docker-config names a file with `auths`, as `docker login` writes it",
             },
         }
     }

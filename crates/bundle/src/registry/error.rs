@@ -72,11 +72,11 @@ pub enum RegistryProblem {
     #[error("the registry wants a login in a way that is not known ({0:?}); known are Basic and Bearer")]
     Challenge(String),
     /// There is no login, or it is wrong.
-    #[error("the registry refuses {who}: {mend}")]
+    #[error("the registry refuses {who}: {remedy}")]
     Refused {
         /// The user that was refused.
         who: String,
-        mend: &'static str,
+        remedy: &'static str,
     },
     /// The registry responded with another status.
     #[error("the registry answers {status}: {text}")]

@@ -13,13 +13,13 @@ pub enum KeyError {
     #[error("there is no PEM block in it: a key begins with -----BEGIN")]
     NoPem,
     /// The PEM block is of another kind.
-    #[error("a {found:?} is no {wanted:?}: {mend}")]
+    #[error("a {found:?} is no {wanted:?}: {remedy}")]
     Label {
         /// The label in the file.
         found: String,
         /// The label that is needed.
         wanted: &'static str,
-        mend: &'static str,
+        remedy: &'static str,
     },
     /// The algorithm is not supported.
     #[error("its algorithm is not known: use ECDSA on P-256, as cosign does, or Ed25519")]
@@ -103,10 +103,10 @@ impl std::fmt::Debug for PrivateKey {
 impl PrivateKey {
     /// Parses an unencrypted `PRIVATE KEY` (PKCS #8) in PEM.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
-        let mend = "encrypted keys are not read: sign with cosign, whose signatures are checked here as well, or make a key \
+        let remedy = "encrypted keys are not read: sign with cosign, whose signatures are checked here as well, or make a key \
                     with `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256`; `openssl pkcs8 -topk8 -nocrypt` \
                     converts an EC PRIVATE KEY";
-        let der = pem(text, "PRIVATE KEY", mend)?;
+        let der = pem(text, "PRIVATE KEY", remedy)?;
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der) {
             return Ok(Self(Pair::Ed25519(pair)));
         }
@@ -137,11 +137,11 @@ impl PrivateKey {
 }
 
 /// The bytes of the first PEM block, which must have the label.
-fn pem(text: &str, wanted: &'static str, mend: &'static str) -> Result<Vec<u8>, KeyError> {
+fn pem(text: &str, wanted: &'static str, remedy: &'static str) -> Result<Vec<u8>, KeyError> {
     let (_, rest) = text.split_once("-----BEGIN ").ok_or(KeyError::NoPem)?;
     let (label, rest) = rest.split_once("-----").ok_or(KeyError::NoPem)?;
     if label != wanted {
-        return Err(KeyError::Label { found: label.chars().take(60).collect(), wanted, mend });
+        return Err(KeyError::Label { found: label.chars().take(60).collect(), wanted, remedy });
     }
     let (body, _) = rest.split_once("-----END ").ok_or(KeyError::NoPem)?;
     let body: String = body.chars().filter(|c| !c.is_whitespace()).collect();

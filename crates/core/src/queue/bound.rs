@@ -3,7 +3,7 @@
 
 use super::{
     QueueConfig,
-    collapse::{Key, Of},
+    coalesce::{Key, Of},
     item::Item,
     line::{Kind, Line, Placed},
 };

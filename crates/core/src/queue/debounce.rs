@@ -10,10 +10,10 @@ use std::{
 use crate::model::{Cause, HookName, Trigger};
 
 use super::{
-    collapse::{Key, fold, folds},
+    coalesce::{Key, fold, folds},
     held::Held as Memory,
     item::Item,
-    revise::Keep,
+    update::Keep,
 };
 
 /// An object that is never quiet is delivered after this many times the binding's `debounce`.

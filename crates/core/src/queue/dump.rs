@@ -10,9 +10,9 @@ use crate::model::{BindingName, Cause, HookName, ObjectKey, QueueName, Trigger, 
 
 use super::{
     State,
-    gate::Hold,
     item::{Batch, Item, LineId, Phase},
     line::Line,
+    preconditions::Hold,
 };
 
 /// One queue that has a trigger, or had one since a hook was last removed or replaced.

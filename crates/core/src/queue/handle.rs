@@ -9,7 +9,7 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    DeadLetter, Enqueued, HookTerms, Letters, Observer, Pushed, QueueConfig, QueueDump, Retried, State, Stats,
+    DeadLetter, Enqueued, HookQueueConfig, Letters, Observer, Pushed, QueueConfig, QueueDump, Retried, State, Stats,
 };
 use crate::model::{BindingName, HookName, JobId, Outcome, Trigger};
 
@@ -70,7 +70,7 @@ pub struct Handle(pub(super) Arc<Shared>);
 
 impl Handle {
     /// Makes a hook known. See [`State::add_hook`].
-    pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
+    pub fn add_hook(&self, hook: HookName, terms: HookQueueConfig) {
         self.0.state().add_hook(hook, terms);
         self.0.wake.notify_one();
     }
@@ -177,7 +177,7 @@ impl Handle {
     }
 
     /// Sets new terms, and checks what waits. See [`State::revise`].
-    pub fn revise(&self, hook: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
+    pub fn revise(&self, hook: &HookName, terms: HookQueueConfig, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
         let dropped = self.0.state().revise(hook, terms, keep);
         self.0.wake.notify_one();
         dropped

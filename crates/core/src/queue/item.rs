@@ -173,7 +173,7 @@ pub(super) struct Batch {
     pub(super) failure: Option<Arc<str>>,
     pub(super) phase: Phase,
     /// Its hook is gone. Whatever the outcome is, the triggers are dropped.
-    pub(super) orphan: bool,
+    pub(super) hook_removed: bool,
     /// How long the oldest trigger that is new in this attempt had waited.
     pub(super) waited: Duration,
 }

@@ -6,8 +6,8 @@ use crate::model::{Failure, JobId, Outcome, Trigger};
 
 use super::{
     Finished, LONGEST_DELAY, SHORTEST_DELAY, State, Verdict,
-    gate::Hook,
     item::{Batch, Item, Phase},
+    preconditions::Hook,
     retry::{self, Decision},
 };
 
@@ -41,10 +41,10 @@ impl State {
             dead_letter: None,
             lost: Vec::new(),
         };
-        let orphan = batch.orphan;
+        let hook_removed = batch.hook_removed;
         let tenant = batch.tenant.clone();
         self.shares.ended(&tenant);
-        if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !orphan) {
+        if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !hook_removed) {
             hook.running -= 1;
         }
         if let Some(line) = self.lines.get_mut(&batch.line) {
@@ -52,7 +52,7 @@ impl State {
         }
         let mut done = Vec::new();
         match outcome {
-            _ if orphan => finished.verdict = self.end_orphan(id),
+            _ if hook_removed => finished.verdict = self.end_removed(id),
             Ok(()) => done = self.deliver(id),
             Err(failure) => self.failed(id, failure, now, jitter, &mut finished)?,
         }
@@ -174,7 +174,7 @@ impl State {
         batch.items
     }
 
-    fn end_orphan(&mut self, id: JobId) -> Verdict {
+    fn end_removed(&mut self, id: JobId) -> Verdict {
         if let Some(batch) = self.batches.remove(&id) {
             self.end_in_line(id, &batch);
         }

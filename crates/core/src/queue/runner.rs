@@ -3,7 +3,7 @@
 
 use std::{any::Any, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use super::{Handle, HookTerms, Observer, Pushed, QueueConfig, Stats, handle::Shared};
+use super::{Handle, HookQueueConfig, Observer, Pushed, QueueConfig, Stats, handle::Shared};
 use crate::{
     model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger},
     tasks::{Task, Tasks},
@@ -52,7 +52,7 @@ impl Runner {
     }
 
     /// Makes a hook known. See [`Handle::add_hook`].
-    pub fn add_hook(&self, hook: HookName, terms: HookTerms) {
+    pub fn add_hook(&self, hook: HookName, terms: HookQueueConfig) {
         self.handle.add_hook(hook, terms);
     }
 
@@ -221,8 +221,8 @@ mod tests {
                 })
             });
             let runner = Runner::new(QueueConfig::default(), action, Arc::new(Tell(end_to)), &Tasks::default());
-            runner.add_hook(hook("h"), HookTerms::default());
-            runner.add_hook(hook("g"), HookTerms::default());
+            runner.add_hook(hook("h"), HookQueueConfig::default());
+            runner.add_hook(hook("g"), HookQueueConfig::default());
             Self { runner, jobs, ends, let_end }
         }
 

@@ -13,12 +13,12 @@ use crate::{
 
 use super::{
     Pushed, QueueConfig, Stats,
+    dead_letters::Archive,
     debounce::Debounce,
-    gate::Hooks,
     held::Memory,
     item::{Batch, Batches, Item, LineId, Phase},
-    letters::Archive,
     line::{Line, Taken, View},
+    preconditions::Hooks,
     shares::Shares,
     stats,
 };
@@ -140,14 +140,14 @@ impl State {
     /// Puts the lines that wait for something of this hook into the round. O(queues).
     pub(super) fn look_again(&mut self, name: &HookName) {
         let Some(hook) = self.hooks.get_mut(name) else { return };
-        let thirsty = std::mem::take(&mut hook.thirsty);
+        let waiting_for_token = std::mem::take(&mut hook.waiting_for_token);
         let waiting = std::mem::take(&mut hook.waiting);
-        if !thirsty.is_empty() {
+        if !waiting_for_token.is_empty() {
             self.refills.retain(|(_, hook)| hook != name);
         }
         let passed = self.lines.iter().filter(|(_, line)| line.has_aside(name)).map(|(id, _)| *id);
         let passed: Vec<_> = passed.collect();
-        thirsty.into_iter().chain(waiting).chain(passed).for_each(|id| self.ask(id));
+        waiting_for_token.into_iter().chain(waiting).chain(passed).for_each(|id| self.ask(id));
     }
 
     pub(super) fn look_again_everywhere(&mut self) {
@@ -202,8 +202,8 @@ impl State {
     /// The line waits for this hook's next token.
     fn thirst(&mut self, id: LineId, name: &HookName, due: Instant) {
         let Some(hook) = self.hooks.get_mut(name) else { return };
-        if !hook.thirsty.contains(&id) {
-            hook.thirsty.push(id);
+        if !hook.waiting_for_token.contains(&id) {
+            hook.waiting_for_token.push(id);
         }
         self.refills.insert((due, name.clone()));
     }
@@ -224,8 +224,9 @@ impl State {
         while self.refills.first().is_some_and(|(due, _)| *due <= now)
             && let Some((_, name)) = self.refills.pop_first()
         {
-            let thirsty = self.hooks.get_mut(&name).map(|hook| std::mem::take(&mut hook.thirsty)).unwrap_or_default();
-            thirsty.into_iter().rev().for_each(|id| self.ask_first(id));
+            let waiting_for_token =
+                self.hooks.get_mut(&name).map(|hook| std::mem::take(&mut hook.waiting_for_token)).unwrap_or_default();
+            waiting_for_token.into_iter().rev().for_each(|id| self.ask_first(id));
         }
     }
 
@@ -258,7 +259,7 @@ impl State {
             failures: 0,
             failure: None,
             phase: Phase::Due,
-            orphan: false,
+            hook_removed: false,
             waited: Duration::ZERO,
         };
         self.batches.insert(id, batch);

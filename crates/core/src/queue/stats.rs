@@ -9,9 +9,9 @@ use crate::model::{BindingName, HookName, QueueName};
 
 use super::{
     debounce::Debounce,
-    gate::{Hook, Hooks},
     item::{Batch, Batches, Item, LineId},
     line::Line,
+    preconditions::{Hook, Hooks},
 };
 
 /// All queues and hooks, sorted by name.

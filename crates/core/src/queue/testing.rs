@@ -96,6 +96,6 @@ pub(super) const fn secs(secs: u64) -> Duration {
 }
 
 /// Runs `concurrency` jobs at once, as often as there is work.
-pub(super) fn wide(concurrency: usize) -> super::HookTerms {
-    super::HookTerms { concurrency, ..super::HookTerms::default() }
+pub(super) fn wide(concurrency: usize) -> super::HookQueueConfig {
+    super::HookQueueConfig { concurrency, ..super::HookQueueConfig::default() }
 }

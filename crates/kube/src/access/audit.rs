@@ -7,7 +7,7 @@ use boathook_core::{
     model::{CallError, Caller, HookName, RunId},
 };
 
-use super::{effects::Watched, own::UnderWay, send::Meter};
+use super::{effects::Watched, own_writes::UnderWay, send::Meter};
 
 /// A write, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use boathook_core::model::{CallError, Caller, Operation};
 use futures::{StreamExt, stream};
 
-use super::{Access, intent::Intent, own::Target};
+use super::{Access, intent::Intent, own_writes::Target};
 
 type Written = Result<Option<String>, CallError>;
 

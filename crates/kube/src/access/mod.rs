@@ -13,14 +13,14 @@ mod audit;
 mod batch;
 mod create;
 mod delete;
+mod dry_run_objects;
 mod effects;
 mod errors;
 mod events;
 mod grants;
 mod intent;
 mod jq;
-mod own;
-mod pretend;
+mod own_writes;
 mod read;
 mod request;
 mod retry;
@@ -35,7 +35,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 
 pub use audit::{Observer, WriteRecord};
-pub use own::{Followed, OwnWrites};
+pub use own_writes::{Followed, OwnWrites};
 pub use rights::Right;
 
 use boathook_core::model::HookName;
@@ -93,7 +93,7 @@ pub struct Access {
     config: AccessConfig,
     observer: Arc<dyn Observer>,
     own: Arc<OwnWrites>,
-    pretended: Arc<pretend::Pretended>,
+    pretended: Arc<dry_run_objects::Pretended>,
 }
 
 impl Access {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Terms, leadership::Standing, record::Record};
+use super::{Terms, leadership::Standing, lease::Record};
 
 /// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,28 +1,28 @@
 //! Elects one of several replicas as the leader by a Lease, and limits the time until which it may act.
 //!
 //! ```text
-//!  the Lease ─▶ record ─▶ elector (pure: read, write, rest) ─▶ keep: sends the requests ─▶ Leadership
+//!  the Lease ─▶ lease ─▶ elector (pure: read, write, rest) ─▶ candidate: sends the requests ─▶ Leadership
 //! ```
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `record` | what a Lease says, and the body of a write |
+//! | `lease` | what a Lease says, and the body of a write |
 //! | `elector` | what to do now; pure |
 //! | `leadership` | whether this process leads, for the code that acts on it |
-//! | `keep` | does what the elector decides |
+//! | `candidate` | does what the elector decides |
 //!
 //! The election stops nothing that runs. The code that holds a [`Leadership`] does that.
 
+mod candidate;
 mod elector;
-mod keep;
 mod leadership;
-mod record;
+mod lease;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-pub use keep::{Candidacy, Election, ElectionConfig, remove};
+pub use candidate::{Candidacy, Election, ElectionConfig, remove};
 pub use leadership::{Leadership, NotLeading, Standing};
 
 /// The times of an election. All follow from the duration of the Lease.

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use super::{
     Standing, Terms,
     elector::{Elector, Step},
+    lease::Record,
     lease_name,
-    record::Record,
 };
 
 const SECOND: Duration = Duration::from_secs(1);

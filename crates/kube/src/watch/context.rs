@@ -10,7 +10,7 @@ use boathook_core::fair::{Pool, Share, Tenant};
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::Notify;
 
-use super::{Observer, Selection, StreamConfig, stats::Board, wire::Kind};
+use super::{Observer, Selection, StreamConfig, stats::WatchStats, wire::Kind};
 
 /// API versions (`apps/v1`) whose server is known not to support lists as part of a watch.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct Context {
     pub paged_only: Arc<PagedOnly>,
     /// The turns for lists. They limit how many lists run at the same time.
     pub lists: Pool,
-    pub board: Arc<Board>,
+    pub watch_stats: Arc<WatchStats>,
     /// Cuts the delay before the next list short.
     pub hurry: Arc<Notify>,
 }

@@ -14,9 +14,9 @@ use super::{
     connection::{self, Lines},
     context::Context,
     error::{RequestError, chain},
-    outlet::{Delivery, Outlet},
     past::Witness,
     request,
+    subscriber::{Delivery, Subscriber},
     wire::{self, Line},
 };
 
@@ -42,9 +42,9 @@ enum Source {
 #[derive(Debug)]
 pub(super) struct Listed {
     /// The subscribers that got the whole list. After an error, they need another one.
-    pub outlets: Vec<Outlet>,
+    pub subscribers: Vec<Subscriber>,
     /// The subscribers that did not take the list in time.
-    pub behind: Vec<Outlet>,
+    pub behind: Vec<Subscriber>,
     /// Where the watch of the other subscribers stood when the list was requested.
     pub asked_at: String,
     pub result: Result<Complete, RequestError>,
@@ -67,7 +67,7 @@ pub(super) async fn open(context: &Context, asked_at: String, tenants: &[Tenant]
     let started = Instant::now();
     let (source, turn) = in_turn(turn, first_answer(context)).await;
     let source = source?;
-    context.board.heard(0);
+    context.watch_stats.heard(0);
     Ok(Opened { source, started, asked_at, turn })
 }
 
@@ -125,22 +125,27 @@ async fn page(context: &Context, token: Option<&str>, limit: usize) -> Result<(B
 
 /// Delivers a list. If `patient`, the subscribers set the pace. Otherwise a subscriber that is slower than the others
 /// for too long falls behind.
-pub(super) async fn deliver(context: Arc<Context>, opened: Opened, outlets: Vec<Outlet>, patient: bool) -> Listed {
-    let mut group = Group { context: &context, outlets, behind: Vec::new(), patient, objects: 0, witness: None };
+pub(super) async fn deliver(
+    context: Arc<Context>,
+    opened: Opened,
+    subscribers: Vec<Subscriber>,
+    patient: bool,
+) -> Listed {
+    let mut group = Group { context: &context, subscribers, behind: Vec::new(), patient, objects: 0, witness: None };
     let (result, turn) = in_turn(opened.turn, group.run(opened.source)).await;
     drop(turn);
-    let Group { outlets, behind, objects, .. } = group;
-    if result.is_ok() && !outlets.is_empty() {
-        context.board.listed();
+    let Group { subscribers, behind, objects, .. } = group;
+    if result.is_ok() && !subscribers.is_empty() {
+        context.watch_stats.listed();
         context.observer.on_list(&context.selection, objects, opened.started.elapsed());
     }
-    Listed { outlets, behind, asked_at: opened.asked_at, result }
+    Listed { subscribers, behind, asked_at: opened.asked_at, result }
 }
 
 struct Group<'a> {
     context: &'a Context,
-    outlets: Vec<Outlet>,
-    behind: Vec<Outlet>,
+    subscribers: Vec<Subscriber>,
+    behind: Vec<Subscriber>,
     patient: bool,
     objects: u64,
     witness: Option<Witness>,
@@ -168,7 +173,7 @@ impl Group<'_> {
                 }
             }
             let (version, token) = (page.version, page.token);
-            let Some(token) = token.filter(|_| !self.outlets.is_empty()) else {
+            let Some(token) = token.filter(|_| !self.subscribers.is_empty()) else {
                 return Ok(Complete { version, watch: None, witness: self.witness.take() });
             };
             drop(bytes);
@@ -177,7 +182,7 @@ impl Group<'_> {
     }
 
     async fn watch(&mut self, mut lines: Lines) -> Result<Complete, RequestError> {
-        while !self.outlets.is_empty() {
+        while !self.subscribers.is_empty() {
             let bytes = match lines.next().await {
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => return Err(RequestError::HalfList),
@@ -211,22 +216,22 @@ impl Group<'_> {
             self.witness = Witness::later(self.witness.take(), Witness::new(object, false));
         }
         self.objects = self.objects.saturating_add(1);
-        self.context.board.heard(1);
+        self.context.watch_stats.heard(1);
         self.send(&change).await;
     }
 
     async fn send(&mut self, change: &Change) {
         let mut next = 0;
-        while let Some(outlet) = self.outlets.get_mut(next) {
+        while let Some(subscriber) = self.subscribers.get_mut(next) {
             let delivery = if self.patient {
-                outlet.deliver_patiently(change.clone()).await
+                subscriber.deliver_patiently(change.clone()).await
             } else {
-                outlet.deliver(change.clone(), self.context.config.grace).await
+                subscriber.deliver(change.clone(), self.context.config.grace).await
             };
             match delivery {
                 Delivery::Done => next += 1,
-                Delivery::Gone => drop(self.outlets.swap_remove(next)),
-                Delivery::Lagging => self.behind.push(self.outlets.swap_remove(next)),
+                Delivery::Gone => drop(self.subscribers.swap_remove(next)),
+                Delivery::Lagging => self.behind.push(self.subscribers.swap_remove(next)),
             }
         }
     }

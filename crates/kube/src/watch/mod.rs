@@ -10,7 +10,6 @@ mod context;
 mod error;
 mod list;
 mod observer;
-mod outlet;
 mod past;
 mod position;
 mod request;
@@ -19,6 +18,7 @@ mod selection;
 mod stats;
 mod stream;
 mod streams;
+mod subscriber;
 mod wire;
 
 pub use config::StreamConfig;

@@ -93,9 +93,9 @@ pub(super) struct Figures {
 }
 
 #[derive(Debug)]
-pub(super) struct Board(Mutex<Figures>);
+pub(super) struct WatchStats(Mutex<Figures>);
 
-impl Board {
+impl WatchStats {
     pub fn new() -> Self {
         Self(Mutex::new(Figures {
             state: StreamState::Trying,

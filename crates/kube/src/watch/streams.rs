@@ -27,9 +27,9 @@ use super::{
     Observer, Selection, StreamConfig, StreamState, StreamStats, WatchErrorKind,
     backoff::Backoff,
     context::{Context, PagedOnly},
-    outlet::{Outlet, Sent, UNIT},
-    stats::Board,
+    stats::WatchStats,
     stream,
+    subscriber::{Sent, Subscriber, UNIT},
     wire::Kind,
 };
 
@@ -75,8 +75,8 @@ struct Table {
 
 struct Entry {
     id: u64,
-    joins: UnboundedSender<Outlet>,
-    board: Arc<Board>,
+    joins: UnboundedSender<Subscriber>,
+    watch_stats: Arc<WatchStats>,
     hurry: Arc<Notify>,
     subscribers: usize,
     task: AbortHandle,
@@ -105,8 +105,8 @@ impl Streams {
     /// gets a list of its own, which the other subscribers do not see.
     pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
         let Subscribe { selection, resynchronization, tenant } = subscribe.into();
-        let (outlet, changes) = self.0.outlet(tenant.clone(), resynchronization);
-        let stream = self.0.join(&selection, outlet, None);
+        let (subscriber, changes) = self.0.subscriber(tenant.clone(), resynchronization);
+        let stream = self.0.join(&selection, subscriber, None);
         Subscription { changes, shared: self.0.clone(), selection, resynchronization, tenant, stream }
     }
 
@@ -124,7 +124,7 @@ impl Streams {
     /// created.
     pub fn retry_unserved(&self) {
         for entry in self.0.table().entries.values() {
-            if entry.board.read().state == StreamState::Unserved {
+            if entry.watch_stats.read().state == StreamState::Unserved {
                 entry.hurry.notify_one();
             }
         }
@@ -148,26 +148,26 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn outlet(&self, tenant: Tenant, resynchronization: Option<Duration>) -> (Outlet, Receiver<Sent>) {
-        Outlet::new(self.config.capacity, self.on_the_way.clone(), tenant, resynchronization)
+    fn subscriber(&self, tenant: Tenant, resynchronization: Option<Duration>) -> (Subscriber, Receiver<Sent>) {
+        Subscriber::new(self.config.capacity, self.on_the_way.clone(), tenant, resynchronization)
     }
 
     fn trouble(&self, selection: &Selection) -> Option<WatchErrorKind> {
-        self.table().entries.get(selection).and_then(|entry| entry.board.read().trouble)
+        self.table().entries.get(selection).and_then(|entry| entry.watch_stats.read().trouble)
     }
 
     /// Adds a subscriber to the stream of a selection. Creates the stream if there is none, or if its task is dead.
     /// `from` is the stream that the subscriber is already on.
-    fn join(&self, selection: &Selection, outlet: Outlet, from: Option<u64>) -> u64 {
+    fn join(&self, selection: &Selection, subscriber: Subscriber, from: Option<u64>) -> u64 {
         let mut table = self.table();
         if let Some(entry) = table.entries.get_mut(selection).filter(|entry| !entry.joins.is_closed()) {
-            return entry.join(outlet, from);
+            return entry.join(subscriber, from);
         }
         table.next_id += 1;
         let id = table.next_id;
         let dead = table.entries.remove(selection);
-        let mut entry = self.start(selection.clone(), id, dead, outlet.tenant.clone());
-        entry.join(outlet, from);
+        let mut entry = self.start(selection.clone(), id, dead, subscriber.tenant.clone());
+        entry.join(subscriber, from);
         table.entries.insert(selection.clone(), entry);
         id
     }
@@ -178,13 +178,13 @@ impl Shared {
         let config = &self.config;
         let mut delay = Duration::ZERO;
         let mut backoff = Backoff::new(config.backoff_initial, config.backoff_max);
-        let mut board = Arc::new(Board::new());
+        let mut watch_stats = Arc::new(WatchStats::new());
         if let Some(dead) = dead {
             if dead.started.elapsed() < config.backoff_max * 2 {
                 backoff = dead.backoff;
             }
             delay = backoff.next(rand::random_range(0.0..1.0));
-            board = dead.board;
+            watch_stats = dead.watch_stats;
         }
         let hurry = Arc::new(Notify::new());
         let context = Context {
@@ -195,13 +195,13 @@ impl Shared {
             observer: self.observer.clone(),
             paged_only: self.paged_only.clone(),
             lists: self.lists.clone(),
-            board: board.clone(),
+            watch_stats: watch_stats.clone(),
             hurry: hurry.clone(),
         };
         let (joins, joined) = unbounded_channel();
         let task = self.pace.clone().paced(tenant, supervise(Arc::new(context), joined, delay));
         let task = tokio::spawn(task).abort_handle();
-        Entry { id, joins, board, hurry, subscribers: 0, task, backoff, started: Instant::now() }
+        Entry { id, joins, watch_stats, hurry, subscribers: 0, task, backoff, started: Instant::now() }
     }
 
     fn leave(&self, selection: &Selection, stream: u64) {
@@ -216,17 +216,17 @@ impl Shared {
 }
 
 impl Entry {
-    fn join(&mut self, outlet: Outlet, from: Option<u64>) -> u64 {
+    fn join(&mut self, subscriber: Subscriber, from: Option<u64>) -> u64 {
         if from != Some(self.id) {
             self.subscribers = self.subscribers.saturating_add(1);
         }
         // If the task has just died, the subscriber finds its channel closed and joins again.
-        let _ = self.joins.send(outlet);
+        let _ = self.joins.send(subscriber);
         self.id
     }
 
     fn stats(&self, selection: Selection) -> StreamStats {
-        let figures = self.board.read();
+        let figures = self.watch_stats.read();
         StreamStats {
             selection,
             state: figures.state,
@@ -242,12 +242,12 @@ impl Entry {
 }
 
 /// Runs a stream, and reports it if it dies. All its channels are then closed.
-async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Outlet>, delay: Duration) {
+async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Subscriber>, delay: Duration) {
     tokio::time::sleep(delay).await;
     let run = AssertUnwindSafe(stream::run(context.clone(), joined)).catch_unwind().await;
     if let Err(panic) = run {
-        context.board.failed(WatchErrorKind::Died);
-        context.board.set_state(StreamState::Trying);
+        context.watch_stats.failed(WatchErrorKind::Died);
+        context.watch_stats.set_state(StreamState::Trying);
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
         context.observer.on_died(&context.selection, text);
@@ -282,8 +282,8 @@ impl Subscription {
     }
 
     fn rejoin(&mut self) {
-        let (outlet, changes) = self.shared.outlet(self.tenant.clone(), self.resynchronization);
-        self.stream = self.shared.join(&self.selection, outlet, Some(self.stream));
+        let (subscriber, changes) = self.shared.subscriber(self.tenant.clone(), self.resynchronization);
+        self.stream = self.shared.join(&self.selection, subscriber, Some(self.stream));
         self.changes = changes;
     }
 }

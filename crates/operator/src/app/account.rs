@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use boathook_core::model::{CallError, Identity, Permission, VALIDATE};
 use boathook_kube::access::Right;
 
-use super::Stages;
+use super::Services;
 
 /// The maximum number of rights to check for one hook. A hook with more needs a right to everything.
 const MAX_RIGHTS: usize = 256;
@@ -38,8 +38,8 @@ pub enum BadAccount {
 }
 
 /// `answers` is what the API server is to request from the hook, as permissions.
-pub(super) async fn check(stages: &Stages, identity: &Identity, answers: &[Permission]) -> Result<(), BadAccount> {
-    let access = &stages.operator.access;
+pub(super) async fn check(services: &Services, identity: &Identity, answers: &[Permission]) -> Result<(), BadAccount> {
+    let access = &services.operator.access;
     let unknown = |source| BadAccount::Unknown { identity: identity.clone(), source };
     if !access.is_there(identity).await.map_err(unknown)? {
         return Err(BadAccount::Missing(identity.clone()));

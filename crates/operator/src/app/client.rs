@@ -1,4 +1,4 @@
-//! The client that all stages share. It counts every request and notes the answer. It never changes either.
+//! The client that all services share. It counts every request and notes the answer. It never changes either.
 
 use std::{sync::Arc, time::Instant};
 

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{Hook, host::Operator, roster::Roster};
+use super::{Hook, hook_registry::HookRegistry, host::Operator};
 
 /// The maximum number of failures that wait to be reported.
 const WAITING: usize = 256;
@@ -86,12 +86,17 @@ fn describe(finished: &Finished, failure: &Failure, what_next: &str) -> String {
 pub(super) struct Inlet(mpsc::Receiver<Note>);
 
 /// Sends Events until it is dropped.
-pub(super) async fn send(mut inlet: Inlet, operator: Arc<Operator>, roster: Arc<Roster>, namespace: String) {
+pub(super) async fn send(
+    mut inlet: Inlet,
+    operator: Arc<Operator>,
+    hook_registry: Arc<HookRegistry>,
+    namespace: String,
+) {
     let mut series = AllSeries::default();
     let mut refused = HashSet::new();
     while let Some(note) = inlet.0.recv().await {
         // For a hook that is gone, it is no longer known whose rights to send the Event with.
-        let Some(hook) = roster.hook(&note.hook) else { continue };
+        let Some(hook) = hook_registry.hook(&note.hook) else { continue };
         let Some(event) = series.count(&note, Instant::now(), Timestamp::now()) else { continue };
         let event = event.object(&note, regarding(&hook, &namespace));
         match apply(&operator, &hook, event).await {

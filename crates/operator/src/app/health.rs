@@ -19,7 +19,7 @@ use boathook_kube::{
 use tokio::sync::watch;
 
 use super::{
-    Stages,
+    Services,
     contact::Contact,
     sources::{Awaited, Sources},
 };
@@ -155,9 +155,9 @@ impl Health {
     }
 
     /// All hooks were started.
-    pub fn started(&self, queue: queue::Handle, stages: &Stages) {
+    pub fn started(&self, queue: queue::Handle, services: &Services) {
         // There is no second start. If there were, the first handle would stay.
-        let _ = self.server.set((stages.server.clone(), stages.streams.clone()));
+        let _ = self.server.set((services.server.clone(), services.streams.clone()));
         let _ = self.queue.set(queue);
     }
 

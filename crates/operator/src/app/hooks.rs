@@ -11,7 +11,7 @@ use boathook_core::{
         BindingName, BundleId, Caller, Failure, HookName, HookSpec, Identity, InvalidName, RunId, ScriptFunction,
         Source,
     },
-    queue::HookTerms,
+    queue::HookQueueConfig,
 };
 use boathook_sandbox::{LoadError, LoadedHook, Sandbox};
 use tokio_util::sync::CancellationToken;
@@ -49,8 +49,8 @@ impl Hook {
     }
 
     /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
-    pub fn terms(&self) -> HookTerms {
-        HookTerms { tenant: Some(self.tenant()), ..(&self.spec).into() }
+    pub fn terms(&self) -> HookQueueConfig {
+        HookQueueConfig { tenant: Some(self.tenant()), ..(&self.spec).into() }
     }
 
     /// The tenant with which the hook shares the process's limited resources.

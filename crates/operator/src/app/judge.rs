@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     account::BadAccount,
+    hook_registry::Registrations,
     hooks::Quarantine,
-    roster::Registrations,
     scope::{OutOfBounds, Terms},
     watching::NotWatched,
 };

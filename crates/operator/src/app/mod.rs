@@ -1,4 +1,4 @@
-//! The operator: creates the stages, connects them, and shuts them down. This is the only module that names every
+//! The operator: creates the services, connects them, and shuts them down. This is the only module that names every
 //! stage. It has no rule of any stage.
 
 mod account;
@@ -8,37 +8,37 @@ mod barrier;
 mod bindings;
 mod bundles;
 mod client;
-mod connect;
 mod contact;
-mod crew;
+mod crd_watcher;
 mod failure_events;
-mod fleet;
 mod health;
 mod history;
+mod hook_manager;
+mod hook_registry;
+mod hook_tasks;
 mod hooks;
 mod host;
 mod judge;
-mod kinds;
 mod last;
 mod leading;
 mod observers;
-pub mod once;
 mod options;
 mod patches;
 mod plan;
 mod registrations;
-mod replace;
-mod roster;
+pub mod run_once;
 mod runs;
 mod schedules;
 mod scope;
+mod services;
 mod sources;
 mod spans;
-mod stages;
-mod swap;
 mod uninstall;
+mod upgrade;
+mod upgrade_plan;
 mod watching;
 mod webhooks;
+mod wiring;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
@@ -74,17 +74,17 @@ use answers::Answers;
 use bundles::Bundles;
 pub use bundles::{SettingsConfig, serve_settings};
 use contact::Contact;
-use fleet::Fleet;
-pub use fleet::ReleaseError;
 use health::Health;
+use hook_manager::HookManager;
+pub use hook_manager::ReleaseError;
+use hook_registry::HookRegistry;
 pub use judge::Held;
 use observers::Report;
-pub use replace::{SwapError, Swapped};
-use roster::Roster;
 use runs::Runs;
+use services::Services;
 pub use sources::Awaited;
-use stages::Stages;
 pub use uninstall::{Left, UninstallError, uninstall};
+pub use upgrade::{SwapError, Swapped};
 pub use watching::NotWatched;
 use webhooks::Webhooks;
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
@@ -113,10 +113,10 @@ pub struct App {
     health: Arc<Health>,
     runner: Runner,
     runs: Arc<Runs>,
-    stages: Arc<Stages>,
-    roster: Arc<Roster>,
+    services: Arc<Services>,
+    hook_registry: Arc<HookRegistry>,
     recorder: Option<Arc<Recorder>>,
-    fleet: Arc<Fleet>,
+    hook_manager: Arc<HookManager>,
     bundles: Bundles,
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
@@ -137,11 +137,11 @@ impl App {
         let tasks = Tasks::default();
         let health =
             Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
-        let roster = Arc::new(Roster::default());
+        let hook_registry = Arc::new(HookRegistry::default());
         let shown = Shown {
             metrics: metrics.clone(),
             hook_metrics: Arc::new(HookMetrics::new(options.hook_metrics_series)),
-            probe: probe(&health, &roster),
+            probe: probe(&health, &hook_registry),
         };
         let server = Server::start(options.listen, shown.clone(), &tasks).await?;
         let admin = options.admin_socket.as_ref();
@@ -156,36 +156,36 @@ impl App {
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (runner, runs, stages) =
-            connect::connect(&options, &roster, sandbox.clone(), report, &shown, &health, recorder.clone());
+        let (runner, runs, services) =
+            wiring::connect(&options, &hook_registry, sandbox.clone(), report, &shown, &health, recorder.clone());
         let answers = Arc::new(Answers::new(answers::Parts {
-            roster: roster.clone(),
+            hook_registry: hook_registry.clone(),
             sandbox: sandbox.clone(),
-            operator: stages.answering.clone(),
+            operator: services.answering.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
-            history: stages.history.clone(),
+            history: services.history.clone(),
             recorder: recorder.clone(),
             plan: options.plan,
             left_out: options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default(),
             effects: options.effects.clone(),
         }));
-        let fleet = Fleet::new(
+        let hook_manager = HookManager::new(
             options.hooks.clone(),
             sandbox,
             metrics.clone(),
-            roster.clone(),
-            stages.clone(),
+            hook_registry.clone(),
+            services.clone(),
             options.grace_period,
         );
-        let fleet = Arc::new(fleet);
-        fleet.load().await?;
-        fleet.start();
+        let hook_manager = Arc::new(hook_manager);
+        hook_manager.load().await?;
+        hook_manager.start();
         if let Some(admin) = &mut admin {
             admin.operate(Arc::new(admin::Admin::new(
-                roster.clone(),
-                fleet.clone(),
-                stages.clone(),
+                hook_registry.clone(),
+                hook_manager.clone(),
+                services.clone(),
                 options.log.clone(),
             )));
         }
@@ -195,7 +195,7 @@ impl App {
             client: options.client.clone(),
             options: webhooks,
             answers: answers.clone(),
-            roster: roster.clone(),
+            hook_registry: hook_registry.clone(),
             health: health.clone(),
             metrics: metrics.clone(),
             leadership: leadership.clone(),
@@ -209,18 +209,18 @@ impl App {
         let mut own = Vec::new();
         let namespace = options.client.default_namespace().to_owned();
         if !options.plan {
-            let events = failure_events::send(told, stages.operator.clone(), roster.clone(), namespace);
+            let events = failure_events::send(told, services.operator.clone(), hook_registry.clone(), namespace);
             own.push(tasks.spawn("failure Events", events));
         }
-        own.push(tasks.spawn("news of kinds", kinds::keep(stages.clone())));
+        own.push(tasks.spawn("news of kinds", crd_watcher::keep(services.clone())));
         let leading = leading::follow(leadership, runner.handle(), metrics.clone());
         own.push(tasks.spawn("what follows from leading", leading));
         // The election starts last, because a leader that is still loading hooks would keep them from running.
         let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
-        observers::refresh(&metrics, &stages, &roster);
+        observers::refresh(&metrics, &services, &hook_registry);
         own.push(tasks.spawn("live ticks", observers::tick(metrics)));
-        own.push(tasks.spawn("jumps of the clock", tell_jumps(jiff::Timestamp::now, stages.jumps.clone())));
-        health.started(runner.handle(), &stages);
+        own.push(tasks.spawn("jumps of the clock", tell_jumps(jiff::Timestamp::now, services.jumps.clone())));
+        health.started(runner.handle(), &services);
         Ok(Self {
             tasks: AllTasks(tasks),
             server,
@@ -228,11 +228,11 @@ impl App {
             health,
             runner,
             runs,
-            stages,
-            roster,
+            services,
+            hook_registry,
             recorder,
-            bundles: Bundles::new(fleet.clone(), options.settings.clone()),
-            fleet,
+            bundles: Bundles::new(hook_manager.clone(), options.settings.clone()),
+            hook_manager,
             answers,
             webhooks,
             election,
@@ -253,12 +253,12 @@ impl App {
 
     /// Whether a hook has bindings for requests of the API server.
     pub fn binds_webhooks(&self) -> bool {
-        webhooks::needed(&self.roster)
+        webhooks::needed(&self.hook_registry)
     }
 
     /// What is still waited for, and the hooks that do not run.
     pub fn readiness(&self) -> Readiness {
-        Readiness { quarantined: self.fleet.quarantined(), ..self.health.readiness() }
+        Readiness { quarantined: self.hook_manager.quarantined(), ..self.health.readiness() }
     }
 
     pub fn queue(&self) -> queue::Handle {
@@ -267,7 +267,7 @@ impl App {
 
     /// Finds a hook that runs.
     pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
-        self.roster.hook(name)
+        self.hook_registry.hook(name)
     }
 
     /// Answers reviews and conversions with the operator's hooks, as the webhook server does.
@@ -283,7 +283,7 @@ impl App {
     /// Fires the schedules of this name now. With [`Options::schedules_tick`] off, they fire only by this call. Returns
     /// how many there are. If there are none, the hook does not run or has no such schedule.
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
-        self.fleet.tick(hook, schedule)
+        self.hook_manager.tick(hook, schedule)
     }
 
     /// Lets the time from one moment to another pass at once. What waits in queues is due earlier by that much, and the
@@ -291,23 +291,23 @@ impl App {
     /// [`Options::schedules_tick`] off. Schedules fire at most `most` times. Returns false if there were more.
     pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
         self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
-        self.fleet.tick_within(hook, from, to, most)
+        self.hook_manager.tick_within(hook, from, to, most)
     }
 
     /// Takes a hook out; see [`App::release`]. Returns false if no such hook runs.
     pub fn quarantine(&self, hook: &HookName, reason: &str) -> bool {
-        self.fleet.quarantine(hook, reason)
+        self.hook_manager.quarantine(hook, reason)
     }
 
     /// Loads a quarantined hook again, and starts it.
     pub async fn release(&self, hook: &str) -> Result<(), ReleaseError> {
-        self.fleet.release(hook).await
+        self.hook_manager.release(hook).await
     }
 
     /// Runs the triggers of the hook's last run again, except those whose bindings the hook no longer has; see
     /// [`Options::keep_last_run`]. Before the first of them can begin, it passes their number to `tell`.
     pub fn run_again(&self, hook: &HookName, tell: impl FnOnce(usize)) {
-        self.fleet.run_again(hook, tell);
+        self.hook_manager.run_again(hook, tell);
     }
 
     /// Replaces the version of a hook that runs with the one in a file `NAME.wasm`, or starts the hook if it does not
@@ -315,13 +315,13 @@ impl App {
     /// Runs of the old version may end within the grace period. If the new version cannot be used, the old one
     /// continues.
     pub async fn swap(&self, path: impl Into<PathBuf>) -> Result<Swapped, SwapError> {
-        self.fleet.swap(HookFile::of(path.into())).await
+        self.hook_manager.swap(HookFile::of(path.into())).await
     }
 
     /// Whether this replica leads. After it has lost the lead, no hook runs by itself any more, and the operator has to
     /// be shut down.
     pub fn leadership(&self) -> Leadership {
-        self.stages.leadership.clone()
+        self.services.leadership.clone()
     }
 
     /// The operator's long-lived tasks. If one has ended by itself, the operator only appears to work, and it has to be
@@ -350,7 +350,7 @@ impl App {
             // expires.
             election => drop(election),
         }
-        self.fleet.shutdown().await;
+        self.hook_manager.shutdown().await;
         if let Some(recorder) = self.recorder {
             // Records that take longer to write are not worth the wait.
             let written = tokio::task::spawn_blocking(move || recorder.close());
@@ -374,9 +374,9 @@ impl Drop for AllTasks {
     }
 }
 
-fn probe(health: &Arc<Health>, roster: &Arc<Roster>) -> Probe {
-    let (health, roster) = (health.clone(), roster.clone());
-    Arc::new(move || Readiness { quarantined: roster.quarantined(), ..health.readiness() })
+fn probe(health: &Arc<Health>, hook_registry: &Arc<HookRegistry>) -> Probe {
+    let (health, hook_registry) = (health.clone(), hook_registry.clone());
+    Arc::new(move || Readiness { quarantined: hook_registry.quarantined(), ..health.readiness() })
 }
 
 /// Counts the states of hooks for their metric.

@@ -1,4 +1,4 @@
-//! Writes what the stages report as log lines and metrics.
+//! Writes what the services report as log lines and metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use boathook_core::{
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
 
-use super::{Stages, failure_events, ms, roster::Roster};
+use super::{Services, failure_events, hook_registry::HookRegistry, ms};
 use crate::{
     record::RecordObserver,
     telemetry::{
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// An observer of all stages.
+/// An observer of all services.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
     failures: failure_events::Outlet,
@@ -139,36 +139,36 @@ pub(super) async fn tick(metrics: Arc<Metrics>) {
 }
 
 /// Sets the gauges whenever the metrics are read.
-pub(super) fn refresh(metrics: &Metrics, stages: &Arc<Stages>, roster: &Arc<Roster>) {
-    // A weak reference, because the stages own the metrics.
-    let (stages, roster) = (Arc::downgrade(stages), roster.clone());
+pub(super) fn refresh(metrics: &Metrics, services: &Arc<Services>, hook_registry: &Arc<HookRegistry>) {
+    // A weak reference, because the services own the metrics.
+    let (services, hook_registry) = (Arc::downgrade(services), hook_registry.clone());
     metrics.refresh_with(move |metrics| {
-        if let Some(stages) = stages.upgrade() {
-            set_gauges(metrics, &stages, &roster);
+        if let Some(services) = services.upgrade() {
+            set_gauges(metrics, &services, &hook_registry);
         }
     });
 }
 
-fn set_gauges(metrics: &Metrics, stages: &Stages, roster: &Roster) {
+fn set_gauges(metrics: &Metrics, services: &Services, hook_registry: &HookRegistry) {
     // Check this here and not only when leadership is lost: a process that was stopped for a while may answer this
     // request before it has checked its clock.
-    if !stages.leadership.leads() {
+    if !services.leadership.leads() {
         metrics.does_not_lead();
     }
-    let stats = stages.queue.stats();
+    let stats = services.queue.stats();
     metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
     let queues: Vec<_> = stats.queues.into_iter().map(queue_sample).collect();
     metrics.set_queues(&queues);
-    metrics.set_hooks(super::count(&stages.health.readiness(), roster.quarantined().len()));
-    for (hook, binding, queue, status) in stages.health.statuses() {
+    metrics.set_hooks(super::count(&services.health.readiness(), hook_registry.quarantined().len()));
+    for (hook, binding, queue, status) in services.health.statuses() {
         let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
         metrics.set_snapshot(labels, status.objects(), status.bytes(), status.late());
         metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
     }
-    for hook in roster.live() {
-        metrics.set_hook_metric_series(&hook.spec.name, stages.operator.hook_metrics.series(&hook.spec.name));
+    for hook in hook_registry.live() {
+        metrics.set_hook_metric_series(&hook.spec.name, services.operator.hook_metrics.series(&hook.spec.name));
     }
-    let ages: Vec<_> = stages.streams.stats().iter().filter_map(watch_age).collect();
+    let ages: Vec<_> = services.streams.stats().iter().filter_map(watch_age).collect();
     metrics.set_watch_ages(ages.iter().map(|(gvr, namespace, age)| (gvr.as_str(), namespace.as_str(), *age)));
 }
 

@@ -14,7 +14,7 @@ use boathook_core::{
 use boathook_kube::access::JqRunner;
 use futures::{FutureExt as _, future::BoxFuture};
 
-use super::roster::Roster;
+use super::hook_registry::HookRegistry;
 
 /// The maximum number of programs that are kept. If there are more, all are dropped, because a hook may write a new one
 /// for every object.
@@ -22,15 +22,15 @@ const KEPT: usize = 256;
 
 pub(super) struct PatchPrograms {
     evaluator: Arc<Evaluator>,
-    roster: Arc<Roster>,
+    hook_registry: Arc<HookRegistry>,
     kept: Mutex<Kept>,
 }
 
 type Kept = HashMap<(HookName, Box<str>), Program>;
 
 impl PatchPrograms {
-    pub fn new(evaluator: Arc<Evaluator>, roster: Arc<Roster>) -> Self {
-        Self { evaluator, roster, kept: Mutex::default() }
+    pub fn new(evaluator: Arc<Evaluator>, hook_registry: Arc<HookRegistry>) -> Self {
+        Self { evaluator, hook_registry, kept: Mutex::default() }
     }
 
     /// Each hook has programs of its own, so that no hook waits for another's.
@@ -40,7 +40,7 @@ impl PatchPrograms {
         if let Some(program) = known {
             return Ok(program);
         }
-        let tenant = self.roster.hook(hook).map_or_else(|| Tenant::hook(hook.as_str()), |hook| hook.tenant());
+        let tenant = self.hook_registry.hook(hook).map_or_else(|| Tenant::hook(hook.as_str()), |hook| hook.tenant());
         let program = self.evaluator.compile(&tenant, text).await?;
         let mut kept = self.kept();
         if kept.len() >= KEPT {

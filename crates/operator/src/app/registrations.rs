@@ -5,7 +5,7 @@ use std::sync::Arc;
 use boathook_core::model::BindingName;
 use tokio::sync::watch;
 
-use super::{health::Health, hooks::Hook, roster::Roster};
+use super::{health::Health, hook_registry::HookRegistry, hooks::Hook};
 use crate::{
     registration::{Registrant, Wanted},
     webhook::{CaBundle, PathKeys},
@@ -13,7 +13,7 @@ use crate::{
 
 /// Publishes what has to be registered whenever that changes, until it is dropped.
 pub(super) async fn compose(
-    roster: Arc<Roster>,
+    hook_registry: Arc<HookRegistry>,
     health: Arc<Health>,
     (mut bundle, mut paths): (watch::Receiver<CaBundle>, watch::Receiver<PathKeys>),
     wanted: watch::Sender<Option<Wanted>>,
@@ -24,7 +24,7 @@ pub(super) async fn compose(
         let ca = bundle.borrow_and_update().clone();
         let ca = (!ca.is_empty()).then(|| ca.as_pem().into());
         let key = Some(paths.borrow_and_update().registered().clone());
-        let now = Some(Wanted { ca, paths: key, ..wanted_now(&roster, &health) });
+        let now = Some(Wanted { ca, paths: key, ..wanted_now(&hook_registry, &health) });
         wanted.send_if_modified(|known| {
             let changed = *known != now;
             *known = now;
@@ -38,10 +38,10 @@ pub(super) async fn compose(
     }
 }
 
-/// Sources are read first. If a bundle is settled in the meantime, its hooks are already in the roster.
-pub(super) fn wanted_now(roster: &Roster, health: &Health) -> Wanted {
+/// Sources are read first. If a bundle is settled in the meantime, its hooks are already in the registry.
+pub(super) fn wanted_now(hook_registry: &HookRegistry, health: &Health) -> Wanted {
     let mut pending = health.sources().pending();
-    let (live, broken) = roster.registered();
+    let (live, broken) = hook_registry.registered();
     pending.hooks = broken;
     let registrant = |hook: &Hook| {
         let (spec, source) = (&hook.spec, hook.source());

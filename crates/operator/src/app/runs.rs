@@ -21,11 +21,11 @@ use tracing::{
 
 use super::{
     history::{Begun, History},
+    hook_registry::HookRegistry,
     hooks::Hook,
     host::Operator,
     last::LastRuns,
     ms, plan,
-    roster::Roster,
 };
 use crate::{
     record::{Recorder, secrets::bindings_of_secrets},
@@ -36,7 +36,7 @@ use crate::{
 };
 
 pub struct Parts {
-    pub roster: Arc<Roster>,
+    pub hook_registry: Arc<HookRegistry>,
     pub sandbox: Arc<Sandbox>,
     pub operator: Arc<Operator>,
     pub metrics: Arc<Metrics>,
@@ -81,7 +81,7 @@ impl Runs {
 
     /// Runs one job, and returns a report.
     pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
-        let (Some(hook), Some(first)) = (self.parts.roster.hook(&job.hook), job.triggers.first()) else {
+        let (Some(hook), Some(first)) = (self.parts.hook_registry.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
@@ -147,7 +147,7 @@ impl Runs {
     /// A hook that was removed in the meantime reports nothing more.
     fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
         let Described { run, hook, binding, .. } = described;
-        if ops.is_empty() || self.parts.roster.hook(hook).is_none() {
+        if ops.is_empty() || self.parts.hook_registry.hook(hook).is_none() {
             return;
         }
         let applied = self.parts.operator.hook_metrics.apply(hook, ops);

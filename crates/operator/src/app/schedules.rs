@@ -112,7 +112,7 @@ mod tests {
 
     use boathook_core::{
         model::{Job, MissedRuns, QueueName, RetryPolicy},
-        queue::{HookTerms, QueueConfig, Runner},
+        queue::{HookQueueConfig, QueueConfig, Runner},
         tasks::Tasks,
     };
     use boathook_kube::watch::tell_jumps;
@@ -146,7 +146,7 @@ mod tests {
         });
         let (tasks, hook) = (Tasks::default(), HookName::new("h").unwrap());
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Nobody), &tasks);
-        runner.add_hook(hook.clone(), HookTerms::default());
+        runner.add_hook(hook.clone(), HookQueueConfig::default());
         let binding = ScheduleBinding {
             name: BindingName::new("hourly"),
             crontab: "0 * * * *".into(),

@@ -26,11 +26,11 @@ pub(super) struct Terms {
 
 /// What a hook of a confined bundle may not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it {what}, and its bundle is confined to namespace {namespace:?}: {mend}")]
+#[error("it {what}, and its bundle is confined to namespace {namespace:?}: {remedy}")]
 pub struct OutOfBounds {
     what: String,
     namespace: String,
-    mend: &'static str,
+    remedy: &'static str,
 }
 
 /// Checks that all names can be parts of names that the cluster sees.
@@ -94,7 +94,7 @@ pub(super) fn scope(mut spec: HookSpec, terms: &Terms) -> Result<HookSpec, OutOf
 }
 
 fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
-    let out = |what: String, mend| OutOfBounds { what, namespace: namespace.to_owned(), mend };
+    let out = |what: String, remedy| OutOfBounds { what, namespace: namespace.to_owned(), remedy };
     spec.kubernetes.iter_mut().try_for_each(|binding| watch_in(binding, namespace))?;
     spec.admission.iter_mut().try_for_each(|binding| ask_in(binding, namespace))?;
     if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
@@ -102,8 +102,8 @@ fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
         return Err(out(what, "leave `namespace.includeSystem` out"));
     }
     if let Some(conversion) = spec.conversions.first() {
-        let mend = "an admin has to let it out";
-        return Err(out(format!("converts {}, which objects of all namespaces are", conversion.crd), mend));
+        let remedy = "an admin has to let it out";
+        return Err(out(format!("converts {}, which objects of all namespaces are", conversion.crd), remedy));
     }
     let elsewhere = |object: &boathook_core::model::ObjectRef| object.namespace.as_deref() != Some(namespace);
     if spec.failure_events.as_ref().is_some_and(elsewhere) {
@@ -117,7 +117,7 @@ fn watch_in(binding: &mut KubernetesBinding, namespace: &str) -> Result<(), OutO
         return Err(OutOfBounds {
             what: format!("watches {} in namespaces {}", binding.kind, binding.namespaces.join(", ")),
             namespace: namespace.to_owned(),
-            mend: "let the binding name that namespace or none",
+            remedy: "let the binding name that namespace or none",
         });
     }
     binding.namespaces = vec![namespace.to_owned()];
@@ -132,7 +132,7 @@ fn ask_in(binding: &mut AdmissionBinding, namespace: &str) -> Result<(), OutOfBo
             return Err(OutOfBounds {
                 what: format!("is asked about {}, which are in no namespace", rule.resources.join(", ")),
                 namespace: namespace.to_owned(),
-                mend: "leave the rule out",
+                remedy: "leave the rule out",
             });
         }
         "Namespaced".clone_into(&mut rule.scope);

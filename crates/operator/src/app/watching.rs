@@ -4,7 +4,7 @@
 use boathook_core::model::{CallError, Identity, KubernetesBinding, MayWatch, Permission, Resource};
 use boathook_kube::access::Right;
 
-use super::Stages;
+use super::Services;
 
 /// Why a binding may not watch.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,11 @@ fn rules(missing: &[Permission]) -> String {
 }
 
 /// Checks one binding whose kind is known.
-pub(super) async fn check(stages: &Stages, spec: &KubernetesBinding, resource: &Resource) -> Result<(), NotWatched> {
+pub(super) async fn check(
+    services: &Services,
+    spec: &KubernetesBinding,
+    resource: &Resource,
+) -> Result<(), NotWatched> {
     let MayWatch { only_in, as_identity, as_named } = &spec.may_watch;
     let (group, plural) = spec.named();
     if *as_named && !((group == "*" || group == resource.group) && plural == resource.plural) {
@@ -62,7 +66,7 @@ pub(super) async fn check(stages: &Stages, spec: &KubernetesBinding, resource: &
         return Err(NotWatched::ClusterScoped { resource: resource.to_string(), namespace: namespace.to_owned() });
     }
     let Some(identity) = as_identity.as_deref() else { return Ok(()) };
-    match stages.operator.access.lacks(identity, &needed(spec, resource)).await {
+    match services.operator.access.lacks(identity, &needed(spec, resource)).await {
         Ok(missing) if missing.is_empty() => Ok(()),
         Ok(missing) => Err(NotWatched::Forbidden { identity: identity.clone(), missing }),
         Err(source) => Err(NotWatched::Unknown { identity: identity.clone(), source }),

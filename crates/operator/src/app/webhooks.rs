@@ -16,7 +16,7 @@ use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::{answers::Answers, health::Health, registrations, roster::Roster};
+use super::{answers::Answers, health::Health, hook_registry::HookRegistry, registrations};
 use crate::{
     registration::{self, Endpoint, Wanted},
     telemetry::Metrics,
@@ -108,7 +108,7 @@ pub(super) struct Parts {
     pub client: kube::Client,
     pub options: WebhookOptions,
     pub answers: Arc<Answers>,
-    pub roster: Arc<Roster>,
+    pub hook_registry: Arc<HookRegistry>,
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
     /// All replicas answer, and only the leader registers.
@@ -126,7 +126,7 @@ pub(super) struct Webhooks {
 impl Webhooks {
     /// Starts the server when a hook needs it. If a hook needs it now, an error that waiting cannot fix is returned.
     pub async fn start(parts: Parts) -> Result<Self, WebhookError> {
-        let first = if needed(&parts.roster) {
+        let first = if needed(&parts.hook_registry) {
             match parts.begin().await {
                 Ok(begun) => Some(begun),
                 Err(WebhookError::Certificates(error @ CertificateError::Secret { .. })) => {
@@ -200,7 +200,7 @@ impl Parts {
     /// Waits until a hook needs the server and it can be started.
     async fn waited(&self) -> Begun {
         let mut changes = self.health.changes();
-        if !needed(&self.roster) {
+        if !needed(&self.hook_registry) {
             tokio::select! {
                 () = async { self.leadership.gained().await; self.take_back().await } => {}
                 () = self.comes_to_be_needed() => {}
@@ -208,7 +208,7 @@ impl Parts {
         }
         loop {
             changes.mark_unchanged();
-            if needed(&self.roster) {
+            if needed(&self.hook_registry) {
                 match self.begin().await {
                     Ok(begun) => return begun,
                     Err(error) => {
@@ -224,7 +224,7 @@ impl Parts {
 
     async fn comes_to_be_needed(&self) {
         let mut changes = self.health.changes();
-        while !needed(&self.roster) {
+        while !needed(&self.hook_registry) {
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -235,9 +235,9 @@ impl Parts {
     /// not loaded may still need stays until all sources are settled.
     async fn take_back(&self) {
         let mut changes = self.health.changes();
-        while !needed(&self.roster) {
+        while !needed(&self.hook_registry) {
             changes.mark_unchanged();
-            let pending = registrations::wanted_now(&self.roster, &self.health).pending;
+            let pending = registrations::wanted_now(&self.hook_registry, &self.health).pending;
             let all = pending.is_none();
             match registration::tidy(self.client.clone(), &self.options.instance, pending).await {
                 Ok(removed) => {
@@ -312,9 +312,9 @@ impl Parts {
             endpoint: self.endpoint(server.address()),
         };
         let (wanted, known) = watch::channel(None);
-        let (roster, health) = (self.roster.clone(), self.health.clone());
+        let (hook_registry, health) = (self.hook_registry.clone(), self.health.clone());
         let trust = (certificates.watch(), certificates.paths());
-        let compose = registrations::compose(roster, health, trust, wanted);
+        let compose = registrations::compose(hook_registry, health, trust, wanted);
         let (leadership, keep) = (
             self.leadership.clone(),
             registration::keep(self.client.clone(), settings, known, registered, self.tasks.clone()),
@@ -332,8 +332,8 @@ impl Parts {
 }
 
 /// Whether a hook answers the API server.
-pub(super) fn needed(roster: &Roster) -> bool {
-    roster.live().iter().any(|hook| hook.spec.answers())
+pub(super) fn needed(hook_registry: &HookRegistry) -> bool {
+    hook_registry.live().iter().any(|hook| hook.spec.answers())
 }
 
 /// Updates the metric until it is dropped.

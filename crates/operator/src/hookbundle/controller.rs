@@ -34,11 +34,11 @@ use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
-    changes::{Told, told},
-    keeper::Keeper,
+    bundle_ref::World,
+    events::{Told, told},
     list::list,
+    reconciler::Reconciler,
     source::{SourceOptions, Sources},
-    subject::World,
 };
 
 /// Keeps a HookBundle until its hooks and registrations are gone.
@@ -112,12 +112,12 @@ struct Control {
     unconfined: Vec<String>,
     recorder: Recorder,
     leadership: Leadership,
-    keepers: Mutex<HashMap<BundleId, Known>>,
+    reconcilers: Mutex<HashMap<BundleId, Known>>,
 }
 
 struct Known {
     uid: String,
-    keeper: Arc<tokio::sync::Mutex<Keeper>>,
+    reconciler: Arc<tokio::sync::Mutex<Reconciler>>,
 }
 
 /// Whether the cluster serves HookBundles.
@@ -171,7 +171,7 @@ pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: 
         installer,
         unconfined: options.unconfined,
         leadership: options.leadership.clone(),
-        keepers: Mutex::default(),
+        reconcilers: Mutex::default(),
     });
     while let Some(gone) = kept_by_a_watch(&control, options.list_every, &tasks).await {
         for id in gone {
@@ -195,7 +195,7 @@ async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &T
         });
     let list = list(control.client.clone(), control.installer.clone(), controller.store(), list_every, tell);
     let _listing = tasks.spawn("list of HookBundles", list);
-    let mut passes = controller.run(pass, again, control.clone()).boxed();
+    let mut passes = controller.run(reconcile, again, control.clone()).boxed();
     let mut last = String::new();
     while let Some(passed) = passes.next().await {
         match passed {
@@ -232,7 +232,7 @@ async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, Contro
 
 /// Catches panics. Otherwise anyone who can write an object that triggers a defect could end the operator, and again at
 /// each start.
-async fn pass(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+async fn reconcile(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
     let passing = AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind();
     passing.await.unwrap_or_else(|panic| {
         let (id, panic) = (id(&bundle).to_string(), panic_text(panic.as_ref()));
@@ -274,8 +274,8 @@ fn id(bundle: &HookBundle) -> BundleId {
 impl Control {
     async fn keep(&self, bundle: &HookBundle, standby: bool) -> Result<Action, ControlError> {
         let id = id(bundle);
-        let keeper = self.keeper(&id, &bundle.uid().unwrap_or_default()).await;
-        let mut keeper = keeper.lock().await;
+        let reconciler = self.reconciler(&id, &bundle.uid().unwrap_or_default()).await;
+        let mut reconciler = reconciler.lock().await;
         let namespace = bundle.namespace().unwrap_or_default();
         let world = World {
             sources: &self.sources,
@@ -284,35 +284,35 @@ impl Control {
             confined: !self.unconfined.contains(&namespace),
             standby,
         };
-        let passed = keeper.pass(bundle, &world).await;
+        let passed = reconciler.reconcile(bundle, &world).await;
         self.installer.note(&id, passed.standing);
         if let Some((old, new)) = passed.news {
             self.write(&id, bundle, &new).await?;
             for told in told(&old, &new) {
                 self.tell(bundle, told).await;
             }
-            keeper.wrote(new);
+            reconciler.wrote(new);
         }
         Ok(Action::requeue(passed.again))
     }
 
-    /// Returns the keeper of this object. If there is a keeper of an earlier object with the same name, it is removed
+    /// Returns the reconciler of this object. If there is one of an earlier object with the same name, it is removed
     /// together with its hooks.
-    async fn keeper(&self, id: &BundleId, uid: &str) -> Arc<tokio::sync::Mutex<Keeper>> {
+    async fn reconciler(&self, id: &BundleId, uid: &str) -> Arc<tokio::sync::Mutex<Reconciler>> {
         let other = {
-            let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
-            match keepers.get(id) {
-                Some(known) if known.uid == uid => return known.keeper.clone(),
-                _ => keepers.remove(id).is_some(),
+            let mut reconcilers = self.reconcilers.lock().unwrap_or_else(PoisonError::into_inner);
+            match reconcilers.get(id) {
+                Some(known) if known.uid == uid => return known.reconciler.clone(),
+                _ => reconcilers.remove(id).is_some(),
             }
         };
         if other {
             self.installer.remove(id).await;
         }
-        let keeper = Arc::default();
-        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.insert(id.clone(), Known { uid: uid.to_owned(), keeper: Arc::clone(&keeper) });
-        keeper
+        let reconciler = Arc::default();
+        let mut reconcilers = self.reconcilers.lock().unwrap_or_else(PoisonError::into_inner);
+        reconcilers.insert(id.clone(), Known { uid: uid.to_owned(), reconciler: Arc::clone(&reconciler) });
+        reconciler
     }
 
     /// Sends the resourceVersion that was read, so that no other finalizer is lost.
@@ -350,7 +350,7 @@ impl Control {
     }
 
     async fn remove(&self, id: &BundleId) {
-        let known = self.keepers.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some();
+        let known = self.reconcilers.lock().unwrap_or_else(PoisonError::into_inner).remove(id).is_some();
         if self.installer.remove(id).await || known {
             info!(bundle = %id, "bundle removed");
         }

@@ -10,9 +10,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     HookBundleSpec, Source, Verification,
+    bundle_ref::{BundleRef, World},
     problem::Problem,
     source::Sources,
-    subject::{Subject, World},
     version::Version,
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Fetch {
 
 impl Fetch {
     /// Starts to fetch the version that the source points to, or a version by its digest.
-    pub fn begin(of: &Subject<'_>, pin: Option<&str>, world: &World<'_>) -> Self {
+    pub fn begin(of: &BundleRef<'_>, pin: Option<&str>, world: &World<'_>) -> Self {
         let (sources, installer) = (world.sources.clone(), world.installer.clone());
         let (namespace, spec, digest) = (of.namespace.to_owned(), of.spec.clone(), pin.map(str::to_owned));
         let work = async move { fetch(&namespace, &spec, digest.as_deref(), &sources, &*installer).await };

@@ -1,25 +1,25 @@
 //! HookBundles: bundles that the cluster's users name, and that the operator runs.
 //!
 //! ```text
-//!  HookBundle ─▶ controller ─▶ keeper ─┬▶ plan: what to do next ─▶ fetch, source: pull a version ─▶ Installer: run it
-//!                                      └▶ report, conditions: the status ─▶ changes: the Events
+//!  HookBundle ─▶ controller ─▶ reconciler ─┬▶ plan: what to do next ─▶ fetch, source: pull a version ─▶ Installer: run it
+//!                                          └▶ report, conditions: the status ─▶ events: the Events
 //! ```
 //!
 //! This module never runs a hook itself. An [`Installer`](boathook_core::model::Installer) does.
 
 mod api;
-mod changes;
+mod bundle_ref;
 mod controller;
 mod convert;
+mod events;
 mod fetch;
-mod keeper;
 mod list;
 mod plan;
 mod problem;
+mod reconciler;
 mod release;
 mod report;
 mod source;
-mod subject;
 mod version;
 
 pub use api::{

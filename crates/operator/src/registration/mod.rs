@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  specs, certificates ─▶ webhooks, conversion: what should be ─┐
-//!                                                               ├─▶ plan: what to do ─▶ upkeep: does it, watches
+//!                                                               ├─▶ plan: what to do ─▶ reconciler: does it, watches
 //!                             the cluster: what there is ───────┘
 //! ```
 //!
@@ -15,17 +15,17 @@ mod objects;
 mod owners;
 mod pending;
 mod plan;
+mod reconciler;
 mod remove;
 mod settings;
 mod signals;
-mod upkeep;
 mod webhooks;
 
 pub use objects::RegistrationError;
 pub use pending::Pending;
+pub use reconciler::keep;
 pub use remove::{Removed, remove, tidy};
 pub use settings::{Endpoint, Settings};
-pub use upkeep::keep;
 
 use std::sync::Arc;
 

@@ -35,11 +35,11 @@ use super::{
         interpreter::exports::boathook::interpreter::script as wit,
     },
     component::{Candidate, Interpreter, LoadedHook},
+    component_type::World,
     error::LoadError,
     invoke,
     limits::Bounds,
     script::{Scripted, Source},
-    shape::World,
 };
 
 /// The interpreters of a sandbox.

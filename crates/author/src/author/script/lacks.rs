@@ -65,7 +65,7 @@ pub(super) fn checked(code: &str, map: &SourceMap) -> Result<String, Vec<String>
         while let Some((before, after)) = rest.split_once(MARK) {
             plain.push_str(before);
             let found = LACKS.iter().find(|(name, _)| is_name(after, name));
-            let Some((name, mend)) = found else {
+            let Some((name, remedy)) = found else {
                 plain.push(MARK);
                 rest = after;
                 continue;
@@ -73,7 +73,7 @@ pub(super) fn checked(code: &str, map: &SourceMap) -> Result<String, Vec<String>
             let at = line.len() - rest.len() + before.len();
             let column = line.get(..at).unwrap_or_default().encode_utf16().count();
             if !before.trim_end().ends_with("typeof") {
-                problems.extend(map.find(row, column).filter(is_own).map(|place| told(&place, name, mend)));
+                problems.extend(map.find(row, column).filter(is_own).map(|place| told(&place, name, remedy)));
             }
             plain.extend(name.chars().take(1));
             rest = after;
@@ -94,9 +94,9 @@ fn is_own(place: &Place<'_>) -> bool {
     !place.file.split('/').any(|part| part == "node_modules")
 }
 
-fn told(place: &Place<'_>, name: &str, mend: &str) -> String {
+fn told(place: &Place<'_>, name: &str, remedy: &str) -> String {
     let Place { file, line, column } = place;
-    format!("{file}:{line}:{column}: hooks have no `{name}`: {mend}")
+    format!("{file}:{line}:{column}: hooks have no `{name}`: {remedy}")
 }
 
 #[cfg(test)]

@@ -41,11 +41,11 @@ pub enum ScriptBuildError {
     #[error("{} does not say which file is the hook: name it as `main` in package.json, or call it src/hook.ts", .0.display())]
     NoEntry(PathBuf),
     /// The bundler is missing.
-    #[error("esbuild is not installed for {}: run `{mend}` there", path.display())]
+    #[error("esbuild is not installed for {}: run `{remedy}` there", path.display())]
     NoBundler {
         path: PathBuf,
         /// The command that installs it.
-        mend: &'static str,
+        remedy: &'static str,
     },
     /// The bundler cannot be run.
     #[error("can't run {}", program.display())]
@@ -128,11 +128,11 @@ impl Scripts {
         let manifest: Manifest =
             serde_json::from_slice(&text).map_err(|source| ScriptBuildError::Manifest { path, source })?;
         let name = manifest.name.rsplit('/').next().unwrap_or_default().to_owned();
-        let mend = manifest.installs();
+        let remedy = manifest.installs();
         let named = manifest.main.filter(|main| is_source(Path::new(main)));
         let entry = named.into_iter().chain(ENTRIES.map(str::to_owned)).find(|file| folder.join(file).is_file());
         let entry = entry.ok_or_else(|| ScriptBuildError::NoEntry(folder.clone()))?.into();
-        let bundler = bundler(&folder).ok_or_else(|| ScriptBuildError::NoBundler { path: folder.clone(), mend })?;
+        let bundler = bundler(&folder).ok_or_else(|| ScriptBuildError::NoBundler { path: folder.clone(), remedy })?;
         Ok(ScriptPackage { name, folder, entry, bundler })
     }
 
@@ -257,14 +257,14 @@ mod tests {
         fs::write(folder.path().join("package.json"), r#"{"name": "@a/my-hook", "main": "dist/hook.cjs"}"#).unwrap();
         assert!(matches!(package(), Err(ScriptBuildError::NoEntry(_))));
         fs::write(folder.path().join("hook.js"), "").unwrap();
-        let mend = || match package() {
-            Err(ScriptBuildError::NoBundler { mend, .. }) => mend,
+        let remedy = || match package() {
+            Err(ScriptBuildError::NoBundler { remedy, .. }) => remedy,
             other => panic!("{other:?}"),
         };
-        assert_eq!(mend(), "npm install --save-dev esbuild");
+        assert_eq!(remedy(), "npm install --save-dev esbuild");
         let listed = r#"{"name": "@a/my-hook", "devDependencies": {"esbuild": "1"}}"#;
         fs::write(folder.path().join("package.json"), listed).unwrap();
-        assert_eq!(mend(), "npm install");
+        assert_eq!(remedy(), "npm install");
         fs::create_dir_all(folder.path().join("node_modules/.bin")).unwrap();
         fs::write(folder.path().join("node_modules/.bin/esbuild"), "").unwrap();
         let package = package().unwrap();

@@ -100,11 +100,11 @@ fn answers(spec: &HookSpec, tenant: &Tenant, out: &mut Collector<'_>) -> Result<
 
 /// The document as it applies in the tenant's namespace.
 fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
-    let out = |what: String, mend| NeedsError::Confined {
+    let out = |what: String, remedy| NeedsError::Confined {
         hook: spec.name.clone(),
         what,
         namespace: namespace.to_owned(),
-        mend,
+        remedy,
     };
     let mut spec = spec.clone();
     for binding in &mut spec.kubernetes {
@@ -148,7 +148,7 @@ fn cluster_scoped(
             hook: spec.name.clone(),
             what: format!("binding {} watches {}, which are in no namespace", binding.name.unique(), found.plural),
             namespace: tenant.namespace.clone(),
-            mend: "leave out --tenant for it",
+            remedy: "leave out --tenant for it",
         }),
         _ => Ok(()),
     }

@@ -7,10 +7,10 @@ use crate::model::JobId;
 
 use super::{
     super::{
-        collapse::{self, Index, Key, Of},
-        combine::Gathering,
+        batching::Gathering,
+        coalesce::{self, Index, Key, Of},
         item::{Batch, Item, ObjectId},
-        revise::{Keep, retained},
+        update::{Keep, retained},
     },
     Taken, View,
 };
@@ -267,18 +267,18 @@ impl Keyed {
 
     pub fn find(&mut self, key: &Key, seq: u64) -> Option<&mut Item> {
         let lane = key.object().and_then(|object| self.lanes.get_mut(object));
-        lane.and_then(|lane| collapse::find(&mut lane.items, seq)).or_else(|| collapse::find(&mut self.behind, seq))
+        lane.and_then(|lane| coalesce::find(&mut lane.items, seq)).or_else(|| coalesce::find(&mut self.behind, seq))
     }
 
     pub fn sweep(&mut self, index: &mut Index, of: &Of<'_>) -> Vec<Item> {
         let mut gone = Vec::new();
         for lane in self.lanes.values_mut() {
-            gone.extend(collapse::sweep(&mut lane.items, index, of));
+            gone.extend(coalesce::sweep(&mut lane.items, index, of));
         }
         let lanes = &mut self.lanes;
-        gone.extend(collapse::sweep_after(&mut self.behind, index, of, |key, places, item| {
+        gone.extend(coalesce::sweep_after(&mut self.behind, index, of, |key, places, item| {
             let lane = key.object().and_then(|object| lanes.get_mut(object));
-            lane.and_then(|lane| collapse::fold_into(&mut lane.items, places, item))
+            lane.and_then(|lane| coalesce::fold_into(&mut lane.items, places, item))
         }));
         gone
     }

@@ -15,11 +15,11 @@ use crate::{
 
 use super::{
     QueueConfig,
-    collapse::Index,
-    gate::{Hold, Hook, Hooks},
+    coalesce::Index,
     item::{Batch, Batches, Item, ObjectId},
-    revise::Keep,
+    preconditions::{Hold, Hook, Hooks},
     shares::Shares,
+    update::Keep,
 };
 use keyed::Keyed;
 use serial::Serial;

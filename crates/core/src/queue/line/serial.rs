@@ -9,10 +9,10 @@ use crate::model::{HookName, JobId};
 
 use super::{
     super::{
-        collapse::{self, Index, Key, Of},
-        combine::Gathering,
+        batching::Gathering,
+        coalesce::{self, Index, Key, Of},
         item::Item,
-        revise::{Keep, retained},
+        update::{Keep, retained},
     },
     Taken, View,
 };
@@ -182,18 +182,18 @@ impl Serial {
     }
 
     pub fn find(&mut self, key: &Key, seq: u64) -> Option<&mut Item> {
-        let aside = self.aside.get_mut(key.hook()).and_then(|items| collapse::find(items, seq));
-        aside.or_else(|| collapse::find(&mut self.items, seq))
+        let aside = self.aside.get_mut(key.hook()).and_then(|items| coalesce::find(items, seq));
+        aside.or_else(|| coalesce::find(&mut self.items, seq))
     }
 
     pub fn sweep(&mut self, index: &mut Index, of: &Of<'_>) -> Vec<Item> {
         let mut gone = Vec::new();
         for items in self.aside.values_mut() {
-            gone.extend(collapse::sweep(items, index, of));
+            gone.extend(coalesce::sweep(items, index, of));
         }
         let aside = &mut self.aside;
-        gone.extend(collapse::sweep_after(&mut self.items, index, of, |key, places, item| {
-            aside.get_mut(key.hook()).and_then(|items| collapse::fold_into(items, places, item))
+        gone.extend(coalesce::sweep_after(&mut self.items, index, of, |key, places, item| {
+            aside.get_mut(key.hook()).and_then(|items| coalesce::fold_into(items, places, item))
         }));
         gone
     }

@@ -188,7 +188,7 @@ impl World {
             job.attempt = 1;
             job.due = job.due.map(|due| due.min(*now));
         }
-        jobs.retain(|_, job| !job.ids.is_empty() || job.orphan);
+        jobs.retain(|_, job| !job.ids.is_empty() || job.hook_removed);
     }
 
     pub(super) fn take(&mut self) -> bool {
@@ -246,7 +246,7 @@ impl World {
         let mut job = self.jobs.remove(&id).unwrap();
         assert_eq!((finished.triggers, finished.attempt), (job.ids.len(), job.attempt));
         assert!(finished.lost.is_empty());
-        if job.orphan {
+        if job.hook_removed {
             return assert_eq!(finished.verdict, Verdict::Removed);
         }
         let counts = matches!(ending, Ending::Retry | Ending::After(_) | Ending::Permanent);
@@ -333,7 +333,7 @@ impl World {
         self.state.add_hook(name.clone(), terms(&name));
         self.forget(&name);
         self.jobs.retain(|_, job| job.hook != name || job.due.is_none());
-        self.jobs.values_mut().filter(|job| job.hook == name).for_each(|job| job.orphan = true);
+        self.jobs.values_mut().filter(|job| job.hook == name).for_each(|job| job.hook_removed = true);
     }
 
     pub(super) fn forget(&mut self, name: &HookName) {

@@ -61,9 +61,9 @@ impl World {
         for id in fresh {
             self.entries[*id].life = Life::InJob(job.id);
         }
-        let orphan = false;
+        let hook_removed = false;
         let (hook, queue) = (job.hook.clone(), job.queue.clone());
-        self.jobs.insert(job.id, ModelJob { hook, queue, ids, attempt: job.attempt, due: None, orphan });
+        self.jobs.insert(job.id, ModelJob { hook, queue, ids, attempt: job.attempt, due: None, hook_removed });
         assert!(self.running() <= MAX_RUNS);
     }
 

@@ -119,7 +119,7 @@ struct ModelJob {
     attempt: u32,
     /// `None` while it runs.
     due: Option<Instant>,
-    orphan: bool,
+    hook_removed: bool,
 }
 
 struct World {
@@ -161,7 +161,7 @@ fn concurrency(queue: &QueueName) -> usize {
     }
 }
 
-fn terms(name: &HookName) -> HookTerms {
+fn terms(name: &HookName) -> HookQueueConfig {
     let (_, concurrency, rate, combine) = of_hook(name);
     let rate = rate.map(|(interval, burst)| RateLimit {
         min_interval: Duration::from_millis(interval),
@@ -170,7 +170,7 @@ fn terms(name: &HookName) -> HookTerms {
     let background = BINDINGS.iter().filter(|(.., background, _)| *background);
     let in_background = background.map(|(name, ..)| BindingName::new(*name)).collect();
     let tenant = Some(tenant(name));
-    HookTerms { concurrency, rate, combine, in_background, tenant }
+    HookQueueConfig { concurrency, rate, combine, in_background, tenant }
 }
 
 /// Two of the hooks share a tenant.

@@ -32,7 +32,7 @@ fn every_reason_to_wait_has_a_name() {
     q.push("g", &own("g"), tick(2));
     assert_eq!(state_of(&q, &own("g")), QueueState::WaitingForStartup);
     let rate = crate::model::RateLimit { min_interval: secs(9), burst: std::num::NonZeroU32::MIN };
-    q.state.add_hook(hook("g"), HookTerms { rate: Some(rate), ..wide(1) });
+    q.state.add_hook(hook("g"), HookQueueConfig { rate: Some(rate), ..wide(1) });
     let (startup, _) = q.next();
     q.done(startup);
     assert_eq!(state_of(&q, &own("g")), QueueState::WaitingForToken(secs(9)));

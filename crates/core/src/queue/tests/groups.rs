@@ -134,7 +134,7 @@ fn a_group_in_a_queue_with_concurrency_runs_beside_nothing() {
 fn a_hook_that_does_not_combine_takes_one_trigger_a_run() {
     for concurrency in [1, 3] {
         let mut q = Bench::new(&[]);
-        q.state.add_hook(hook("h"), HookTerms { combine: false, ..wide(concurrency) });
+        q.state.add_hook(hook("h"), HookQueueConfig { combine: false, ..wide(concurrency) });
         for cause in [tick(1), tick(2), modified("a", 3), modified("a", 4)] {
             q.push("h", &own("h"), cause);
         }

@@ -49,7 +49,7 @@ fn bench(max_held_bytes: usize, hooks: &[String], others: &[(&str, usize)]) -> B
     let config = QueueConfig { max_held_bytes: max_held_bytes as u64, ..QueueConfig::default() };
     let mut q = Bench::with(config, others);
     for name in hooks {
-        q.state.add_hook(hook(name), HookTerms { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
+        q.state.add_hook(hook(name), HookQueueConfig { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
     }
     q
 }
@@ -186,7 +186,7 @@ fn a_run_takes_little_of_what_the_queues_do_not_hold() {
 }
 
 #[test]
-// mutant: crates/core/src/queue/letters.rs: `&& Some(&kept.tenant) == most` => `&& most.is_some()`
+// mutant: crates/core/src/queue/dead_letters.rs: `&& Some(&kept.tenant) == most` => `&& most.is_some()`
 fn a_tenants_dead_letters_make_no_room_by_those_of_another() {
     let (mut q, mut shown) = (bench(64 * KIB, &["a".to_owned(), "b".to_owned()], &[("other", 1)]), Shown::default());
     q.state.config.max_dead_letter_bytes = 8 * KIB;

@@ -7,7 +7,7 @@ fn including(name: &str, queue: &QueueName, snapshot: &str, cause: Cause) -> Tri
 }
 
 #[test]
-// mutant: crates/core/src/queue/gate.rs: `matches!(self, Self::List(_) | Self::Snapshot(_))` => `false`
+// mutant: crates/core/src/queue/preconditions.rs: `matches!(self, Self::List(_) | Self::Snapshot(_))` => `false`
 fn others_pass_a_hook_that_waits_for_a_list_in_a_shared_queue() {
     let mut q = Bench::new(&[("h", 1), ("g", 1)]);
     let (x, b) = (shared("x"), BindingName::new("b"));
@@ -107,7 +107,7 @@ fn a_binding_that_may_never_be_listed_holds_up_only_what_includes_it() {
 }
 
 #[test]
-// mutant: crates/core/src/queue/gate.rs: `self.incomplete.remove(binding)` => `{ self.unlisted.remove(binding); self.incomplete.remove(binding) }`
+// mutant: crates/core/src/queue/preconditions.rs: `self.incomplete.remove(binding)` => `{ self.unlisted.remove(binding); self.incomplete.remove(binding) }`
 fn the_synchronizations_of_a_group_wait_for_each_other_and_run_as_one() {
     let mut q = Bench::new(&[("h", 1)]);
     let names = ["a", "b"].map(BindingName::new);

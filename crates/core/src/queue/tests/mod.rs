@@ -1,16 +1,16 @@
 //! The rules of the queues, one by one. Interleavings are in `property`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod dead_letters;
 mod dump;
 mod groups;
 mod held;
-mod letters;
 mod lists;
 mod order;
 mod pause;
 mod rate;
-mod revise;
 mod shares;
+mod update;
 
 use std::time::{Duration, Instant};
 
@@ -330,7 +330,7 @@ fn triggers_wait_for_the_snapshots_that_they_include() {
     for concurrency in [1, 3] {
         let mut q = Bench::new(&[("g", 1)]);
         let in_background = ["pods", "nodes"].map(BindingName::new).to_vec();
-        q.state.add_hook(hook("h"), HookTerms { in_background, ..wide(concurrency) });
+        q.state.add_hook(hook("h"), HookQueueConfig { in_background, ..wide(concurrency) });
         for binding in ["pods", "nodes"] {
             q.state.expect_list(&hook("h"), BindingName::new(binding));
         }
@@ -432,7 +432,7 @@ fn an_overfull_queue_folds_events_of_the_same_object() {
 }
 
 #[test]
-// mutant: crates/core/src/queue/collapse.rs: `About::Object(object, event.item.uid.clone())` => `About::Object(object, Box::default())`
+// mutant: crates/core/src/queue/coalesce.rs: `About::Object(object, event.item.uid.clone())` => `About::Object(object, Box::default())`
 fn the_deletion_of_an_object_never_folds_into_the_creation_of_another_of_its_name() {
     for concurrency in [1, 2] {
         let events =

@@ -25,7 +25,8 @@ fn a_hook_waits_for_its_synchronizations_in_other_queues() {
 fn only_its_own_events_wait_for_a_synchronization_in_the_background() {
     for concurrency in [1, 3] {
         let mut q = Bench::new(&[]);
-        q.state.add_hook(hook("h"), HookTerms { in_background: vec![BindingName::new("b")], ..wide(concurrency) });
+        q.state
+            .add_hook(hook("h"), HookQueueConfig { in_background: vec![BindingName::new("b")], ..wide(concurrency) });
         q.push("h", &QueueName::main(), Cause::Synchronization);
         q.state.push(trigger("h", own("h"), "other", modified("z", 1)));
         q.push("h", &shared("x"), tick(2));

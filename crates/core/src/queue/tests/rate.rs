@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 use super::*;
 use crate::model::RateLimit;
 
-fn limited(interval: u64, burst: u32, concurrency: usize) -> HookTerms {
+fn limited(interval: u64, burst: u32, concurrency: usize) -> HookQueueConfig {
     let rate = RateLimit { min_interval: secs(interval), burst: NonZeroU32::new(burst).unwrap() };
-    HookTerms { rate: Some(rate), ..wide(concurrency) }
+    HookQueueConfig { rate: Some(rate), ..wide(concurrency) }
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn all_hooks_of_a_namespace_have_one_share() {
     let mut q = Bench::with(config, &[("alone", 1)]);
     let names: Vec<String> = (0..100).map(|n| format!("h{n}")).collect();
     for name in &names {
-        q.state.add_hook(hook(name), HookTerms { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
+        q.state.add_hook(hook(name), HookQueueConfig { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
         // Many queues of one hook do not help either.
         for queue in [own(name), shared(name)] {
             q.push(name, &queue, tick(1));
@@ -80,7 +80,7 @@ fn tenants_take_turns_and_a_crowd_is_no_advantage() {
     let mut q = Bench::with(config, &[("alone", 1)]);
     for n in 0..50 {
         let name = format!("h{n}");
-        q.state.add_hook(hook(&name), HookTerms { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
+        q.state.add_hook(hook(&name), HookQueueConfig { tenant: Some(Tenant::namespace("team-a")), ..wide(1) });
         q.push(&name, &own(&name), tick(1));
     }
     for at in 0..10 {

@@ -9,9 +9,9 @@ use bytes::BytesMut;
 use super::{Done, Stream, Watch, recovery::FIRST_PATIENCE};
 use crate::watch::{
     error::{RequestError, chain},
-    outlet::{Delivery, Outlet},
     past::Witness,
     position,
+    subscriber::{Delivery, Subscriber},
     wire::{self, Line},
 };
 
@@ -57,7 +57,7 @@ impl Stream {
                 self.changed(Change::Delete(object), &version).await;
             }
             Ok(Line::Bookmark { version, .. }) => {
-                self.context.board.heard(0);
+                self.context.watch_stats.heard(0);
                 self.position = version;
             }
             Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &chain(&error)),
@@ -71,7 +71,7 @@ impl Stream {
     }
 
     pub(super) async fn changed(&mut self, change: Change, version: &str) {
-        self.context.board.heard(1);
+        self.context.watch_stats.heard(1);
         let witness = match &change {
             Change::Upsert(object) => Witness::new(object, false),
             Change::Delete(object) => Witness::new(object, true),
@@ -80,17 +80,17 @@ impl Stream {
         self.witness = Witness::later(self.witness.take(), witness);
         let number = position::number(version);
         let mut next = 0;
-        while let Some(outlet) = self.active.get_mut(next) {
+        while let Some(subscriber) = self.active.get_mut(next) {
             let delivery = match number {
-                Some(number) if number <= outlet.seen => Delivery::Done,
-                _ => outlet.deliver(change.clone(), self.context.config.grace).await,
+                Some(number) if number <= subscriber.seen => Delivery::Done,
+                _ => subscriber.deliver(change.clone(), self.context.config.grace).await,
             };
             match delivery {
                 Delivery::Done => next += 1,
                 Delivery::Gone => drop(self.active.swap_remove(next)),
                 Delivery::Lagging => {
-                    let outlet = self.active.swap_remove(next);
-                    self.leave_behind(outlet);
+                    let subscriber = self.active.swap_remove(next);
+                    self.leave_behind(subscriber);
                 }
             }
         }
@@ -98,12 +98,12 @@ impl Stream {
     }
 
     /// Sends nothing more until the subscriber has taken everything that was sent. A list then replaces what it missed.
-    pub(super) fn leave_behind(&mut self, mut outlet: Outlet) {
+    pub(super) fn leave_behind(&mut self, mut subscriber: Subscriber) {
         self.context.observer.on_lagging(&self.context.selection);
-        outlet.slow = true;
+        subscriber.slow = true;
         self.tasks.spawn(async move {
-            outlet.drained().await;
-            Done::Drained(outlet)
+            subscriber.drained().await;
+            Done::Drained(subscriber)
         });
     }
 }

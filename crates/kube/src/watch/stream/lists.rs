@@ -9,51 +9,51 @@ use super::{Done, Stream, Watch};
 use crate::watch::{
     error::RequestError,
     list::{self, Complete, Listed, Opened},
-    outlet::{Delivery, Outlet},
     position::{self, Resume},
+    subscriber::{Delivery, Subscriber},
 };
 
 impl Stream {
     /// Gives a list to the subscribers that wait for one and to those for which one is due: either to all of them
     /// except the slow ones, or to one of the slow ones.
     pub(super) fn deliver(&mut self, opened: Opened) {
-        self.waiting.retain(|outlet| !outlet.is_gone());
+        self.waiting.retain(|subscriber| !subscriber.is_gone());
         // Subscribers that are due leave the watch only now that the list is there. If the server gives no list, they
         // stay on the watch.
         let now = Instant::now();
-        self.waiting.extend(self.active.extract_if(.., |outlet| outlet.is_due(now)));
-        let (slow, mut outlets): (Vec<_>, Vec<_>) = mem::take(&mut self.waiting).into_iter().partition(|o| o.slow);
+        self.waiting.extend(self.active.extract_if(.., |subscriber| subscriber.is_due(now)));
+        let (slow, mut subscribers): (Vec<_>, Vec<_>) = mem::take(&mut self.waiting).into_iter().partition(|o| o.slow);
         self.waiting = slow;
-        let patient = outlets.is_empty();
+        let patient = subscribers.is_empty();
         if patient {
-            outlets.extend(self.waiting.pop());
+            subscribers.extend(self.waiting.pop());
         }
-        for outlet in &mut outlets {
-            outlet.told_unserved = false;
+        for subscriber in &mut subscribers {
+            subscriber.told_unserved = false;
         }
-        if !outlets.is_empty() {
+        if !subscribers.is_empty() {
             self.delivering += 1;
             let context = self.context.clone();
-            self.tasks.spawn(async move { Done::Listed(list::deliver(context, opened, outlets, patient).await) });
+            self.tasks.spawn(async move { Done::Listed(list::deliver(context, opened, subscribers, patient).await) });
         }
     }
 
     pub(super) async fn listed(&mut self, listed: Listed) {
         self.delivering = self.delivering.saturating_sub(1);
-        for outlet in listed.behind {
-            self.leave_behind(outlet);
+        for subscriber in listed.behind {
+            self.leave_behind(subscriber);
         }
         match listed.result {
-            _ if listed.outlets.is_empty() => {}
-            Ok(complete) => self.go_on(listed.outlets, complete, &listed.asked_at),
+            _ if listed.subscribers.is_empty() => {}
+            Ok(complete) => self.go_on(listed.subscribers, complete, &listed.asked_at),
             Err(error) => {
-                self.waiting.extend(listed.outlets);
+                self.waiting.extend(listed.subscribers);
                 self.list_failed(&error).await;
             }
         }
     }
 
-    pub(super) fn go_on(&mut self, outlets: Vec<Outlet>, list: Complete, asked_at: &str) {
+    pub(super) fn go_on(&mut self, subscribers: Vec<Subscriber>, list: Complete, asked_at: &str) {
         self.list_backoff.reset();
         self.unserved = false;
         let watch = (!self.active.is_empty()).then_some(self.position.as_str());
@@ -65,9 +65,9 @@ impl Stream {
         }
         let seen = position::number(&list.version).unwrap_or(0);
         let (now, stretch) = (Instant::now(), rand::random_range(1.0..1.05));
-        for mut outlet in outlets {
-            outlet.listed(seen, now, stretch);
-            self.active.push(outlet);
+        for mut subscriber in subscribers {
+            subscriber.listed(seen, now, stretch);
+            self.active.push(subscriber);
         }
         if resume != Resume::Keep {
             self.watch_off(Duration::ZERO);
@@ -82,8 +82,8 @@ impl Stream {
 
     pub(super) fn note_what_is_seen(&mut self) {
         let at = position::number(&self.position).unwrap_or(0);
-        for outlet in &mut self.active {
-            outlet.seen = outlet.seen.max(at);
+        for subscriber in &mut self.active {
+            subscriber.seen = subscriber.seen.max(at);
         }
     }
 
@@ -101,18 +101,18 @@ impl Stream {
         if !mem::replace(&mut self.unserved, true) {
             self.context.observer.on_unserved(&self.context.selection);
         }
-        for mut outlet in mem::take(&mut self.waiting) {
-            if !outlet.told_unserved {
-                match outlet.deliver(Change::Unserved, self.context.config.grace).await {
-                    Delivery::Done => outlet.told_unserved = true,
+        for mut subscriber in mem::take(&mut self.waiting) {
+            if !subscriber.told_unserved {
+                match subscriber.deliver(Change::Unserved, self.context.config.grace).await {
+                    Delivery::Done => subscriber.told_unserved = true,
                     Delivery::Gone => continue,
                     Delivery::Lagging => {
-                        self.leave_behind(outlet);
+                        self.leave_behind(subscriber);
                         continue;
                     }
                 }
             }
-            self.waiting.push(outlet);
+            self.waiting.push(subscriber);
         }
     }
 }

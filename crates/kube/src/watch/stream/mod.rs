@@ -25,22 +25,22 @@ use super::{
     context::Context,
     error::RequestError,
     list::{self, Listed, Opened},
-    outlet::Outlet,
     past::{self, Missing, Witness},
     request,
     stats::StreamState,
+    subscriber::Subscriber,
 };
 
 /// Runs a stream until it is aborted. New subscribers arrive through `joins`. Panics if one of its tasks panicked.
-pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>) {
+pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Subscriber>) {
     let mut stream = Stream::new(context, joins);
     loop {
         stream.start_what_is_due();
-        stream.context.board.set_state(stream.state());
+        stream.context.watch_stats.set_state(stream.state());
         let due = stream.next_due();
         tokio::select! {
             joined = stream.joins.recv() => match joined {
-                Some(outlet) => stream.joined(outlet),
+                Some(subscriber) => stream.joined(subscriber),
                 None => return,
             },
             Some(done) = stream.tasks.join_next() => match done {
@@ -57,10 +57,10 @@ pub(super) async fn run(context: Arc<Context>, joins: UnboundedReceiver<Outlet>)
 
 struct Stream {
     context: Arc<Context>,
-    joins: UnboundedReceiver<Outlet>,
+    joins: UnboundedReceiver<Subscriber>,
     tasks: JoinSet<Done>,
-    waiting: Vec<Outlet>,
-    active: Vec<Outlet>,
+    waiting: Vec<Subscriber>,
+    active: Vec<Subscriber>,
     /// A list is being requested. Subscribers that join now share it.
     opening: bool,
     /// Lists on their way.
@@ -112,12 +112,12 @@ impl Watch {
 enum Done {
     Opened { hurried: bool, result: Result<Opened, RequestError> },
     Listed(Listed),
-    Drained(Outlet),
+    Drained(Subscriber),
     Connected { attempt: u64, result: Result<(Lines, Option<Missing>), RequestError> },
 }
 
 impl Stream {
-    fn new(context: Arc<Context>, joins: UnboundedReceiver<Outlet>) -> Self {
+    fn new(context: Arc<Context>, joins: UnboundedReceiver<Subscriber>) -> Self {
         let backoff = Backoff::new(context.config.backoff_initial, context.config.backoff_max);
         Self {
             context,
@@ -153,8 +153,8 @@ impl Stream {
         }
     }
 
-    fn joined(&mut self, outlet: Outlet) {
-        self.waiting.push(outlet);
+    fn joined(&mut self, subscriber: Subscriber) {
+        self.waiting.push(subscriber);
         if self.unserved {
             // A new subscriber probably knows that the kind is served again.
             self.context.hurry.notify_one();
@@ -162,9 +162,9 @@ impl Stream {
     }
 
     fn start_what_is_due(&mut self) {
-        self.waiting.retain(|outlet| !outlet.is_gone());
+        self.waiting.retain(|subscriber| !subscriber.is_gone());
         let now = Instant::now();
-        if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|outlet| outlet.is_due(now))) {
+        if !self.opening && (!self.waiting.is_empty() || self.active.iter().any(|subscriber| subscriber.is_due(now))) {
             self.opening = true;
             let (context, at) = (self.context.clone(), self.list_not_before);
             let (asked_at, tenants) = (self.position.clone(), self.tenants(now));
@@ -187,14 +187,14 @@ impl Stream {
 
     /// The tenants whose subscribers need a list now.
     fn tenants(&self, now: Instant) -> Vec<Tenant> {
-        let due = self.active.iter().filter(|outlet| outlet.is_due(now));
-        let tenants: BTreeSet<_> = self.waiting.iter().chain(due).map(|outlet| outlet.tenant.clone()).collect();
+        let due = self.active.iter().filter(|subscriber| subscriber.is_due(now));
+        let tenants: BTreeSet<_> = self.waiting.iter().chain(due).map(|subscriber| subscriber.tenant.clone()).collect();
         tenants.into_iter().collect()
     }
 
     /// When the next list is due for a subscriber that does not need one yet.
     fn next_due(&self) -> Option<Instant> {
-        if self.opening { None } else { self.active.iter().filter_map(|outlet| outlet.due).min() }
+        if self.opening { None } else { self.active.iter().filter_map(|subscriber| subscriber.due).min() }
     }
 
     fn connect(&mut self) {
@@ -225,11 +225,11 @@ impl Stream {
                 }
             }
             Done::Listed(listed) => self.listed(listed).await,
-            Done::Drained(outlet) => self.waiting.push(outlet),
+            Done::Drained(subscriber) => self.waiting.push(subscriber),
             Done::Connected { attempt, .. } if attempt != self.attempt => {}
             Done::Connected { result: Ok((lines, missing)), .. } => {
                 (self.doubt, self.missing) = (false, missing.or(self.missing.take()));
-                self.context.board.heard(0);
+                self.context.watch_stats.heard(0);
                 self.watch = Watch::open(lines);
             }
             Done::Connected { result: Err(error), .. } => self.watch_failed(&error),

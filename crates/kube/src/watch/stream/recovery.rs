@@ -22,7 +22,7 @@ impl Stream {
     /// connection was dead. If that watch is as silent, the server may never have had this version, or may not have it
     /// yet, for example after it was restored from an older state. A server does not report that, and sends nothing.
     pub(super) fn fell_silent(&mut self, silence: Duration) {
-        self.context.board.failed(WatchErrorKind::Silent);
+        self.context.watch_stats.failed(WatchErrorKind::Silent);
         self.context.observer.on_rebuilt(&self.context.selection, silence);
         self.silences += 1;
         if self.silences >= self.patience {
@@ -58,7 +58,7 @@ impl Stream {
             WatchErrorKind::Expired if !mem::replace(&mut self.expired, true) => Duration::ZERO,
             _ => backoff(self).max(error.retry_after().unwrap_or_default().min(config.retry_after_max)),
         };
-        self.context.board.failed(error.kind());
+        self.context.watch_stats.failed(error.kind());
         if !(self.unserved && error.is_unserved()) {
             self.context.observer.on_watch_error(&self.context.selection, error.kind(), &chain(error), delay);
         }
@@ -70,9 +70,9 @@ impl Stream {
     pub(super) fn forget_history(&mut self) {
         let at = position::number(&self.position);
         let (ahead, lost): (Vec<_>, Vec<_>) =
-            mem::take(&mut self.active).into_iter().partition(|outlet| at.is_some_and(|at| outlet.seen > at));
+            mem::take(&mut self.active).into_iter().partition(|subscriber| at.is_some_and(|at| subscriber.seen > at));
         self.waiting.extend(lost);
-        if let Some(seen) = ahead.iter().map(|outlet| outlet.seen).min() {
+        if let Some(seen) = ahead.iter().map(|subscriber| subscriber.seen).min() {
             self.position = seen.to_string();
         }
         self.active = ahead;

@@ -20,7 +20,9 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use super::{Stages, fleet::Fleet, history::stamp, hooks::Hook, replace::ReloadError, roster::Roster};
+use super::{
+    Services, history::stamp, hook_manager::HookManager, hook_registry::HookRegistry, hooks::Hook, upgrade::ReloadError,
+};
 use crate::{
     admin::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
@@ -44,15 +46,20 @@ pub(super) fn listen(socket: &Socket, tasks: &Tasks) -> Result<Option<Server>, S
 
 /// Answers requests of admins.
 pub(super) struct Admin {
-    roster: Arc<Roster>,
-    fleet: Arc<Fleet>,
-    stages: Arc<Stages>,
+    hook_registry: Arc<HookRegistry>,
+    hook_manager: Arc<HookManager>,
+    services: Arc<Services>,
     log: Option<LogControl>,
 }
 
 impl Admin {
-    pub fn new(roster: Arc<Roster>, fleet: Arc<Fleet>, stages: Arc<Stages>, log: Option<LogControl>) -> Self {
-        Self { roster, fleet, stages, log }
+    pub fn new(
+        hook_registry: Arc<HookRegistry>,
+        hook_manager: Arc<HookManager>,
+        services: Arc<Services>,
+        log: Option<LogControl>,
+    ) -> Self {
+        Self { hook_registry, hook_manager, services, log }
     }
 
     fn log(&self) -> Result<&LogControl, Refused> {
@@ -61,10 +68,10 @@ impl Admin {
 
     /// Finds a hook that runs.
     fn live(&self, name: &str) -> Result<Arc<Hook>, Refused> {
-        let hook = HookName::new(name).ok().and_then(|name| self.roster.hook(&name));
+        let hook = HookName::new(name).ok().and_then(|name| self.hook_registry.hook(&name));
         match hook {
             Some(hook) => Ok(hook),
-            None if self.roster.is_quarantined(name) => Err(Refused::Conflict(format!(
+            None if self.hook_registry.is_quarantined(name) => Err(Refused::Conflict(format!(
                 "hook {name} is in quarantine: `boathook release {name}` starts it again"
             ))),
             None => Err(self.unknown(name)),
@@ -89,7 +96,7 @@ impl Admin {
         if letters.all {
             return Ok(queue::Letters::All);
         }
-        let there: HashSet<u64> = self.stages.queue.dead_letters().into_iter().map(|letter| letter.id).collect();
+        let there: HashSet<u64> = self.services.queue.dead_letters().into_iter().map(|letter| letter.id).collect();
         let missing: Vec<u64> = letters.ids.iter().copied().filter(|id| !there.contains(id)).collect();
         if missing.is_empty() {
             Ok(queue::Letters::Ids(letters.ids.clone()))
@@ -99,8 +106,8 @@ impl Admin {
     }
 
     fn names(&self) -> impl Iterator<Item = String> {
-        let live = self.roster.live().into_iter().map(|hook| hook.spec.name.to_string());
-        live.chain(self.roster.quarantined().into_iter().map(|(name, _)| name))
+        let live = self.hook_registry.live().into_iter().map(|hook| hook.spec.name.to_string());
+        live.chain(self.hook_registry.quarantined().into_iter().map(|(name, _)| name))
     }
 }
 
@@ -120,22 +127,22 @@ fn log_level(setting: Setting) -> LogLevelView {
 
 impl Operator for Admin {
     fn hooks(&self) -> HooksView {
-        let readiness = self.stages.health.readiness();
+        let readiness = self.services.health.readiness();
         let stats: HashMap<_, _> =
-            self.stages.queue.stats().hooks.into_iter().map(|stats| (stats.hook.clone(), stats)).collect();
-        let live = self.roster.live().into_iter().map(|hook| {
+            self.services.queue.stats().hooks.into_iter().map(|stats| (stats.hook.clone(), stats)).collect();
+        let live = self.hook_registry.live().into_iter().map(|hook| {
             let name = &hook.spec.name;
             let missing = readiness.hooks.iter().find(|known| known.hook == name.as_str());
             let facts = hooks::Facts {
                 missing: missing.map(|known| known.missing.clone()).unwrap_or_default(),
-                bindings: self.stages.health.bindings(name),
+                bindings: self.services.health.bindings(name),
                 stats: stats.get(name),
-                runs: self.stages.history.counts(name.as_str()),
+                runs: self.services.history.counts(name.as_str()),
             };
             hooks::live(&hook, facts)
         });
-        let quarantined = self.roster.quarantined().into_iter().map(|(name, reason)| {
-            let runs = self.stages.history.counts(&name);
+        let quarantined = self.hook_registry.quarantined().into_iter().map(|(name, reason)| {
+            let runs = self.services.history.counts(&name);
             hooks::quarantined(name, reason, runs)
         });
         let mut hooks: Vec<_> = live.chain(quarantined).collect();
@@ -144,8 +151,8 @@ impl Operator for Admin {
     }
 
     fn queues(&self) -> QueuesView {
-        let stats = self.stages.queue.stats().queues;
-        queues::queues(self.stages.queue.dump(SHOWN_TASKS), &stats)
+        let stats = self.services.queue.stats().queues;
+        queues::queues(self.services.queue.dump(SHOWN_TASKS), &stats)
     }
 
     fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, Refused> {
@@ -158,8 +165,8 @@ impl Operator for Admin {
             return Err(Refused::UnknownBinding { hook: name.to_string(), name: asked.clone(), known });
         }
         let asked_for = |name: &BindingName| query.binding.as_deref().is_none_or(|asked| asked == name.as_str());
-        let moment = self.stages.snapshots.moment(name);
-        let statuses = self.stages.health.bindings(name);
+        let moment = self.services.snapshots.moment(name);
+        let statuses = self.services.health.bindings(name);
         let mut shown = BTreeMap::new();
         for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| asked_for(&binding.name)) {
             let Some(items) = moment.items(&binding.name) else { continue };
@@ -172,25 +179,25 @@ impl Operator for Admin {
 
     fn runs(&self, hook: Option<&str>, failed: bool) -> Result<RunsView, Refused> {
         hook.map(|hook| self.known(hook)).transpose()?;
-        Ok(RunsView { runs: self.stages.history.runs(hook, failed) })
+        Ok(RunsView { runs: self.services.history.runs(hook, failed) })
     }
 
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused> {
         hook.map(|hook| self.known(hook)).transpose()?;
-        let letters = self.stages.queue.dead_letters();
+        let letters = self.services.queue.dead_letters();
         let wanted = letters.iter().filter(|letter| hook.is_none_or(|hook| letter.hook.as_str() == hook));
         let now = (Instant::now(), SystemTime::now());
         Ok(DeadLettersView { dead_letters: wanted.map(|letter| letters::view(letter, now)).collect() })
     }
 
     fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, Refused> {
-        let queue::Retried { letters, triggers, superseded } = self.stages.queue.retry_dead(&self.which(letters)?);
+        let queue::Retried { letters, triggers, superseded } = self.services.queue.retry_dead(&self.which(letters)?);
         info!(letters, triggers, superseded, "an admin had dead letters tried again");
         Ok(RetriedView { letters, triggers, superseded })
     }
 
     fn drop_dead(&self, letters: &Letters) -> Result<usize, Refused> {
-        let dropped = self.stages.queue.drop_dead(&self.which(letters)?);
+        let dropped = self.services.queue.drop_dead(&self.which(letters)?);
         info!(letters = dropped, "an admin dropped dead letters");
         Ok(dropped)
     }
@@ -209,7 +216,7 @@ impl Operator for Admin {
 
     fn pause(&self, hook: &str) -> Result<(), Refused> {
         let name = &self.live(hook)?.spec.name;
-        if !self.stages.queue.pause(name) {
+        if !self.services.queue.pause(name) {
             return Err(self.unknown(hook));
         }
         info!(%hook, "an admin paused the hook");
@@ -218,7 +225,7 @@ impl Operator for Admin {
 
     fn resume(&self, hook: &str) -> Result<(), Refused> {
         let name = &self.live(hook)?.spec.name;
-        if !self.stages.queue.resume(name) {
+        if !self.services.queue.resume(name) {
             return Err(self.unknown(hook));
         }
         info!(%hook, "an admin resumed the hook");
@@ -227,11 +234,11 @@ impl Operator for Admin {
 
     fn quarantine<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
         async move {
-            if self.fleet.withdraw(hook) {
+            if self.hook_manager.withdraw(hook) {
                 return Ok(());
             }
             let found = self.live(hook)?;
-            if self.fleet.quarantine(&found.spec.name, "an admin put it there") {
+            if self.hook_manager.quarantine(&found.spec.name, "an admin put it there") {
                 return Ok(());
             }
             // Another command was faster.
@@ -243,14 +250,14 @@ impl Operator for Admin {
     fn release<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
         async move {
             self.known(hook)?;
-            self.fleet.release(hook).await.map_err(|error| Refused::Conflict(error_chain(&error)))
+            self.hook_manager.release(hook).await.map_err(|error| Refused::Conflict(error_chain(&error)))
         }
         .boxed()
     }
 
     fn reload<'a>(&'a self, hook: &'a str) -> BoxFuture<'a, Result<(), Refused>> {
         async move {
-            match self.fleet.reload(hook).await {
+            match self.hook_manager.reload(hook).await {
                 Ok(_) => Ok(()),
                 Err(ReloadError::NoFile { .. }) if self.known(hook).is_err() => Err(self.unknown(hook)),
                 Err(error) => Err(Refused::Conflict(error_chain(&error))),

@@ -19,7 +19,7 @@ use super::{
     Answers,
     chains::{Chains, Step},
     effects,
-    ledger::{Asked, Entry, Question as Asking},
+    response_log::{Asked, Entry, Question as Asking},
 };
 use crate::webhook::{ConversionRequest, Converted, Unanswered, Versioned, conversion_problems};
 

@@ -9,7 +9,7 @@
 mod chains;
 mod convert;
 mod effects;
-mod ledger;
+mod response_log;
 mod review;
 mod scope;
 
@@ -31,7 +31,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{health::Health, history::History, hooks::Hook, host::Operator, roster::Roster};
+use super::{health::Health, history::History, hook_registry::HookRegistry, hooks::Hook, host::Operator};
 use crate::{
     record::{Asked, Given, Recorder, secrets::bindings_of_secrets},
     telemetry::Metrics,
@@ -40,7 +40,7 @@ use crate::{
 use chains::Chains;
 
 pub(super) struct Parts {
-    pub roster: Arc<Roster>,
+    pub hook_registry: Arc<HookRegistry>,
     pub sandbox: Arc<Sandbox>,
     pub operator: Arc<Operator>,
     pub health: Arc<Health>,
@@ -89,8 +89,8 @@ impl Answers {
 
     /// Finds the hook, unless it cannot answer at the moment.
     fn hook(&self, name: &str) -> Result<Arc<Hook>, Unanswered> {
-        self.parts.roster.hook_at(name).ok_or_else(|| {
-            if self.parts.roster.is_quarantined_at(name) {
+        self.parts.hook_registry.hook_at(name).ok_or_else(|| {
+            if self.parts.hook_registry.is_quarantined_at(name) {
                 Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
             } else if self.parts.health.sources().may_have_more() {
                 Unanswered::NotReady(format!("there is no hook {name} yet: not all bundles are loaded"))
@@ -156,14 +156,14 @@ impl Answers {
     fn chains(&self, crd: &str) -> Option<Arc<Chains>> {
         let mut known = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         // Read the generation first: hooks that are added after this make the result out of date.
-        let generation = self.parts.roster.generation();
+        let generation = self.parts.hook_registry.generation();
         if known.generation != generation {
             *known = Known { generation, chains: HashMap::new() };
         }
         if let Some(chains) = known.chains.get(crd) {
             return Some(chains.clone());
         }
-        let hooks = self.parts.roster.live();
+        let hooks = self.parts.hook_registry.live();
         let chains = Arc::new(Chains::new(crd, hooks.iter().map(|hook| &hook.spec))?);
         known.chains.insert(crd.to_owned(), chains.clone());
         Some(chains)

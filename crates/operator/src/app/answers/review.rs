@@ -12,7 +12,7 @@ use tracing::warn;
 use super::{
     super::{history::Begun, hooks::Hook},
     Answers, effects,
-    ledger::{Asked, Entry, Question},
+    response_log::{Asked, Entry, Question},
     scope,
 };
 use crate::webhook::{AdmissionRequest, Unanswered};

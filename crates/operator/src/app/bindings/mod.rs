@@ -3,15 +3,15 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `feed` | the binding's inputs: its kind, its streams, its turn |
-//! | `follow` | the streams, by namespace |
+//! | `informer` | the binding's inputs: its kind, its streams, its turn |
+//! | `subscriptions` | the streams, by namespace |
 //! | `namespaces` | which namespaces have the labels; pure |
 //! | `own` | what the hook itself wrote |
 
-mod feed;
-mod follow;
+mod informer;
 mod namespaces;
 mod own;
+mod subscriptions;
 
 use std::sync::Arc;
 
@@ -26,16 +26,16 @@ use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use self::{
-    feed::{Feed, Place},
+    informer::{Feed, Place},
     own::Own,
 };
-use super::{Stages, barrier::Barrier, observers::Times, swap};
+use super::{Services, barrier::Barrier, observers::Times, upgrade_plan};
 use crate::telemetry::metrics::RunLabels;
 
 /// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
 /// Nothing else in the entry may change.
 pub(super) async fn keep(
-    stages: Arc<Stages>,
+    services: Arc<Services>,
     hook: HookName,
     tenant: Tenant,
     terms: watch::Receiver<KubernetesBinding>,
@@ -43,21 +43,21 @@ pub(super) async fn keep(
 ) {
     let spec = terms.borrow().clone();
     // Create the publisher first, so that a pending binding has an empty snapshot.
-    let publisher = stages.snapshots.publisher(&hook, &spec.name);
-    let compiled = spec.jq_filter.as_deref().map(|text| stages.evaluator.compile(&tenant, text));
+    let publisher = services.snapshots.publisher(&hook, &spec.name);
+    let compiled = spec.jq_filter.as_deref().map(|text| services.evaluator.compile(&tenant, text));
     let filter = match OptionFuture::from(compiled).await.transpose() {
         Ok(filter) => filter,
         // The check of the document rejects such a filter.
-        Err(error) => return stages.health.pending(&hook, &spec.name, &error.to_string()),
+        Err(error) => return services.health.pending(&hook, &spec.name, &error.to_string()),
     };
-    let Some(room) = room(&stages, &hook, &tenant, &spec, &barrier).await else { return };
+    let Some(room) = room(&services, &hook, &tenant, &spec, &barrier).await else { return };
     let relist = Arc::new(Notify::new());
-    let (queue, status) = (stages.queue.clone(), stages.health.enabled(&hook, &spec.name));
+    let (queue, status) = (services.queue.clone(), services.health.enabled(&hook, &spec.name));
     let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
-    let timings = Times(stages.operator.metrics.binding_timings(labels));
+    let timings = Times(services.operator.metrics.binding_timings(labels));
     let listed = {
         let (status, barrier) = (status.clone(), barrier.clone());
-        let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
+        let (hook, binding, health) = (hook.clone(), spec.name.clone(), services.health.clone());
         let queue = queue.clone();
         async move {
             status.listed().await;
@@ -69,23 +69,23 @@ pub(super) async fn keep(
             barrier.live(&binding);
         }
     };
-    let writes = stages.operator.access.own_writes().clone();
+    let writes = services.operator.access.own_writes().clone();
     let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
     let binding = Binding::new(hook.clone(), spec.clone());
-    let binding = if stages.leadership.is_alone() { binding } else { binding.held_back() };
+    let binding = if services.leadership.is_alone() { binding } else { binding.held_back() };
     let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
     let driver = Driver {
         room: Room::of(room),
         relist: relist.clone(),
         publisher,
         status,
-        evaluator: stages.evaluator.clone(),
+        evaluator: services.evaluator.clone(),
         own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
         filter,
         binding,
         timings: Some(Box::new(timings)),
         out: {
-            let (hook, binding, health) = (hook.clone(), spec.name.clone(), stages.health.clone());
+            let (hook, binding, health) = (hook.clone(), spec.name.clone(), services.health.clone());
             // The order matters: a run that begins now must not include a snapshot that it should have waited for.
             move |output| match output {
                 Output::Complete => {
@@ -97,14 +97,14 @@ pub(super) async fn keep(
                     health.complete(&hook, &binding, false);
                 }
                 Output::Trigger(mut trigger) => {
-                    swap::put_on_terms(&mut trigger, &terms.borrow());
+                    upgrade_plan::put_on_terms(&mut trigger, &terms.borrow());
                     queue.push(trigger);
                 }
             }
         },
     };
     let status = driver.status.clone();
-    let place = Place { stages, hook, tenant, spec: Arc::new(spec), barrier, relist };
+    let place = Place { services, hook, tenant, spec: Arc::new(spec), barrier, relist };
     let inputs = Box::pin(Feed::new(place, status, metadata_only).into_stream());
     tokio::join!(filter::drive(driver, inputs), listed);
     drop(own);
@@ -120,21 +120,21 @@ fn watches(spec: &KubernetesBinding) -> u64 {
 /// Waits until the tenant has room for what this binding takes without any object. In the meantime the hook's other
 /// bindings continue, as with a kind that is not served. Returns `None` if there is never enough room.
 async fn room(
-    stages: &Stages,
+    services: &Services,
     hook: &HookName,
     tenant: &Tenant,
     spec: &KubernetesBinding,
     barrier: &Barrier,
 ) -> Option<Share> {
-    let (pool, watches) = (&stages.kept, watches(spec));
+    let (pool, watches) = (&services.kept, watches(spec));
     let units = watches.saturating_mul(WATCH / UNIT);
     if let Some(share) = pool.try_take(tenant, units) {
         return Some(share);
     }
     let pending = |reason: &str| {
         warn!(%hook, binding = %spec.name, reason, "binding pending: there is no room for it");
-        stages.health.pending(hook, &spec.name, reason);
-        stages.queue.excuse(hook, &spec.name);
+        services.health.pending(hook, &spec.name, reason);
+        services.queue.excuse(hook, &spec.name);
         barrier.excused(&spec.name);
     };
     let remedy = "use fewer bindings, names and namespaces, or give the operator more memory (--memory-limit)";

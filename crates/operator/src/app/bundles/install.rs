@@ -82,7 +82,7 @@ impl Bundles {
             let known = slot.known();
             (known.members.clone(), known.installation.as_ref().map(|installation| installation.digest.clone()))
         };
-        let works = |member: &Member| self.0.fleet.roster.hook(&member.origin.name).is_some();
+        let works = |member: &Member| self.0.hook_manager.hook_registry.hook(&member.origin.name).is_some();
         let whole = before.as_ref().is_some_and(|before| *before != wanted.digest) && members.values().any(works);
         let mut steps = Vec::new();
         for source in &wanted.hooks {
@@ -108,8 +108,8 @@ impl Bundles {
 
     /// A hook of the directory may have the same name.
     fn check_free(&self, name: &HookName, origin: &Origin, member: Option<&Member>) -> Result<(), InstallError> {
-        let roster = &self.0.fleet.roster;
-        let taken = roster.hook(&origin.name).is_some() || roster.is_quarantined(origin.name.as_str());
+        let hook_registry = &self.0.hook_manager.hook_registry;
+        let taken = hook_registry.hook(&origin.name).is_some() || hook_registry.is_quarantined(origin.name.as_str());
         if member.is_some() || !taken {
             return Ok(());
         }
@@ -119,17 +119,17 @@ impl Bundles {
 
     async fn next(&self, origin: &Origin, member: Option<&Member>) -> Next {
         if let Some(member) = member.filter(|member| same(&member.origin, origin) && member.held.is_none()) {
-            let Some(hook) = self.0.fleet.roster.hook(&member.origin.name) else {
+            let Some(hook) = self.0.hook_manager.hook_registry.hook(&member.origin.name) else {
                 // An admin took the hook out, and only an admin releases it.
                 return Next::Keep;
             };
             // The hook may have lost rights since it started. If the API server does not answer, it loses none.
-            return match self.0.fleet.check_rights(&hook.spec, &origin.terms).await {
+            return match self.0.hook_manager.check_rights(&hook.spec, &origin.terms).await {
                 Err(held) if held.phase() != HookPhase::Pending => Next::Hold(held),
                 _ => Next::Keep,
             };
         }
-        match self.0.fleet.judge(origin).await {
+        match self.0.hook_manager.judge(origin).await {
             Ok(hook) => Next::Take(Box::new(hook)),
             Err(held) => Next::Hold(held),
         }
@@ -141,7 +141,7 @@ impl Bundles {
         mut members: BTreeMap<HookName, Member>,
         steps: Vec<Step>,
     ) -> Result<Installed, InstallError> {
-        let fleet = &self.0.fleet;
+        let hook_manager = &self.0.hook_manager;
         let (mut installed, mut now) = (Installed::default(), BTreeMap::new());
         let (mut begins, mut holds, mut before) = (Vec::new(), Vec::new(), Vec::new());
         for Step { name, origin, next } in steps {
@@ -159,12 +159,12 @@ impl Bundles {
                 }
                 Next::Take(hook) => {
                     now.insert(name.clone(), member(None));
-                    let Some(old) = fleet.roster.hook(&origin.name) else {
+                    let Some(old) = hook_manager.hook_registry.hook(&origin.name) else {
                         installed.started.push(name);
                         begins.push(*hook);
                         continue;
                     };
-                    if let Err(error) = fleet.take_over(*hook).await {
+                    if let Err(error) = hook_manager.take_over(*hook).await {
                         self.put_back(before).await;
                         return Err(InstallError::RolledBack { hook: name, reason: Arc::new(error) });
                     }
@@ -173,16 +173,16 @@ impl Bundles {
                 }
             }
         }
-        fleet.begin_all(begins);
+        hook_manager.begin_all(begins);
         for (origin, held) in holds {
-            fleet.hold(&origin.name, &held).await;
+            hook_manager.hold(&origin.name, &held).await;
         }
         members.retain(|name, _| !now.contains_key(name));
         for (name, member) in members {
-            fleet.forget(&member.origin.name).await;
+            hook_manager.forget(&member.origin.name).await;
             installed.removed.push(name);
         }
-        now.values().for_each(|member| fleet.remember(member.origin.clone()));
+        now.values().for_each(|member| hook_manager.remember(member.origin.clone()));
         let mut known = slot.known();
         known.members = now;
         Ok(installed)
@@ -191,7 +191,7 @@ impl Bundles {
     /// Restores the previous versions, the last one first.
     async fn put_back(&self, before: Vec<Arc<Hook>>) {
         for old in before.into_iter().rev() {
-            if let Err(error) = self.0.fleet.take_over(old.again()).await {
+            if let Err(error) = self.0.hook_manager.take_over(old.again()).await {
                 warn!(hook = %old.spec.name, error = error_chain(&error), "the version before can't be put back");
             }
         }

@@ -26,7 +26,7 @@ use boathook_core::model::{
 };
 
 use super::{
-    fleet::Fleet,
+    hook_manager::HookManager,
     hooks,
     judge::{self, Held, Origin},
 };
@@ -36,7 +36,7 @@ use super::{
 pub(super) struct Bundles(Arc<Inner>);
 
 struct Inner {
-    fleet: Arc<Fleet>,
+    hook_manager: Arc<HookManager>,
     settings: settings::Checker,
     slots: Mutex<BTreeMap<BundleId, Arc<Slot>>>,
 }
@@ -81,9 +81,9 @@ impl Inner {
 }
 
 impl Bundles {
-    pub fn new(fleet: Arc<Fleet>, settings: SettingsConfig) -> Self {
-        let settings = settings::Checker::new(settings, fleet.stages.evaluator.clone());
-        Self(Arc::new(Inner { fleet, settings, slots: Mutex::default() }))
+    pub fn new(hook_manager: Arc<HookManager>, settings: SettingsConfig) -> Self {
+        let settings = settings::Checker::new(settings, hook_manager.services.evaluator.clone());
+        Self(Arc::new(Inner { hook_manager, settings, slots: Mutex::default() }))
     }
 
     async fn remove_now(&self, id: &BundleId) -> bool {
@@ -91,7 +91,7 @@ impl Bundles {
         let _turn = slot.changing.lock().await;
         let members = std::mem::take(&mut slot.known().members);
         for member in members.values() {
-            self.0.fleet.forget(&member.origin.name).await;
+            self.0.hook_manager.forget(&member.origin.name).await;
         }
         let mut slots = self.0.slots();
         // A caller that waits for its turn installs into this slot. The slot then stays.
@@ -138,18 +138,18 @@ impl Installer for Bundles {
         let (bundles, id) = (self.clone(), id.clone());
         let work = async move {
             let there = bundles.remove_now(&id).await;
-            bundles.0.fleet.stages.health.sources().forget(&id);
+            bundles.0.hook_manager.services.health.sources().forget(&id);
             there
         };
         async move { tokio::spawn(work).await.unwrap_or_default() }.boxed()
     }
 
     fn note(&self, id: &BundleId, news: BundleNews) {
-        self.0.fleet.stages.health.sources().note(id, news);
+        self.0.hook_manager.services.health.sources().note(id, news);
     }
 
     fn note_hook_bundles(&self, news: HookBundlesNews) {
-        self.0.fleet.stages.health.sources().note_hook_bundles(news);
+        self.0.hook_manager.services.health.sources().note_hook_bundles(news);
     }
 
     fn states(&self, id: &BundleId) -> Vec<HookState> {
@@ -158,8 +158,8 @@ impl Installer for Bundles {
         let suspended = known.installation.as_ref().is_some_and(|installation| installation.suspended);
         let members: Vec<_> = known.members.iter().map(|(name, member)| (name.clone(), member.clone())).collect();
         drop(known);
-        let (fleet, readiness) = (&self.0.fleet, self.0.fleet.stages.health.readiness());
-        let state = |(name, member)| states::state(fleet, &readiness, name, &member, suspended);
+        let (hook_manager, readiness) = (&self.0.hook_manager, self.0.hook_manager.services.health.readiness());
+        let state = |(name, member)| states::state(hook_manager, &readiness, name, &member, suspended);
         members.into_iter().map(state).collect()
     }
 
@@ -178,8 +178,8 @@ impl Installer for Bundles {
 
 impl Bundles {
     async fn ask(&self, hook: &HookSource) -> Result<Vec<boathook_core::model::Permission>, Held> {
-        let bytes = judge::read(&hook.name, hook, &self.0.fleet.sandbox).await?;
-        let hook = hooks::load(&hook.name, &bytes, &self.0.fleet.sandbox).await?;
+        let bytes = judge::read(&hook.name, hook, &self.0.hook_manager.sandbox).await?;
+        let hook = hooks::load(&hook.name, &bytes, &self.0.hook_manager.sandbox).await?;
         Ok(hook.spec.asks())
     }
 }

@@ -8,29 +8,29 @@ use jiff::Timestamp;
 use super::Member;
 use crate::{
     admin::views::{LastRun, RunResult},
-    app::{fleet::Fleet, judge::Held},
+    app::{hook_manager::HookManager, judge::Held},
     telemetry::Readiness,
 };
 
 /// `readiness` is that of the operator, taken once for all of a bundle's hooks.
 pub(super) fn state(
-    fleet: &Fleet,
+    hook_manager: &HookManager,
     readiness: &Readiness,
     name: HookName,
     member: &Member,
     suspended: bool,
 ) -> HookState {
     let hook = member.origin.name.clone();
-    let counts = fleet.stages.history.counts(hook.as_str());
+    let counts = hook_manager.services.history.counts(hook.as_str());
     let failed = counts.last.as_ref().is_some_and(|last| last.result != RunResult::Succeeded);
     let last_error = failed.then(|| {
-        let runs = fleet.stages.history.runs(Some(hook.as_str()), true);
+        let runs = hook_manager.services.history.runs(Some(hook.as_str()), true);
         runs.into_iter().find_map(|run| run.outcome.message)
     });
-    let live = fleet.roster.hook(&hook);
+    let live = hook_manager.hook_registry.hook(&hook);
     let (phase, reason) = match &live {
         Some(_) => at_work(readiness, &hook),
-        None => out(fleet, member, suspended),
+        None => out(hook_manager, member, suspended),
     };
     HookState {
         name,
@@ -57,12 +57,12 @@ fn at_work(readiness: &Readiness, hook: &HookName) -> (HookPhase, String) {
     }
 }
 
-fn out(fleet: &Fleet, member: &Member, suspended: bool) -> (HookPhase, String) {
+fn out(hook_manager: &HookManager, member: &Member, suspended: bool) -> (HookPhase, String) {
     match member.held.as_deref() {
         Some(held) => (held.phase(), error_chain(held)),
         None if suspended => (HookPhase::Suspended, error_chain(&Held::Suspended)),
         None => {
-            let quarantined = fleet.roster.quarantined();
+            let quarantined = hook_manager.hook_registry.quarantined();
             let reason = quarantined.into_iter().find(|(name, _)| name == member.origin.name.as_str());
             (HookPhase::Quarantined, reason.map(|(_, reason)| reason).unwrap_or_default())
         }

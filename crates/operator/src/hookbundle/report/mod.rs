@@ -170,7 +170,7 @@ mod tests {
     use boathook_core::model::{HookName, Permission};
 
     use super::*;
-    use crate::hookbundle::changes::told;
+    use crate::hookbundle::events::told;
 
     fn version(label: &str) -> Version {
         Version {

@@ -38,7 +38,7 @@ pub(super) enum Delivery {
 
 /// The sending end of one subscriber's changes.
 #[derive(Debug)]
-pub(super) struct Outlet {
+pub(super) struct Subscriber {
     sender: mpsc::Sender<Sent>,
     on_the_way: Pool,
     /// The tenant whose turn its lists take.
@@ -57,7 +57,7 @@ pub(super) struct Outlet {
     full_since: Option<Instant>,
 }
 
-impl Outlet {
+impl Subscriber {
     pub fn new(
         capacity: usize,
         on_the_way: Pool,
@@ -65,7 +65,7 @@ impl Outlet {
         period: Option<Duration>,
     ) -> (Self, mpsc::Receiver<Sent>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
-        let outlet = Self {
+        let subscriber = Self {
             sender,
             on_the_way,
             tenant,
@@ -76,7 +76,7 @@ impl Outlet {
             due: None,
             full_since: None,
         };
-        (outlet, receiver)
+        (subscriber, receiver)
     }
 
     /// Notes that it got a list that shows `version`. Subscribers that got the list together get the next one together,
@@ -162,7 +162,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_place_at_a_time_is_not_enough() {
-        let (mut outlet, mut receiver) = Outlet::new(2, Pool::new(16), Tenant::hook("h"), None);
+        let (mut subscriber, mut receiver) = Subscriber::new(2, Pool::new(16), Tenant::hook("h"), None);
         let start = Instant::now();
         let reader = tokio::spawn(async move {
             loop {
@@ -172,35 +172,35 @@ mod tests {
                 }
             }
         });
-        while outlet.deliver(Change::ListDone, GRACE).await == Delivery::Done {}
+        while subscriber.deliver(Change::ListDone, GRACE).await == Delivery::Done {}
         assert!(start.elapsed() >= GRACE && start.elapsed() < GRACE * 2, "{:?}", start.elapsed());
-        drop(outlet);
+        drop(subscriber);
         reader.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_free_channel_is_not_behind() {
-        let (mut outlet, mut receiver) = Outlet::new(2, Pool::new(16), Tenant::hook("h"), None);
+        let (mut subscriber, mut receiver) = Subscriber::new(2, Pool::new(16), Tenant::hook("h"), None);
         for _ in 0..100 {
-            assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Done);
+            assert_eq!(subscriber.deliver(Change::ListDone, GRACE).await, Delivery::Done);
             tokio::time::sleep(GRACE).await;
             receiver.recv().await.unwrap();
         }
         drop(receiver);
-        assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Gone);
+        assert_eq!(subscriber.deliver(Change::ListDone, GRACE).await, Delivery::Gone);
     }
 
     #[tokio::test(start_paused = true)]
     async fn drained_means_everything_is_taken() {
-        let (mut outlet, mut receiver) = Outlet::new(2, Pool::new(16), Tenant::hook("h"), None);
-        assert_eq!(outlet.deliver(Change::ListStarted, GRACE).await, Delivery::Done);
-        assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Done);
-        assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Lagging);
+        let (mut subscriber, mut receiver) = Subscriber::new(2, Pool::new(16), Tenant::hook("h"), None);
+        assert_eq!(subscriber.deliver(Change::ListStarted, GRACE).await, Delivery::Done);
+        assert_eq!(subscriber.deliver(Change::ListDone, GRACE).await, Delivery::Done);
+        assert_eq!(subscriber.deliver(Change::ListDone, GRACE).await, Delivery::Lagging);
         receiver.recv().await.unwrap();
-        assert!(timeout(GRACE, outlet.drained()).await.is_err());
+        assert!(timeout(GRACE, subscriber.drained()).await.is_err());
         receiver.recv().await.unwrap();
-        outlet.drained().await;
-        assert_eq!(outlet.deliver(Change::ListDone, GRACE).await, Delivery::Done);
+        subscriber.drained().await;
+        assert_eq!(subscriber.deliver(Change::ListDone, GRACE).await, Delivery::Done);
     }
 
     fn object(kibibytes: usize) -> Change {
@@ -208,12 +208,12 @@ mod tests {
         Change::Upsert(Object::from_json(&json, &"v1".into(), &"ConfigMap".into()).unwrap().into())
     }
 
-    // mutant: crates/kube/src/watch/outlet.rs: `Some((object.json.len() as u64).div_ceil(UNIT).min(self.on_the_way.most()))` => `Some(u64::from(object.json.is_empty()))`
+    // mutant: crates/kube/src/watch/subscriber.rs: `Some((object.json.len() as u64).div_ceil(UNIT).min(self.on_the_way.most()))` => `Some(u64::from(object.json.is_empty()))`
     #[tokio::test(start_paused = true)]
     async fn one_tenants_objects_on_the_way_leave_room_for_anothers() {
         let way = Pool::new(64);
         let [(mut greedy, mut takes), (mut other, mut also)] =
-            ["greedy", "other"].map(|tenant| Outlet::new(100, way.clone(), Tenant::namespace(tenant), None));
+            ["greedy", "other"].map(|tenant| Subscriber::new(100, way.clone(), Tenant::namespace(tenant), None));
         for _ in 0..4 {
             assert_eq!(greedy.deliver(object(12), GRACE).await, Delivery::Done);
         }
@@ -229,10 +229,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_object_larger_than_a_share_goes_alone() {
-        let (mut outlet, mut receiver) = Outlet::new(100, Pool::new(16), Tenant::hook("h"), None);
+        let (mut subscriber, mut receiver) = Subscriber::new(100, Pool::new(16), Tenant::hook("h"), None);
         for _ in 0..3 {
-            assert_eq!(outlet.deliver(object(40), GRACE).await, Delivery::Done);
-            assert_eq!(outlet.deliver(object(1), GRACE).await, Delivery::Lagging);
+            assert_eq!(subscriber.deliver(object(40), GRACE).await, Delivery::Done);
+            assert_eq!(subscriber.deliver(object(1), GRACE).await, Delivery::Lagging);
             drop(receiver.recv().await.unwrap());
         }
     }

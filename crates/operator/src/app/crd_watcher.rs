@@ -13,7 +13,7 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tracing::{debug, warn};
 
-use super::Stages;
+use super::Services;
 
 /// A definition changes several times while it is added. This is the minimum time between two notifications.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -28,12 +28,12 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(600);
 struct Refused;
 
 /// Runs until it is dropped.
-pub(super) async fn keep(stages: Arc<Stages>) {
+pub(super) async fn keep(services: Arc<Services>) {
     let mut said = false;
     loop {
-        stages.discovery.awaited().await;
+        services.discovery.awaited().await;
         debug!("following CustomResourceDefinitions: a binding waits for its kind");
-        if let Err(Refused) = follow(&stages).await {
+        if let Err(Refused) = follow(&services).await {
             if !std::mem::replace(&mut said, true) {
                 warn!(
                     "the operator may not list and watch customresourcedefinitions: bindings whose kind is not \
@@ -46,18 +46,18 @@ pub(super) async fn keep(stages: Arc<Stages>) {
 }
 
 /// Follows definitions until no binding has waited for a while.
-async fn follow(stages: &Stages) -> Result<(), Refused> {
-    let mut definitions = stages.streams.subscribe(definitions());
+async fn follow(services: &Services) -> Result<(), Refused> {
+    let mut definitions = services.streams.subscribe(definitions());
     let mut news = News::default();
     let mut glance = interval(GLANCE);
-    let mut done = pin!(nobody_waits(stages));
+    let mut done = pin!(nobody_waits(services));
     loop {
         tokio::select! {
             change = definitions.next() => match change {
                 Some(change) => news.add(change),
                 None => return Ok(()),
             },
-            () = sleep_until(news.not_before), if news.waiting() => news.tell(stages).await,
+            () = sleep_until(news.not_before), if news.waiting() => news.tell(services).await,
             _ = glance.tick() => refused(&definitions)?,
             () = &mut done => return Ok(()),
         }
@@ -69,10 +69,10 @@ fn refused(definitions: &Subscription) -> Result<(), Refused> {
 }
 
 /// Returns when no binding has waited for the whole of [`LINGER`].
-async fn nobody_waits(stages: &Stages) {
+async fn nobody_waits(services: &Services) {
     loop {
-        stages.discovery.abandoned().await;
-        if timeout(LINGER, stages.discovery.awaited()).await.is_err() {
+        services.discovery.abandoned().await;
+        if timeout(LINGER, services.discovery.awaited()).await.is_err() {
             return;
         }
     }
@@ -123,11 +123,11 @@ impl News {
         self.all || !self.groups.is_empty()
     }
 
-    async fn tell(&mut self, stages: &Stages) {
+    async fn tell(&mut self, services: &Services) {
         let groups = std::mem::take(&mut self.groups);
         let all = std::mem::take(&mut self.all);
-        stages.discovery.invalidate(|group| all || groups.contains(group));
-        stages.streams.retry_unserved();
+        services.discovery.invalidate(|group| all || groups.contains(group));
+        services.streams.retry_unserved();
         self.not_before = Instant::now() + PAUSE;
     }
 }

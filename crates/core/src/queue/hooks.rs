@@ -6,16 +6,16 @@ use crate::{
 };
 
 use super::{
-    HookTerms, State,
-    bucket::Bucket,
-    gate::Hook,
+    HookQueueConfig, State,
     item::{Item, Phase},
+    preconditions::Hook,
+    rate_limit::Bucket,
 };
 
 impl State {
     /// Makes a hook known. For a known hook, new terms apply from now on. A new concurrency applies from the next time
     /// that its own queue is empty. Tokens that it has used stay used if its rate is the same.
-    pub fn add_hook(&mut self, name: HookName, terms: HookTerms) {
+    pub fn add_hook(&mut self, name: HookName, terms: HookQueueConfig) {
         let hook = self.hooks.entry(name.clone()).or_default();
         let bucket = terms.rate.and_then(Bucket::new);
         let same = matches!((&hook.bucket, &bucket), (Some(old), Some(new)) if old.same_limit(new));
@@ -23,7 +23,8 @@ impl State {
             hook.bucket = bucket;
         }
         hook.tenant = terms.tenant.clone().unwrap_or_else(|| Tenant::hook(name.as_str()));
-        hook.terms = HookTerms { concurrency: terms.concurrency.min(self.config.max_concurrency).max(1), ..terms };
+        hook.terms =
+            HookQueueConfig { concurrency: terms.concurrency.min(self.config.max_concurrency).max(1), ..terms };
         self.look_again(&name);
     }
 
@@ -135,7 +136,7 @@ impl State {
         for id in ids {
             match self.batches.get_mut(&id) {
                 Some(batch) if batch.is_running() => {
-                    batch.orphan = true;
+                    batch.hook_removed = true;
                     running += batch.items.len();
                 }
                 _ => drop(self.drop_waiting(id)),

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::{health::Health, history::History, host::Operator, last::LastRuns};
 
-pub(super) struct Stages {
+pub(super) struct Services {
     /// The API server's address, for messages.
     pub server: String,
     pub discovery: Arc<Discovery>,

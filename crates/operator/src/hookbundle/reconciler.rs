@@ -1,7 +1,7 @@
 //! One HookBundle: what this process knows about it, and the actions on it. The rules are in `plan` and `report`.
 //!
-//! A pass never waits for a registry. A task fetches versions, and a later pass takes the answer. A changed spec, a
-//! right that was taken away, and a suspension therefore take effect at once.
+//! A reconciliation never waits for a registry. A task fetches versions, and a later one takes the answer. A changed
+//! spec, a right that was taken away, and a suspension therefore take effect at once.
 
 use std::{
     collections::BTreeMap,
@@ -12,20 +12,20 @@ use boathook_core::model::{BundleNews, HookPhase, InstallError, Installation, Pe
 
 use super::{
     HookBundle, HookBundleStatus,
+    bundle_ref::{BundleRef, World},
     fetch::Fetch,
     plan::{self, Decision, Due, Known, Looked},
     problem::Problem,
     report::{self, Facts, Waiting, Why},
-    subject::{Subject, World},
     version::Version,
 };
 
-/// The maximum number of steps in one pass: restore, apply the changes of the spec, install.
+/// The maximum number of steps in one reconciliation: restore, apply the changes of the spec, install.
 const STEPS: usize = 4;
-/// The interval of passes while hooks are starting.
+/// The interval of reconciliations while hooks are starting.
 const SOON: Duration = Duration::from_secs(1);
-/// The interval of passes otherwise. It is short, because nothing reports when a hook's state changes, and a pass sends
-/// no request to check that.
+/// The interval of reconciliations otherwise. It is short, because nothing reports when a hook's state changes, and a
+/// reconciliation sends no request to check that.
 const LATER: Duration = Duration::from_secs(5);
 /// How often fields that change with each run are written.
 const RUNS_WRITTEN: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ struct Running {
 
 /// What this process knows about one HookBundle.
 #[derive(Default)]
-pub(super) struct Keeper {
+pub(super) struct Reconciler {
     fetch: Option<Fetch>,
     looked: Option<Looked>,
     found: Option<Version>,
@@ -75,20 +75,20 @@ pub(super) struct Keeper {
     written: Option<Instant>,
 }
 
-/// The result of a pass.
+/// The result of a reconciliation.
 pub(super) struct Passed {
     /// The previous status and the one to write. `None` if nothing has to be written.
     pub news: Option<(HookBundleStatus, HookBundleStatus)>,
-    /// When to run the next pass.
+    /// When to run the next reconciliation.
     pub again: Duration,
     /// The state that the operator is notified of.
     pub standing: BundleNews,
 }
 
-impl Keeper {
+impl Reconciler {
     /// Does what is necessary now, and returns the status to write.
-    pub async fn pass(&mut self, bundle: &HookBundle, world: &World<'_>) -> Passed {
-        let of = Subject::of(bundle);
+    pub async fn reconcile(&mut self, bundle: &HookBundle, world: &World<'_>) -> Passed {
+        let of = BundleRef::of(bundle);
         let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
         let recorded = old.digest.clone();
         self.turned_away = false;
@@ -112,7 +112,7 @@ impl Keeper {
         self.report(&of, old, world)
     }
 
-    fn due(&self, of: &Subject<'_>) -> Due {
+    fn due(&self, of: &BundleRef<'_>) -> Due {
         plan::due(of.spec, of.generation, self.looked.as_ref(), Instant::now())
     }
 
@@ -123,7 +123,7 @@ impl Keeper {
     }
 
     /// Takes the answer of a fetch that has ended. A fetch that is no longer needed ends here.
-    async fn receive(&mut self, of: &Subject<'_>) {
+    async fn receive(&mut self, of: &BundleRef<'_>) {
         let Some(fetch) = self.fetch.take().filter(|fetch| fetch.is_for(of.spec)) else { return };
         if !fetch.has_ended() {
             self.fetch = Some(fetch);
@@ -139,7 +139,7 @@ impl Keeper {
     }
 
     /// Takes the result of a lookup of the source.
-    fn found(&mut self, of: &Subject<'_>, answer: Result<Version, Problem>) {
+    fn found(&mut self, of: &BundleRef<'_>, answer: Result<Version, Problem>) {
         let before = self.looked.map_or(0, |looked| looked.failures);
         let failures = if answer.is_ok() { 0 } else { before.saturating_add(1) };
         match answer {
@@ -167,7 +167,7 @@ impl Keeper {
     }
 
     /// Does one step. Returns false if nothing more is to be done now.
-    async fn step(&mut self, of: &Subject<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
+    async fn step(&mut self, of: &BundleRef<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
         match plan::decide(of.spec, self.known(recorded, world.standby)) {
             Decision::Idle => false,
             Decision::Stay => {
@@ -187,7 +187,7 @@ impl Keeper {
     }
 
     /// Restores the version that ran before this process.
-    async fn restore(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
+    async fn restore(&mut self, of: &BundleRef<'_>, digest: &str, world: &World<'_>) -> bool {
         match self.ask(of, digest, world) {
             None => false,
             Some(Ok(version)) => {
@@ -223,7 +223,7 @@ impl Keeper {
     }
 
     /// Returns a version by its digest if it has arrived, and otherwise requests it, at most once after each lookup.
-    fn ask(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+    fn ask(&mut self, of: &BundleRef<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
         if let Some((_, answer)) = self.answer.take().filter(|(asked, _)| asked == digest) {
             return Some(answer);
         }
@@ -236,7 +236,7 @@ impl Keeper {
     }
 
     /// Installs a new version.
-    async fn take(&mut self, of: &Subject<'_>, digest: &str, world: &World<'_>) -> bool {
+    async fn take(&mut self, of: &BundleRef<'_>, digest: &str, world: &World<'_>) -> bool {
         let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
         let version = match known.cloned() {
             Some(version) => version,
@@ -257,7 +257,7 @@ impl Keeper {
     }
 
     /// Applies the current spec to the version that runs.
-    async fn apply(&mut self, of: &Subject<'_>, world: &World<'_>) {
+    async fn apply(&mut self, of: &BundleRef<'_>, world: &World<'_>) {
         let Some(running) = &self.running else { return };
         let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
         if wanted == running.installed {
@@ -299,7 +299,7 @@ impl Keeper {
     }
 
     /// Installs a version, unless that failed a moment ago and nothing has changed. Returns whether the version runs.
-    async fn install(&mut self, of: &Subject<'_>, version: Version, world: &World<'_>) -> bool {
+    async fn install(&mut self, of: &BundleRef<'_>, version: Version, world: &World<'_>) -> bool {
         let wanted = version.installation(of.namespace, of.name, of.spec, world.confined);
         let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
         let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
@@ -352,7 +352,7 @@ impl Keeper {
         other.or_else(|| self.failed.values().next())
     }
 
-    fn waiting(&self, of: &Subject<'_>, recorded: Option<&str>) -> Option<Waiting> {
+    fn waiting(&self, of: &BundleRef<'_>, recorded: Option<&str>) -> Option<Waiting> {
         if let Some(Failed { wanted, label, missing: Some(missing), .. }) = self.failure() {
             let why = Why::Grants(missing.clone());
             return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
@@ -365,7 +365,7 @@ impl Keeper {
         })
     }
 
-    fn report(&self, of: &Subject<'_>, old: HookBundleStatus, world: &World<'_>) -> Passed {
+    fn report(&self, of: &BundleRef<'_>, old: HookBundleStatus, world: &World<'_>) -> Passed {
         let states = match &self.running {
             Some(_) => world.installer.states(&of.id()),
             None => Vec::new(),
@@ -396,12 +396,12 @@ impl Keeper {
         Passed { news: write.then_some((old, status)), again, standing: self.standing(of, false) }
     }
 
-    fn standing(&self, of: &Subject<'_>, standby: bool) -> BundleNews {
+    fn standing(&self, of: &BundleRef<'_>, standby: bool) -> BundleNews {
         let problem = self.failure().map(|failed| &failed.problem).or(self.refused.as_ref());
         plan::standing(of.spec, self.running.is_some(), standby, problem)
     }
 
-    fn again(&self, of: &Subject<'_>, poll: Duration) -> Duration {
+    fn again(&self, of: &BundleRef<'_>, poll: Duration) -> Duration {
         if self.turned_away {
             return SOON;
         }
@@ -434,14 +434,14 @@ mod tests {
         }
     }
 
-    // mutant: crates/operator/src/hookbundle/keeper.rs: `self.failed.retain(|digest, _| Some(digest) == running);` => ``
+    // mutant: crates/operator/src/hookbundle/reconciler.rs: `self.failed.retain(|digest, _| Some(digest) == running);` => ``
     #[test]
     fn of_versions_that_fail_one_after_the_other_the_last_is_kept() {
-        let mut keeper = Keeper::default();
+        let mut reconciler = Reconciler::default();
         for n in 0..100 {
-            keeper.failed(failed(&format!("sha256:{n}")));
+            reconciler.failed(failed(&format!("sha256:{n}")));
         }
-        assert_eq!(keeper.failed.keys().collect::<Vec<_>>(), ["sha256:99"]);
-        assert_eq!(keeper.failure().unwrap().label, "sha256:99");
+        assert_eq!(reconciler.failed.keys().collect::<Vec<_>>(), ["sha256:99"]);
+        assert_eq!(reconciler.failure().unwrap().label, "sha256:99");
     }
 }

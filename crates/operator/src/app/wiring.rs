@@ -1,4 +1,4 @@
-//! Creates the stages that triggers go through, and gives each stage what it calls.
+//! Creates the services that triggers go through, and gives each stage what it calls.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use futures::FutureExt as _;
 use tokio::sync::watch;
 
 use super::{
-    Stages,
+    Services,
     health::Health,
     history::History,
+    hook_registry::HookRegistry,
     host::Operator,
     last::LastRuns,
     observers::Report,
     options::Options,
     patches::PatchPrograms,
     plan,
-    roster::Roster,
     runs::{self, Runs},
 };
 use crate::{record::Recorder, telemetry::server::Shown};
 
 pub(super) fn connect(
     options: &Options,
-    roster: &Arc<Roster>,
+    hook_registry: &Arc<HookRegistry>,
     sandbox: Arc<Sandbox>,
     report: Arc<Report>,
     shown: &Shown,
     health: &Arc<Health>,
     recorder: Option<Arc<Recorder>>,
-) -> (Runner, Arc<Runs>, Arc<Stages>) {
+) -> (Runner, Arc<Runs>, Arc<Services>) {
     let (leadership, tasks) = (health.leadership(), health.tasks());
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
-    let programs = Arc::new(PatchPrograms::new(evaluator.clone(), roster.clone()));
+    let programs = Arc::new(PatchPrograms::new(evaluator.clone(), hook_registry.clone()));
     let effects = Arc::new(plan::Effects(options.effects.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = Arc::new(Operator {
@@ -56,7 +56,7 @@ pub(super) fn connect(
     let history = Arc::new(History::new(options.run_ended.clone()));
     let last = Arc::new(LastRuns::new(options.keep_last_run));
     let runs = Arc::new(Runs::new(runs::Parts {
-        roster: roster.clone(),
+        hook_registry: hook_registry.clone(),
         sandbox,
         operator: operator.clone(),
         metrics: shown.metrics.clone(),
@@ -78,7 +78,7 @@ pub(super) fn connect(
     let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
     let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
     let (schedules_tick, hold) = (options.schedules_tick, options.hold);
-    let stages = Stages {
+    let services = Services {
         server,
         discovery,
         streams,
@@ -97,5 +97,5 @@ pub(super) fn connect(
         tasks: tasks.clone(),
         jumps: watch::Sender::default(),
     };
-    (runner, runs, Arc::new(stages))
+    (runner, runs, Arc::new(services))
 }

@@ -104,7 +104,7 @@ impl Answers {
     /// A hook that was removed in the meantime reports nothing more.
     fn report_metrics<T>(&self, asked: &Asked<'_>, report: &RunReport<T>) {
         let Asked { hook, run, binding, .. } = asked;
-        if report.metrics.is_empty() || self.parts.roster.hook(hook).is_none() {
+        if report.metrics.is_empty() || self.parts.hook_registry.hook(hook).is_none() {
             return;
         }
         let applied = self.parts.operator.hook_metrics.apply(hook, &report.metrics);

@@ -48,11 +48,12 @@ pub async fn keep(
     let objects = Objects::new(client);
     // The watches start before the first check, so that no change is missed after it.
     let signals = Signals::start(&objects, &tasks);
-    let mut upkeep = Upkeep { objects, settings, aims: BTreeMap::new(), told: BTreeSet::new(), calm: Calm::default() };
+    let mut reconciler =
+        Reconciler { objects, settings, aims: BTreeMap::new(), told: BTreeSet::new(), calm: Calm::default() };
     let mut retry = FIRST_RETRY;
     loop {
         let now = wanted.borrow_and_update().clone().unwrap_or_default();
-        let failed = upkeep.pass(&now).await;
+        let failed = reconciler.reconcile(&now).await;
         let next = if failed.as_ref().is_some_and(BTreeSet::is_empty) {
             retry = FIRST_RETRY;
             LOOK_THROUGH
@@ -64,7 +65,7 @@ pub async fn keep(
         if let Some(failed) = failed {
             registered.send_replace(plan::in_place(now, &failed));
         }
-        let (next, calm) = (Instant::now() + next, upkeep.calm.until(Instant::now()));
+        let (next, calm) = (Instant::now() + next, reconciler.calm.until(Instant::now()));
         tokio::select! {
             changed = wanted.changed() => if changed.is_err() { return },
             () = async { sleep_until(calm).await; signals.changed().await } => {}
@@ -76,7 +77,7 @@ pub async fn keep(
 /// Names of objects that cannot be read, and why.
 type Unread = Vec<(String, String)>;
 
-struct Upkeep {
+struct Reconciler {
     objects: Objects,
     settings: Settings,
     /// The last content that was written to each object. It distinguishes a repair from a change of ours.
@@ -86,10 +87,10 @@ struct Upkeep {
     calm: Calm,
 }
 
-impl Upkeep {
+impl Reconciler {
     /// Checks everything and does what is necessary. Returns the names of objects that are not as they should be, or
     /// `None` if not everything could be checked.
-    async fn pass(&mut self, wanted: &Wanted) -> Option<BTreeSet<String>> {
+    async fn reconcile(&mut self, wanted: &Wanted) -> Option<BTreeSet<String>> {
         let (mut problems, mut failed, mut seen) = (BTreeSet::new(), BTreeSet::new(), true);
         for kind in Kind::ALL {
             match self.plan(kind, wanted).await {

@@ -1,4 +1,4 @@
-//! The object of a pass, and what a pass needs.
+//! The object of a reconciliation, and what a reconciliation needs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use super::{HookBundle, HookBundleSpec, source::Sources};
 
-/// How long a pass waits for its turn. In the meantime, nothing else is done about its HookBundle.
+/// How long a reconciliation waits for its turn. In the meantime, nothing else is done about its HookBundle.
 const TURN: Duration = Duration::from_secs(1);
 
-/// What a pass needs.
+/// What a reconciliation needs.
 pub(super) struct World<'a> {
     pub sources: &'a Arc<Sources>,
     pub installer: &'a Arc<dyn Installer>,
@@ -26,29 +26,29 @@ pub(super) struct World<'a> {
 }
 
 impl World<'_> {
-    /// Takes a turn to install. Returns `None` if other bundles of the namespace have all turns for a while. The pass
-    /// then runs again later.
-    pub async fn turn(&self, of: &Subject<'_>) -> Option<Share> {
+    /// Takes a turn to install. Returns `None` if other bundles of the namespace have all turns for a while. The
+    /// reconciliation then runs again later.
+    pub async fn turn(&self, of: &BundleRef<'_>) -> Option<Share> {
         let tenant = Tenant::namespace(of.namespace);
         timeout(TURN, self.installs.take(&tenant, 1)).await.ok()?.ok()
     }
 }
 
-/// The parts of the object that a pass uses.
-pub(super) struct Subject<'a> {
+/// The parts of the object that a reconciliation uses.
+pub(super) struct BundleRef<'a> {
     pub namespace: &'a str,
     pub name: &'a str,
     pub generation: i64,
     pub spec: &'a HookBundleSpec,
 }
 
-impl Subject<'_> {
+impl BundleRef<'_> {
     pub fn id(&self) -> BundleId {
         BundleId { namespace: Some(self.namespace.to_owned()), name: self.name.to_owned() }
     }
 
-    pub fn of(bundle: &HookBundle) -> Subject<'_> {
-        Subject {
+    pub fn of(bundle: &HookBundle) -> BundleRef<'_> {
+        BundleRef {
             namespace: bundle.metadata.namespace.as_deref().unwrap_or_default(),
             name: bundle.metadata.name.as_deref().unwrap_or_default(),
             generation: bundle.metadata.generation.unwrap_or_default(),

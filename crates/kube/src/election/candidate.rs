@@ -19,7 +19,7 @@ use tracing::{debug, info, warn};
 use super::{
     Leadership, Standing, Terms,
     elector::{Elector, Step},
-    record::Record,
+    lease::Record,
 };
 
 /// The API server's error. `None` if it did not answer in time.

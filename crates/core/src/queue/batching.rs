@@ -12,8 +12,8 @@ use crate::model::{Cause, HookName, RetryPolicy, Trigger};
 
 use super::{
     QueueConfig,
-    gate::Hook,
     item::{Batch, Item},
+    preconditions::Hook,
 };
 
 /// What the triggers of a batch have in common.

@@ -61,7 +61,7 @@ impl Question {
 impl App {
     /// Gets the hook's answer. It waits until the hook knows the objects of its snapshots.
     pub async fn answer_once(&self, hook: &HookName, question: &Question) -> Result<Answered, OnceError> {
-        let loaded = self.roster.hook(hook).ok_or_else(|| OnceError::NotLoaded(hook.clone()))?;
+        let loaded = self.hook_registry.hook(hook).ok_or_else(|| OnceError::NotLoaded(hook.clone()))?;
         let (spec, answerer) = (&loaded.spec, self.answerer());
         match question {
             Question::Review { kind, binding, request } => {

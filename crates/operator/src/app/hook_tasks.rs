@@ -13,13 +13,13 @@ use tokio::{
 };
 use tracing::error;
 
-use super::{Stages, barrier::Barrier, bindings, hooks::Hook, schedules, swap::Plan};
+use super::{Services, barrier::Barrier, bindings, hooks::Hook, schedules, upgrade_plan::Plan};
 
 /// Between a panic in a hook's task and the restart of its tasks.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
 
 /// The tasks of one hook. They end when this is dropped.
-pub(super) struct Crew {
+pub(super) struct HookTasks {
     /// This field is first, so that the task ends before the channel of its orders closes.
     task: Task<()>,
     orders: mpsc::UnboundedSender<Order>,
@@ -40,21 +40,21 @@ pub(super) struct Stopped(oneshot::Sender<Arc<Hook>>);
 impl Stopped {
     /// Starts the missing tasks for this hook.
     pub fn go_on(self, hook: Arc<Hook>) {
-        // A crew that has ended needs no hook.
+        // Tasks that have ended need no hook.
         let _ = self.0.send(hook);
     }
 }
 
-impl Crew {
+impl HookTasks {
     /// Starts all tasks of a hook. The caller has already announced its lists.
-    pub fn start(stages: Arc<Stages>, hook: Arc<Hook>) -> Self {
+    pub fn start(services: Arc<Services>, hook: Arc<Hook>) -> Self {
         let (orders, inlet) = mpsc::unbounded_channel();
         let name = format!("hook {}", hook.spec.name);
-        let tasks = stages.tasks.clone();
-        Self { task: tasks.spawn(name, keep(Members::start(stages, hook), inlet)), orders }
+        let tasks = services.tasks.clone();
+        Self { task: tasks.spawn(name, keep(RunningTasks::start(services, hook), inlet)), orders }
     }
 
-    /// Ends the tasks that the plan does not keep. Returns `None` if the crew has ended.
+    /// Ends the tasks that the plan does not keep. Returns `None` if the tasks have ended.
     pub fn stop(&self, plan: Arc<Plan>) -> impl Future<Output = Option<Stopped>> + Send + use<> {
         let (stopped, ended) = oneshot::channel();
         let (to, go_on) = oneshot::channel();
@@ -85,8 +85,8 @@ struct Watching {
     terms: watch::Sender<KubernetesBinding>,
 }
 
-struct Members {
-    stages: Arc<Stages>,
+struct RunningTasks {
+    services: Arc<Services>,
     hook: Arc<Hook>,
     barrier: Arc<Barrier>,
     tasks: JoinSet<()>,
@@ -94,13 +94,13 @@ struct Members {
     schedules: HashMap<BindingName, AbortHandle>,
 }
 
-impl Members {
-    fn start(stages: Arc<Stages>, hook: Arc<Hook>) -> Self {
+impl RunningTasks {
+    fn start(services: Arc<Services>, hook: Arc<Hook>) -> Self {
         let barrier = Arc::new(Barrier::new(&hook.spec));
         let (bindings, schedules) = (HashMap::new(), HashMap::new());
-        let mut members = Self { stages, hook, barrier, tasks: JoinSet::new(), bindings, schedules };
-        members.begin_missing();
-        members
+        let mut running = Self { services, hook, barrier, tasks: JoinSet::new(), bindings, schedules };
+        running.begin_missing();
+        running
     }
 
     /// Starts every task of the hook that is not running.
@@ -113,21 +113,21 @@ impl Members {
             }
             let (terms, followed) = watch::channel(binding.clone());
             let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
-            let keep = bindings::keep(self.stages.clone(), name, tenant.clone(), followed, self.barrier.clone());
-            let task = self.tasks.spawn(self.stages.streams.pace().paced(tenant, keep));
+            let keep = bindings::keep(self.services.clone(), name, tenant.clone(), followed, self.barrier.clone());
+            let task = self.tasks.spawn(self.services.streams.pace().paced(tenant, keep));
             self.bindings.insert(binding.name.clone(), Watching { task, terms });
         }
-        for schedule in hook.spec.schedules.iter().filter(|_| self.stages.schedules_tick) {
+        for schedule in hook.spec.schedules.iter().filter(|_| self.services.schedules_tick) {
             if self.schedules.contains_key(&schedule.name) {
                 continue;
             }
             let ticks = schedules::keep(
-                self.stages.queue.clone(),
+                self.services.queue.clone(),
                 hook.spec.name.clone(),
                 schedule.clone(),
-                self.stages.jumps.subscribe(),
+                self.services.jumps.subscribe(),
             );
-            let (leadership, barrier) = (self.stages.leadership.clone(), self.barrier.clone());
+            let (leadership, barrier) = (self.services.leadership.clone(), self.barrier.clone());
             let task = self.tasks.spawn(async move {
                 leadership.gained().await;
                 barrier.passed().await;
@@ -138,7 +138,7 @@ impl Members {
     }
 }
 
-impl Team for Members {
+impl Restartable for RunningTasks {
     type Order = Order;
 
     fn name(&self) -> &HookName {
@@ -149,9 +149,9 @@ impl Team for Members {
         &mut self.tasks
     }
 
-    fn begin_anew(&mut self) {
-        expect(&self.stages, &self.hook, |_| true);
-        *self = Self::start(self.stages.clone(), self.hook.clone());
+    fn restart(&mut self) {
+        expect(&self.services, &self.hook, |_| true);
+        *self = Self::start(self.services.clone(), self.hook.clone());
     }
 
     async fn exchange(&mut self, order: Order) -> Result<(), JoinError> {
@@ -171,7 +171,7 @@ impl Team for Members {
         match go_on.await {
             Ok(hook) => self.hook = hook,
             // The bindings that were stopped start as they did at the operator's start.
-            Err(_) => expect(&self.stages, &self.hook, |name| !plan.watching.contains(name)),
+            Err(_) => expect(&self.services, &self.hook, |name| !plan.watching.contains(name)),
         }
         self.barrier.replace(&self.hook.spec, |name| plan.watching.contains(name));
         self.begin_missing();
@@ -180,15 +180,15 @@ impl Team for Members {
 }
 
 /// Announces that the bindings are about to list their objects.
-pub(super) fn expect(stages: &Stages, hook: &Hook, begins: impl Fn(&BindingName) -> bool) {
-    stages.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
+pub(super) fn expect(services: &Services, hook: &Hook, begins: impl Fn(&BindingName) -> bool) {
+    services.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
     for binding in hook.spec.kubernetes.iter().filter(|binding| begins(&binding.name)) {
-        stages.queue.expect_list(&hook.spec.name, binding.name.clone());
+        services.queue.expect_list(&hook.spec.name, binding.name.clone());
     }
 }
 
 /// Tasks that are kept together.
-trait Team {
+trait Restartable {
     type Order;
 
     fn name(&self) -> &HookName;
@@ -196,19 +196,19 @@ trait Team {
     fn tasks(&mut self) -> &mut JoinSet<()>;
 
     /// Restarts all tasks. Call it after they have ended.
-    fn begin_anew(&mut self);
+    fn restart(&mut self);
 
     /// Carries out an order. The error is that of a task that panicked in the meantime.
     fn exchange(&mut self, order: Self::Order) -> impl Future<Output = Result<(), JoinError>> + Send;
 }
 
 /// After a panic in one task, all tasks restart. The synchronization then brings the hook up to date.
-async fn keep<T: Team>(mut team: T, mut orders: mpsc::UnboundedReceiver<T::Order>) {
+async fn keep<T: Restartable>(mut restartable: T, mut orders: mpsc::UnboundedReceiver<T::Order>) {
     loop {
         let ended = tokio::select! {
-            Some(ended) = team.tasks().join_next() => ended,
+            Some(ended) = restartable.tasks().join_next() => ended,
             order = orders.recv() => match order {
-                Some(order) => team.exchange(order).await,
+                Some(order) => restartable.exchange(order).await,
                 None => return,
             },
         };
@@ -216,10 +216,10 @@ async fn keep<T: Team>(mut team: T, mut orders: mpsc::UnboundedReceiver<T::Order
         if !panicked.is_panic() {
             continue;
         }
-        error!(hook = %team.name(), error = %panicked, "a task of the hook panicked: its bindings start again");
-        team.tasks().shutdown().await;
+        error!(hook = %restartable.name(), error = %panicked, "a task of the hook panicked: its bindings start again");
+        restartable.tasks().shutdown().await;
         tokio::time::sleep(AFTER_PANIC).await;
-        team.begin_anew();
+        restartable.restart();
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    impl Team for Fragile {
+    impl Restartable for Fragile {
         type Order = ();
 
         fn name(&self) -> &HookName {
@@ -260,7 +260,7 @@ mod tests {
             &mut self.tasks
         }
 
-        fn begin_anew(&mut self) {
+        fn restart(&mut self) {
             assert_eq!(Arc::strong_count(&self.neighbour), 1, "the neighbours ended before");
             self.begin();
         }
@@ -274,10 +274,10 @@ mod tests {
     async fn after_a_panic_all_tasks_start_anew() {
         let (starts, mut seen) = watch::channel(0);
         let name = HookName::new("h").unwrap();
-        let mut team = Fragile { name, tasks: JoinSet::new(), starts, neighbour: Arc::default() };
-        team.begin();
+        let mut restartable = Fragile { name, tasks: JoinSet::new(), starts, neighbour: Arc::default() };
+        restartable.begin();
         let (orders, inlet) = mpsc::unbounded_channel();
-        let kept = tokio::spawn(keep(team, inlet));
+        let kept = tokio::spawn(keep(restartable, inlet));
         seen.wait_for(|starts| *starts == 3).await.unwrap();
         drop(orders);
         kept.await.unwrap();

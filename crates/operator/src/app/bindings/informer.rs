@@ -31,11 +31,11 @@ use tracing::{info, warn};
 
 use super::{
     super::{
-        Stages,
+        Services,
         barrier::Barrier,
         watching::{self, NotWatched},
     },
-    follow::{Following, Heard, Subscriber},
+    subscriptions::{Following, Heard, Subscriber},
 };
 
 /// Between two lookups of a kind that was not found, or of an API server that does not answer.
@@ -50,7 +50,7 @@ const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
 
 /// The binding, and what it works with.
 pub(super) struct Place {
-    pub stages: Arc<Stages>,
+    pub services: Arc<Services>,
     pub hook: HookName,
     pub tenant: Tenant,
     pub spec: Arc<KubernetesBinding>,
@@ -61,7 +61,7 @@ pub(super) struct Place {
 
 impl Place {
     async fn find(&self) -> Result<Arc<Resource>, DiscoveryError> {
-        self.stages.discovery.find(self.spec.api_version.as_deref(), &self.spec.kind).await
+        self.services.discovery.find(self.spec.api_version.as_deref(), &self.spec.kind).await
     }
 }
 
@@ -109,8 +109,8 @@ pub(super) struct Feed {
 
 impl Feed {
     pub fn new(place: Place, status: Arc<BindingStatus>, metadata_only: bool) -> Self {
-        let turn = turn(place.stages.leadership.clone(), place.barrier.clone(), &place.spec);
-        let (streams, tenant) = (place.stages.streams.clone(), place.tenant.clone());
+        let turn = turn(place.services.leadership.clone(), place.barrier.clone(), &place.spec);
+        let (streams, tenant) = (place.services.streams.clone(), place.tenant.clone());
         let subscriber = Subscriber { streams, tenant, spec: place.spec.clone(), metadata_only };
         Self {
             subscriber,
@@ -148,7 +148,7 @@ impl Feed {
                 self.look().await;
                 continue;
             };
-            let leadership = &self.place.stages.leadership;
+            let leadership = &self.place.services.leadership;
             tokio::select! {
                 () = &mut self.turn => {
                     self.turn = pending().boxed();
@@ -188,9 +188,9 @@ impl Feed {
     /// Waits until it is time, looks up the kind once, and logs a new reason for waiting once.
     async fn look(&mut self) {
         self.time_to_look().await;
-        let _turn = self.place.stages.streams.turn(&self.place.tenant).await;
+        let _turn = self.place.services.streams.turn(&self.place.tenant).await;
         match self.place.find().await {
-            Ok(resource) => match watching::check(&self.place.stages, &self.place.spec, &resource).await {
+            Ok(resource) => match watching::check(&self.place.services, &self.place.spec, &resource).await {
                 Ok(()) => {
                     let Place { hook, spec, .. } = &self.place;
                     info!(%hook, binding = %spec.name, %resource, "binding enabled");
@@ -214,14 +214,14 @@ impl Feed {
     /// whether the kind is served in another place now.
     async fn look_again(&mut self) {
         let Some(before) = self.following.as_ref().map(|following| following.resource().clone()) else { return };
-        self.place.stages.discovery.doubt(&before.api_version());
+        self.place.services.discovery.doubt(&before.api_version());
         match self.place.find().await {
             // The kind may be about to be added or removed. The streams retry, and this code checks again.
             Ok(resource) if resource == before => {
-                self.place.stages.streams.retry_unserved();
+                self.place.services.streams.retry_unserved();
                 self.pace.put_off();
             }
-            Ok(resource) if watching::check(&self.place.stages, &self.place.spec, &resource).await.is_err() => {
+            Ok(resource) if watching::check(&self.place.services, &self.place.spec, &resource).await.is_err() => {
                 self.pace.put_off();
             }
             Ok(resource) => {
@@ -251,21 +251,21 @@ impl Feed {
         self.news = None;
         self.said.clear();
         self.refused = None;
-        self.place.stages.health.enabled(&self.place.hook, &self.place.spec.name);
+        self.place.services.health.enabled(&self.place.hook, &self.place.spec.name);
     }
 
     /// The operator may not list the kind. This concerns only this hook. Its other bindings continue without this one,
     /// as with a kind that is not served. But objects may exist, so nothing runs with an empty snapshot.
     fn look_for_refusal(&mut self) {
         let refused = self.following.as_ref().and_then(Following::refused);
-        let Place { stages, hook, spec, .. } = &self.place;
+        let Place { services, hook, spec, .. } = &self.place;
         let Some(selection) = refused else {
             if self.refused.take().is_some() {
-                stages.health.enabled(hook, &spec.name);
+                services.health.enabled(hook, &spec.name);
             }
             return;
         };
-        let server = &stages.server;
+        let server = &services.server;
         let reason = format!("the API server at {server} does not let the operator list and watch {selection}");
         if self.refused.as_ref() != Some(&reason) {
             warn!(%hook, binding = %spec.name, reason, "binding pending: give the operator a role for this, see boathook rbac");
@@ -276,9 +276,9 @@ impl Feed {
 
     /// Nobody knows when the binding will be listed. Only triggers that include its snapshot wait.
     fn give_up_waiting(&self, reason: &str) {
-        let Place { stages, hook, spec, barrier, .. } = &self.place;
-        stages.health.pending(hook, &spec.name, reason);
-        stages.queue.excuse(hook, &spec.name);
+        let Place { services, hook, spec, barrier, .. } = &self.place;
+        services.health.pending(hook, &spec.name, reason);
+        services.queue.excuse(hook, &spec.name);
         barrier.excused(&spec.name);
     }
 
@@ -291,7 +291,7 @@ impl Feed {
                 self.give_up_waiting(&reason)
             }
             NotWatched::Unknown { .. } => {
-                self.place.stages.health.pending(&self.place.hook, &self.place.spec.name, &reason)
+                self.place.services.health.pending(&self.place.hook, &self.place.spec.name, &reason)
             }
         }
         let Place { hook, spec, .. } = &self.place;
@@ -304,21 +304,21 @@ impl Feed {
     fn missing(&mut self, error: &DiscoveryError) {
         self.pace.put_off();
         let reason = error_chain(error);
-        let Place { stages, hook, spec, barrier, .. } = &self.place;
+        let Place { services, hook, spec, barrier, .. } = &self.place;
         match error {
-            DiscoveryError::Unknown { .. } => stages.health.unserved(hook, &spec.name, &reason),
+            DiscoveryError::Unknown { .. } => services.health.unserved(hook, &spec.name, &reason),
             DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
-                stages.health.pending(hook, &spec.name, &reason);
+                services.health.pending(hook, &spec.name, &reason);
             }
             // The same as for a kind that may not be watched.
             DiscoveryError::Partial { .. } => self.give_up_waiting(&reason),
         }
         if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
-            self.news = Some(stages.discovery.changes());
+            self.news = Some(services.discovery.changes());
             // A kind that is not served has no objects.
             self.ready.push_back(Input::Unserved);
-            stages.queue.listed(hook, &spec.name);
-            stages.queue.complete(hook, &spec.name);
+            services.queue.listed(hook, &spec.name);
+            services.queue.complete(hook, &spec.name);
             barrier.excused(&spec.name);
         }
         if reason != self.said {
@@ -341,7 +341,7 @@ fn turn(leadership: Leadership, barrier: Arc<Barrier>, spec: &KubernetesBinding)
 }
 
 fn report(place: &Place, error: &DiscoveryError, reason: &str) {
-    let Place { stages, hook, spec, .. } = place;
+    let Place { services, hook, spec, .. } = place;
     match error {
         DiscoveryError::Unknown { .. } => {
             warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when the kind is served");
@@ -350,7 +350,7 @@ fn report(place: &Place, error: &DiscoveryError, reason: &str) {
             warn!(%hook, binding = %spec.name, reason, "binding pending: it starts when its API group answers");
         }
         DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
-            let server = &stages.server;
+            let server = &services.server;
             warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: trying until it answers");
         }
     }

@@ -10,11 +10,11 @@ use super::OnceError;
 pub struct Asked {
     /// The binding's name. If absent, it is the only binding that fits.
     pub binding: Option<String>,
-    pub occasion: Occasion,
+    pub occasion: TriggerRequest,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Occasion {
+pub enum TriggerRequest {
     /// The first event in the binding's life: a start-up, a tick, or a synchronization.
     Any,
     /// The operator starts.
@@ -91,7 +91,7 @@ impl Bound<'_> {
     }
 }
 
-impl Occasion {
+impl TriggerRequest {
     fn happens_to(&self, bound: &Bound<'_>) -> bool {
         match self {
             Self::Any => true,
@@ -133,7 +133,7 @@ impl Asked {
                 [] => Err(OnceError::None { hook, what, has: list(&all) }),
                 [bound] => Ok(*bound),
                 // Any binding of a group can stand for the group.
-                [.., last] if matches!(self.occasion, Occasion::Group(_)) => Ok(*last),
+                [.., last] if matches!(self.occasion, TriggerRequest::Group(_)) => Ok(*last),
                 several => Err(OnceError::Several { hook, has: list(several) }),
             };
         };
@@ -165,7 +165,7 @@ mod tests {
         parse(&HookName::new("h").unwrap(), document, &|_| Ok(())).unwrap()
     }
 
-    fn chosen(spec: &HookSpec, binding: Option<&str>, occasion: Occasion) -> String {
+    fn chosen(spec: &HookSpec, binding: Option<&str>, occasion: TriggerRequest) -> String {
         let asked = Asked { binding: binding.map(str::to_owned), occasion };
         match asked.bound(spec) {
             Ok(bound) => bound.describe(),
@@ -180,18 +180,18 @@ mod tests {
     #[test]
     fn the_only_binding_that_it_can_be_needs_no_name() {
         let one = spec("{configVersion: v1, kubernetes: [{kind: Pod}]}");
-        assert_eq!(chosen(&one, None, Occasion::Any), "kubernetes (kubernetes, Pod)");
+        assert_eq!(chosen(&one, None, TriggerRequest::Any), "kubernetes (kubernetes, Pod)");
         let silent = "{name: teams, kind: Namespace, executeHookOnEvent: [], executeHookOnSynchronization: false}";
         let beside = spec(&format!("{{configVersion: v1, kubernetes: [{silent}, {{name: pods, kind: Pod}}]}}"));
-        assert_eq!(chosen(&beside, None, Occasion::Any), "pods (kubernetes, Pod)");
-        assert_eq!(chosen(&beside, Some("teams"), Occasion::Any), "teams (kubernetes, Namespace)");
+        assert_eq!(chosen(&beside, None, TriggerRequest::Any), "pods (kubernetes, Pod)");
+        assert_eq!(chosen(&beside, Some("teams"), TriggerRequest::Any), "teams (kubernetes, Namespace)");
         let alone = spec(&format!("{{configVersion: v1, kubernetes: [{silent}]}}"));
-        assert_eq!(chosen(&alone, None, Occasion::Any), "teams (kubernetes, Namespace)");
+        assert_eq!(chosen(&alone, None, TriggerRequest::Any), "teams (kubernetes, Namespace)");
         let all = spec(ALL);
-        assert_eq!(chosen(&all, None, Occasion::Startup), "onStartup");
-        assert_eq!(chosen(&all, None, Occasion::Schedule), "tick (schedule)");
-        assert_eq!(chosen(&all, None, Occasion::Group("g".to_owned())), "pods (kubernetes, Pod)");
-        assert_eq!(chosen(&all, Some("maps"), Occasion::Any), "maps (kubernetes, ConfigMap)");
+        assert_eq!(chosen(&all, None, TriggerRequest::Startup), "onStartup");
+        assert_eq!(chosen(&all, None, TriggerRequest::Schedule), "tick (schedule)");
+        assert_eq!(chosen(&all, None, TriggerRequest::Group("g".to_owned())), "pods (kubernetes, Pod)");
+        assert_eq!(chosen(&all, Some("maps"), TriggerRequest::Any), "maps (kubernetes, ConfigMap)");
     }
 
     #[test]
@@ -199,16 +199,16 @@ mod tests {
         let all = spec(ALL);
         let has = "onStartup, tick (schedule), pods (kubernetes, Pod), maps (kubernetes, ConfigMap)";
         assert_eq!(
-            chosen(&all, None, Occasion::Any),
+            chosen(&all, None, TriggerRequest::Any),
             format!("error: hook h has several bindings; name one of them: {has}")
         );
         assert_eq!(
-            chosen(&all, Some("tick"), Occasion::Synchronization),
+            chosen(&all, Some("tick"), TriggerRequest::Synchronization),
             format!("error: hook h has no binding \"tick\" for a synchronization; it has {has}")
         );
         let none = spec("{configVersion: v1, onStartup: 1}");
         assert_eq!(
-            chosen(&none, None, Occasion::Schedule),
+            chosen(&none, None, TriggerRequest::Schedule),
             "error: hook h has no binding for a schedule; it has onStartup"
         );
     }

@@ -25,16 +25,16 @@ use crate::{
 };
 
 use super::{
-    HookTerms,
-    bucket::Bucket,
+    HookQueueConfig,
     item::{Item, LineId},
+    rate_limit::Bucket,
 };
 
 /// The hooks that may have triggers.
 pub(super) type Hooks = HashMap<HookName, Hook>;
 
 /// Synchronizations of a group that run in the current batch, by number.
-pub(super) type Company = [(u64, Arc<str>)];
+pub(super) type BatchMembers = [(u64, Arc<str>)];
 
 /// What a trigger waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Hold<'_> {
 /// One hook's gates, and what the queues know about the hook.
 #[derive(Debug, Default)]
 pub(super) struct Hook {
-    pub(super) terms: HookTerms,
+    pub(super) terms: HookQueueConfig,
     /// The tenant whose share its jobs and triggers use.
     pub(super) tenant: Tenant,
     pub(super) bucket: Option<Bucket>,
@@ -71,7 +71,7 @@ pub(super) struct Hook {
     /// Queues whose head waits for one of its gates, or for the end of its pause.
     pub(super) waiting: BTreeSet<LineId>,
     /// Queues whose head waits for a token, in the order in which they will be asked.
-    pub(super) thirsty: Vec<LineId>,
+    pub(super) waiting_for_token: Vec<LineId>,
     startups: BTreeSet<u64>,
     /// All synchronizations that are not done.
     synchronizations: HashMap<BindingName, BTreeSet<u64>>,
@@ -206,7 +206,7 @@ impl Hook {
     }
 
     /// What the trigger waits for, if it has to wait.
-    pub(super) fn hold<'a>(&'a self, item: &'a Item, company: &Company) -> Option<Hold<'a>> {
+    pub(super) fn hold<'a>(&'a self, item: &'a Item, batch_members: &BatchMembers) -> Option<Hold<'a>> {
         if self.startups.first().is_some_and(|seq| *seq < item.seq) {
             return Some(Hold::Startup);
         }
@@ -215,28 +215,30 @@ impl Hook {
         }
         match item.trigger.cause {
             Cause::Startup | Cause::Synchronization => None,
-            Cause::Schedule(_) => self.blocked(item, company),
-            Cause::Event(_) => self.blocked(item, company).or_else(|| self.unsynchronised_self(item, company)),
+            Cause::Schedule(_) => self.blocked(item, batch_members),
+            Cause::Event(_) => {
+                self.blocked(item, batch_members).or_else(|| self.unsynchronised_self(item, batch_members))
+            }
         }
     }
 
     /// A kept place or a synchronization of the hook that comes before this event or tick.
-    fn blocked<'a>(&'a self, item: &Item, company: &Company) -> Option<Hold<'a>> {
+    fn blocked<'a>(&'a self, item: &Item, batch_members: &BatchMembers) -> Option<Hold<'a>> {
         let place = self.places.first_key_value().filter(|(place, _)| **place < item.seq);
-        let blocking = || self.blocking.range(..item.seq).find(|(seq, _)| !together(item, **seq, company));
+        let blocking = || self.blocking.range(..item.seq).find(|(seq, _)| !together(item, **seq, batch_members));
         let list = place.map(|(_, binding)| Hold::List(binding));
         list.or_else(|| blocking().map(|(_, binding)| Hold::Synchronization(binding)))
     }
 
-    fn unsynchronised_self<'a>(&'a self, item: &Item, company: &Company) -> Option<Hold<'a>> {
+    fn unsynchronised_self<'a>(&'a self, item: &Item, batch_members: &BatchMembers) -> Option<Hold<'a>> {
         let (name, pending) = self.synchronizations.get_key_value(&item.trigger.binding)?;
-        let before = pending.range(..item.seq).any(|seq| !together(item, *seq, company));
+        let before = pending.range(..item.seq).any(|seq| !together(item, *seq, batch_members));
         before.then_some(Hold::Synchronization(name))
     }
 
     /// Whether the trigger has to wait.
-    pub(super) fn holds_back(&self, item: &Item, company: &Company) -> bool {
-        self.hold(item, company).is_some()
+    pub(super) fn holds_back(&self, item: &Item, batch_members: &BatchMembers) -> bool {
+        self.hold(item, batch_members).is_some()
     }
 
     /// When its next job may begin. `None` if it may now.
@@ -258,7 +260,7 @@ impl Hook {
 }
 
 /// Whether the synchronization is in the item's run, and is delivered together with it.
-fn together(item: &Item, synchronization: u64, company: &Company) -> bool {
+fn together(item: &Item, synchronization: u64, batch_members: &BatchMembers) -> bool {
     let told = |(seq, group): &(u64, Arc<str>)| *seq == synchronization && item.trigger.group.as_ref() == Some(group);
-    company.iter().any(told)
+    batch_members.iter().any(told)
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    HookTerms, State,
+    HookQueueConfig, State,
     item::{Item, Phase},
 };
 use crate::model::{HookName, JobId, Trigger};
@@ -26,7 +26,12 @@ impl State {
     /// one, for their object to be quiet, or as dead letters. What `keep` refuses is dropped. What is kept is due at
     /// once, and its failures no longer count. Returns how many triggers were dropped, without those of dead letters.
     /// What runs is left as it is, so call this while nothing runs. O(n log n) in what waits.
-    pub fn revise(&mut self, name: &HookName, terms: HookTerms, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
+    pub fn revise(
+        &mut self,
+        name: &HookName,
+        terms: HookQueueConfig,
+        keep: &mut dyn FnMut(&mut Trigger) -> bool,
+    ) -> usize {
         if !self.hooks.contains_key(name) {
             return 0;
         }

@@ -15,7 +15,7 @@ use crate::{
     model::{BindingName, Cause, Failure, HookName, QueueName, Trigger},
 };
 
-use super::{QueueConfig, collapse::Key, held::Held, item::Item, revise::Keep};
+use super::{QueueConfig, coalesce::Key, held::Held, item::Item, update::Keep};
 
 /// What a trigger takes in addition to its payload.
 const TRIGGER_BYTES: usize = 256;

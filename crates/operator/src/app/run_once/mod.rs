@@ -3,14 +3,14 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `asked` | the request, and the binding that it concerns; pure |
-//! | `ground` | the objects in the cluster |
+//! | `request` | the request, and the binding that it concerns; pure |
+//! | `target_objects` | the objects in the cluster |
 //! | `triggers` | what the hook receives |
 //! | `question` | the requests that the API server would send |
 
-mod asked;
-mod ground;
 mod question;
+mod request;
+mod target_objects;
 mod triggers;
 
 use std::{
@@ -27,9 +27,9 @@ use boathook_sandbox::RunReport;
 
 use super::App;
 
-pub use asked::{Asked, Occasion, Wanted};
-pub use ground::{Ground, Set};
 pub use question::{Answered, Question};
+pub use request::{Asked, TriggerRequest, Wanted};
+pub use target_objects::{Set, TargetObjects};
 
 /// Why a requested run is not possible.
 #[derive(Debug, thiserror::Error)]
@@ -123,10 +123,10 @@ impl App {
     pub async fn settled(&self, hook: &HookName, patience: Duration) -> Vec<String> {
         let deadline = Instant::now() + patience;
         loop {
-            let bindings = self.stages.health.bindings(hook);
+            let bindings = self.services.health.bindings(hook);
             let settled = bindings.iter().all(|(status, pending)| pending.is_some() || status.is_synchronised());
             if settled || Instant::now() > deadline {
-                let spec = self.roster.hook(hook).map(|hook| hook.spec.kubernetes.clone()).unwrap_or_default();
+                let spec = self.hook_registry.hook(hook).map(|hook| hook.spec.kubernetes.clone()).unwrap_or_default();
                 return bindings.iter().zip(&spec).filter_map(|(binding, spec)| missing(binding, &spec.name)).collect();
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -137,10 +137,10 @@ impl App {
     pub async fn run_once(&self, hook: &HookName, sets: &[Set]) -> Result<RunReport, OnceError> {
         let missing =
             || Failure { kind: FailureKind::Host, message: format!("hook {hook} is not loaded"), backtrace: None };
-        let spec = &self.roster.hook(hook).ok_or_else(|| OnceError::Run(missing()))?.spec;
+        let spec = &self.hook_registry.hook(hook).ok_or_else(|| OnceError::Run(missing()))?.spec;
         let mut all = Vec::with_capacity(sets.len());
         for set in sets {
-            all.push(triggers::trigger(&self.stages, spec, set).await?);
+            all.push(triggers::trigger(&self.services, spec, set).await?);
         }
         let queue = QueueName::Own(hook.clone());
         let job = Job { id: JobId(0), hook: hook.clone(), queue, attempt: 1, triggers: all };

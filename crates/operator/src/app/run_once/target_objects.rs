@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     OnceError,
-    asked::{Asked, Bound, Occasion, Wanted},
+    request::{Asked, Bound, TriggerRequest, Wanted},
 };
 
 /// The request, with the objects that it concerns.
@@ -22,13 +22,13 @@ pub struct Set {
 }
 
 /// A cluster to run on.
-pub struct Ground {
+pub struct TargetObjects {
     client: Client,
     discovery: Discovery,
     own: bool,
 }
 
-impl Ground {
+impl TargetObjects {
     /// `own` says whether objects may be changed.
     pub fn new(client: Client, own: bool) -> Self {
         Self { discovery: Discovery::new(client.clone()), client, own }
@@ -49,7 +49,8 @@ impl Ground {
 
     /// Finds the objects of the event. On its own cluster, it also makes the event happen.
     pub async fn set(&self, spec: &HookSpec, asked: Asked) -> Result<Set, OnceError> {
-        let (Bound::Kubernetes(binding), Occasion::Event { kind, object, .. }) = (asked.bound(spec)?, &asked.occasion)
+        let (Bound::Kubernetes(binding), TriggerRequest::Event { kind, object, .. }) =
+            (asked.bound(spec)?, &asked.occasion)
         else {
             return Ok(Set { asked, object: None });
         };

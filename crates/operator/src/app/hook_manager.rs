@@ -20,13 +20,12 @@ use jiff::Timestamp;
 use tracing::{error, info, warn};
 
 use super::{
-    Stages, account,
-    crew::{self, Crew},
+    Services, account,
+    hook_registry::{HookRegistry, Registrations},
+    hook_tasks::{self, HookTasks},
     hooks::{self, Bundled, Hook, load_file},
     judge::{self, Held, Origin},
-    ms,
-    roster::{Registrations, Roster},
-    schedules,
+    ms, schedules,
     scope::{Terms, granted, narrow, scope},
     watching,
 };
@@ -48,13 +47,13 @@ pub enum ReleaseError {
 }
 
 /// All hooks: those of a directory, and those of bundles.
-pub struct Fleet {
+pub struct HookManager {
     pub(super) directory: Option<PathBuf>,
     pub(super) sandbox: Arc<Sandbox>,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) roster: Arc<Roster>,
-    pub(super) stages: Arc<Stages>,
-    running: Mutex<BTreeMap<HookName, Crew>>,
+    pub(super) hook_registry: Arc<HookRegistry>,
+    pub(super) services: Arc<Services>,
+    running: Mutex<BTreeMap<HookName, HookTasks>>,
     /// The origins of bundles' hooks, by their names in the operator.
     origins: Mutex<BTreeMap<String, Arc<Origin>>>,
     /// Allows one takeover or release of a directory's hook at a time.
@@ -63,18 +62,18 @@ pub struct Fleet {
     pub(super) grace_period: Duration,
 }
 
-impl Fleet {
+impl HookManager {
     pub(super) fn new(
         directory: Option<PathBuf>,
         sandbox: Arc<Sandbox>,
         metrics: Arc<Metrics>,
-        roster: Arc<Roster>,
-        stages: Arc<Stages>,
+        hook_registry: Arc<HookRegistry>,
+        services: Arc<Services>,
         grace_period: Duration,
     ) -> Self {
         let (running, swapping) = (Mutex::default(), tokio::sync::Mutex::default());
         let origins = Mutex::default();
-        Self { directory, sandbox, metrics, roster, stages, running, origins, swapping, grace_period }
+        Self { directory, sandbox, metrics, hook_registry, services, running, origins, swapping, grace_period }
     }
 
     /// Loads all hooks of the directory, one after the other, because compiling one already takes all cores and much
@@ -97,7 +96,7 @@ impl Fleet {
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     let reason = error_chain(&reason);
                     error!(file, reason, "hook quarantined: it does not run, others do");
-                    self.roster.quarantine(&name, reason, Registrations::Stay);
+                    self.hook_registry.quarantine(&name, reason, Registrations::Stay);
                 }
             }
         }
@@ -106,7 +105,7 @@ impl Fleet {
 
     fn loaded(&self, hook: Hook) {
         self.report_loaded(&hook);
-        self.roster.admit(Arc::new(hook));
+        self.hook_registry.admit(Arc::new(hook));
     }
 
     pub(super) fn report_loaded(&self, hook: &Hook) {
@@ -130,9 +129,9 @@ impl Fleet {
     /// Starts all hooks that were loaded: first the start-up runs in their order, then bindings and schedules in
     /// parallel.
     pub fn start(&self) {
-        let hooks = self.roster.live();
+        let hooks = self.hook_registry.live();
         self.start_these(&hooks);
-        info!(hooks = hooks.len(), quarantined = self.roster.quarantined().len(), "hooks started");
+        info!(hooks = hooks.len(), quarantined = self.hook_registry.quarantined().len(), "hooks started");
     }
 
     /// Starts a hook that does not run, as at the operator's start.
@@ -144,7 +143,7 @@ impl Fleet {
     pub(super) fn begin_all(&self, hooks: Vec<Hook>) {
         let names: Vec<_> = hooks.iter().map(|hook| hook.spec.name.clone()).collect();
         hooks.into_iter().for_each(|hook| self.loaded(hook));
-        let hooks: Vec<_> = names.iter().filter_map(|name| self.roster.hook(name)).collect();
+        let hooks: Vec<_> = names.iter().filter_map(|name| self.hook_registry.hook(name)).collect();
         self.start_these(&hooks);
     }
 
@@ -152,8 +151,8 @@ impl Fleet {
     pub(super) async fn hold(&self, name: &HookName, held: &Held) {
         let (reason, registrations) = (error_chain(held), held.registrations());
         let out = || match held {
-            Held::Suspended => self.roster.remove(name.as_str()),
-            _ => self.roster.quarantine(name.as_str(), reason.clone(), registrations),
+            Held::Suspended => self.hook_registry.remove(name.as_str()),
+            _ => self.hook_registry.quarantine(name.as_str(), reason.clone(), registrations),
         };
         self.stop(name, out).await;
         if !matches!(held, Held::Suspended) {
@@ -163,9 +162,9 @@ impl Fleet {
 
     /// Stops a hook of a bundle that was removed.
     pub(super) async fn forget(&self, name: &HookName) {
-        self.stop(name, || self.roster.remove(name.as_str())).await;
+        self.stop(name, || self.hook_registry.remove(name.as_str())).await;
         self.origins().remove(name.as_str());
-        self.stages.history.forget(name);
+        self.services.history.forget(name);
         info!(hook = %name, "hook removed");
     }
 
@@ -183,13 +182,13 @@ impl Fleet {
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the hook's runs to end, and takes it out of the roster with `out`. `out` must do this in one step,
+    /// Waits for the hook's runs to end, and takes it out of the registry with `out`. `out` must do this in one step,
     /// because a hook that is in neither list for a moment would lose its registrations. The hook's triggers are
     /// dropped.
     async fn stop(&self, name: &HookName, out: impl Fn()) {
-        let Some(hook) = self.roster.hook(name) else {
+        let Some(hook) = self.hook_registry.hook(name) else {
             out();
-            return self.stages.health.forget(name);
+            return self.services.health.forget(name);
         };
         let (_held, _) = self.quieted(&hook).await;
         drop(self.running().remove(name));
@@ -199,50 +198,50 @@ impl Fleet {
 
     /// Forgets a hook that does not run. Returns the number of its triggers.
     pub(super) fn drop_traces(&self, name: &HookName) -> usize {
-        let triggers = self.stages.queue.remove_hook(name);
-        self.stages.health.forget(name);
-        self.stages.operator.hook_metrics.forget(name);
+        let triggers = self.services.queue.remove_hook(name);
+        self.services.health.forget(name);
+        self.services.operator.hook_metrics.forget(name);
         self.metrics.forget_hook(name);
         triggers
     }
 
     /// Describes a hook's bindings and its tenant to the metrics.
     pub(super) fn describe(&self, hook: &Hook) {
-        let room = || self.stages.kept.nothing(&hook.tenant());
+        let room = || self.services.kept.nothing(&hook.tenant());
         self.metrics.hook_described(&hook.spec, room(), SERIES / UNIT);
-        self.stages.operator.hook_metrics.settle(&hook.spec.name, room());
+        self.services.operator.hook_metrics.settle(&hook.spec.name, room());
     }
 
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
             self.describe(hook);
-            self.stages.queue.add_hook(hook.spec.name.clone(), hook.terms());
-            if self.stages.hold {
-                self.stages.queue.pause(&hook.spec.name);
+            self.services.queue.add_hook(hook.spec.name.clone(), hook.terms());
+            if self.services.hold {
+                self.services.queue.pause(&hook.spec.name);
             }
         }
         // Start-up runs are pushed first, because synchronizations take their places after all of them.
-        schedules::push_startups(hooks, &self.stages.queue);
-        hooks.iter().for_each(|hook| crew::expect(&self.stages, hook, |_| true));
+        schedules::push_startups(hooks, &self.services.queue);
+        hooks.iter().for_each(|hook| hook_tasks::expect(&self.services, hook, |_| true));
         for hook in hooks {
-            let crew = Crew::start(self.stages.clone(), hook.clone());
-            self.running().insert(hook.spec.name.clone(), crew);
+            let hook_tasks = HookTasks::start(self.services.clone(), hook.clone());
+            self.running().insert(hook.spec.name.clone(), hook_tasks);
         }
     }
 
-    pub(super) fn running(&self) -> MutexGuard<'_, BTreeMap<HookName, Crew>> {
+    pub(super) fn running(&self) -> MutexGuard<'_, BTreeMap<HookName, HookTasks>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a hook out until it is released or the operator restarts. Its triggers are dropped, and a run under way
     /// may end. Returns false if no such hook runs.
     pub fn quarantine(&self, name: &HookName, reason: &str) -> bool {
-        if self.roster.hook(name).is_none() {
+        if self.hook_registry.hook(name).is_none() {
             return false;
         }
         // Ends the tasks first, so that they start nothing more.
         drop(self.running().remove(name));
-        self.roster.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
+        self.hook_registry.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
         let triggers = self.drop_traces(name);
         warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
         true
@@ -250,10 +249,10 @@ impl Fleet {
 
     /// Removes what a hook that cannot be loaded has registered. Returns false if nothing of it is registered.
     pub fn withdraw(&self, name: &str) -> bool {
-        let withdrawn = self.roster.withdraw(name);
+        let withdrawn = self.hook_registry.withdraw(name);
         if withdrawn {
             info!(hook = name, "an admin withdrew what the quarantined hook has registered");
-            HookName::new(name).iter().for_each(|name| self.stages.health.forget(name));
+            HookName::new(name).iter().for_each(|name| self.services.health.forget(name));
         }
         withdrawn
     }
@@ -265,7 +264,7 @@ impl Fleet {
             Some(origin) => origin.changing.lock().await,
             None => self.swapping.lock().await,
         };
-        if !self.roster.is_quarantined(name) {
+        if !self.hook_registry.is_quarantined(name) {
             return Err(ReleaseError::NotQuarantined(name.to_owned()));
         }
         match self.load_again(name).await {
@@ -276,7 +275,7 @@ impl Fleet {
                 Ok(())
             }
             Err(reason) => {
-                self.roster.quarantine(name, error_chain(&reason), Registrations::Stay);
+                self.hook_registry.quarantine(name, error_chain(&reason), Registrations::Stay);
                 Err(ReleaseError::Still { name: name.to_owned(), reason })
             }
         }
@@ -307,20 +306,20 @@ impl Fleet {
     /// served yet is checked when it is served.
     pub(super) async fn check_rights(&self, spec: &HookSpec, terms: &Terms) -> Result<(), Held> {
         if let Some(identity) = &terms.identity {
-            account::check(&self.stages, identity, &narrow(spec.asks_to_answer(), terms)).await?;
+            account::check(&self.services, identity, &narrow(spec.asks_to_answer(), terms)).await?;
         }
         for binding in &spec.kubernetes {
             if binding.may_watch == Default::default() {
                 continue;
             }
-            let found = self.stages.discovery.find(binding.api_version.as_deref(), &binding.kind).await;
+            let found = self.services.discovery.find(binding.api_version.as_deref(), &binding.kind).await;
             let resource = match found {
                 Ok(resource) => resource,
                 Err(DiscoveryError::Unknown { .. }) => continue,
                 Err(error) => return Err(Held::Discovery(error)),
             };
             let held = |reason| Held::NotWatched { binding: binding.name.to_string(), reason };
-            watching::check(&self.stages, binding, &resource).await.map_err(held)?;
+            watching::check(&self.services, binding, &resource).await.map_err(held)?;
         }
         Ok(())
     }
@@ -336,45 +335,45 @@ impl Fleet {
 
     /// The hooks that do not run, with the reasons.
     pub fn quarantined(&self) -> Vec<(String, String)> {
-        self.roster.quarantined()
+        self.hook_registry.quarantined()
     }
 
     /// Fires the schedules of this name. Returns how many there are.
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
-        let Some(hook) = self.roster.hook(hook) else { return 0 };
+        let Some(hook) = self.hook_registry.hook(hook) else { return 0 };
         let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
-        named.inspect(|binding| schedules::strike(&self.stages.queue, hook.spec.name.clone(), binding)).count()
+        named.inspect(|binding| schedules::strike(&self.services.queue, hook.spec.name.clone(), binding)).count()
     }
 
     /// Fires the hook's schedules now, in order, once for each of their times after `after` and up to `until`. Fires at
     /// most `most` times. Returns false if there were more.
     pub fn tick_within(&self, hook: &HookName, after: Timestamp, until: Timestamp, most: usize) -> bool {
-        let Some(hook) = self.roster.hook(hook) else { return true };
+        let Some(hook) = self.hook_registry.hook(hook) else { return true };
         let mut strikes: Vec<_> = (hook.spec.schedules.iter())
             .flat_map(|binding| schedules::times(binding, after, until).take(most + 1).map(move |at| (at, binding)))
             .collect();
         strikes.sort_by_key(|(at, _)| *at);
         for (at, binding) in strikes.iter().take(most) {
-            schedules::strike_at(&self.stages.queue, hook.spec.name.clone(), binding, *at);
+            schedules::strike_at(&self.services.queue, hook.spec.name.clone(), binding, *at);
         }
         strikes.len() <= most
     }
 
     /// Runs the triggers of the hook's last run again. First it passes their number to `tell`.
     pub fn run_again(&self, name: &HookName, tell: impl FnOnce(usize)) {
-        let triggers = self.roster.hook(name).map(|hook| self.stages.last.of(&hook.spec)).unwrap_or_default();
+        let triggers = self.hook_registry.hook(name).map(|hook| self.services.last.of(&hook.spec)).unwrap_or_default();
         tell(triggers.len());
         for trigger in triggers {
-            self.stages.queue.push(trigger);
+            self.services.queue.push(trigger);
         }
     }
 
     /// Ends the tasks of all hooks.
     pub async fn shutdown(&self) {
         let running = std::mem::take(&mut *self.running());
-        running.values().for_each(Crew::abort);
-        for crew in running.into_values() {
-            crew.end().await;
+        running.values().for_each(HookTasks::abort);
+        for hook_tasks in running.into_values() {
+            hook_tasks.end().await;
         }
     }
 }

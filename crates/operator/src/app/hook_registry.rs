@@ -11,7 +11,7 @@ use super::hooks::Hook;
 
 /// All hooks of the operator. Each name is in one of the two maps.
 #[derive(Default)]
-pub struct Roster(RwLock<Lists>);
+pub struct HookRegistry(RwLock<Lists>);
 
 #[derive(Default)]
 struct Lists {
@@ -39,7 +39,7 @@ pub enum Registrations {
     Go,
 }
 
-impl Roster {
+impl HookRegistry {
     fn read(&self) -> RwLockReadGuard<'_, Lists> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,7 +90,7 @@ impl Roster {
         self.read().quarantined.contains_key(name)
     }
 
-    /// Like [`Roster::is_quarantined`], by the hook's name or by the form of the name in webhooks' paths.
+    /// Like [`HookRegistry::is_quarantined`], by the hook's name or by the form of the name in webhooks' paths.
     pub fn is_quarantined_at(&self, name: &str) -> bool {
         let by_path = |known: &String| HookName::new(known).is_ok_and(|known| known.subdomain() == name);
         self.is_quarantined(name) || self.read().quarantined.keys().any(by_path)

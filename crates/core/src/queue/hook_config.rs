@@ -7,7 +7,7 @@ use crate::{
 
 /// How the triggers of one hook are run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HookTerms {
+pub struct HookQueueConfig {
     /// Jobs at once in the hook's own queue. 0 counts as 1. Default: 1.
     pub concurrency: usize,
     /// How often a job may begin, in all queues together. Default: as often as there is work.
@@ -20,13 +20,13 @@ pub struct HookTerms {
     pub tenant: Option<Tenant>,
 }
 
-impl Default for HookTerms {
+impl Default for HookQueueConfig {
     fn default() -> Self {
         Self { concurrency: 1, rate: None, combine: true, in_background: Vec::new(), tenant: None }
     }
 }
 
-impl From<&HookSpec> for HookTerms {
+impl From<&HookSpec> for HookQueueConfig {
     fn from(spec: &HookSpec) -> Self {
         let background = spec.kubernetes.iter().filter(|binding| !binding.wait_for_synchronization);
         Self {

@@ -18,20 +18,20 @@ use serde_json::Value;
 
 use super::{
     OnceError,
-    asked::{Bound, Occasion, STARTUP},
-    ground::Set,
+    request::{Bound, STARTUP, TriggerRequest},
+    target_objects::Set,
 };
-use crate::app::Stages;
+use crate::app::Services;
 
 /// Makes the trigger for one requested event.
-pub(super) async fn trigger(stages: &Stages, spec: &HookSpec, set: &Set) -> Result<Trigger, OnceError> {
+pub(super) async fn trigger(services: &Services, spec: &HookSpec, set: &Set) -> Result<Trigger, OnceError> {
     match set.asked.bound(spec)? {
         Bound::Startup(binding) => Ok(plain(spec, BindingName::new(STARTUP), Cause::Startup, binding.retry)),
         Bound::Schedule(binding) => Ok(schedule(spec, binding)),
         Bound::Kubernetes(binding) => {
             let cause = match (&set.asked.occasion, &set.object) {
-                (Occasion::Event { kind, filter_result, .. }, Some(object)) => {
-                    Cause::Event(event(stages, binding, *kind, object, filter_result.as_ref()).await?)
+                (TriggerRequest::Event { kind, filter_result, .. }, Some(object)) => {
+                    Cause::Event(event(services, binding, *kind, object, filter_result.as_ref()).await?)
                 }
                 _ => Cause::Synchronization,
             };
@@ -77,13 +77,13 @@ fn schedule(spec: &HookSpec, binding: &ScheduleBinding) -> Trigger {
 }
 
 async fn event(
-    stages: &Stages,
+    services: &Services,
     binding: &KubernetesBinding,
     kind: WatchEventKind,
     (object, before): &(Value, Option<Value>),
     filter_result: Option<&Value>,
 ) -> Result<ObjectEvent, OnceError> {
-    let found = stages.discovery.find(binding.api_version.as_deref(), &binding.kind).await;
+    let found = services.discovery.find(binding.api_version.as_deref(), &binding.kind).await;
     let resource = found.map_err(|source| OnceError::Kind { binding: binding.name.clone(), source })?;
     let (api_version, kind_name): (Arc<str>, Arc<str>) = (resource.api_version().into(), resource.kind.as_str().into());
     let read = |value: &Value| {
@@ -93,26 +93,26 @@ async fn event(
     let object = read(object)?;
     let result = match (filter_result, &binding.jq_filter) {
         (Some(given), Some(_)) => Some(given.to_string().into()),
-        _ => filtered(stages, binding, &object).await?,
+        _ => filtered(services, binding, &object).await?,
     };
     let item = filter::item(&object, binding.content, result);
     let (mut previous_filter_result, mut previous_object) = (None, None);
     if let Some(before) = before {
         let before = read(before)?;
-        previous_filter_result = filtered(stages, binding, &before).await?;
+        previous_filter_result = filtered(services, binding, &before).await?;
         previous_object = filter::item(&before, binding.content, None).object.filter(|_| binding.previous_object);
     }
     Ok(ObjectEvent { kind, resource, item: Arc::new(item), previous_filter_result, previous_object })
 }
 
 async fn filtered(
-    stages: &Stages,
+    services: &Services,
     binding: &KubernetesBinding,
     object: &Object,
 ) -> Result<Option<Arc<str>>, OnceError> {
     let Some(program) = &binding.jq_filter else { return Ok(None) };
     let failed = |source| OnceError::Filter { binding: binding.name.clone(), source };
     let program = filter::compile(program).map_err(|error| failed(filter::FilterError::Program(error.to_string())))?;
-    let outputs = stages.evaluator.evaluate(&program, &object.json).await.map_err(failed)?;
+    let outputs = services.evaluator.evaluate(&program, &object.json).await.map_err(failed)?;
     Ok(Some(Arc::from(outputs.combined())))
 }

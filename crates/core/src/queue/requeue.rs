@@ -4,9 +4,9 @@ use std::{collections::HashMap, time::Instant};
 
 use super::{
     DeadLetter, Enqueued, Letters, State,
-    collapse::Key,
+    coalesce::Key,
+    dead_letters::{self, Revived},
     item::Item,
-    letters::{self, Revived},
 };
 
 /// What happened to dead letters that were to be retried.
@@ -40,7 +40,7 @@ impl State {
         let newest = self.newest_waiting(&revived);
         let mut pushed = Vec::new();
         for Revived { born, mut trigger } in revived {
-            if letters::keys(&trigger).iter().any(|key| newest.get(key).is_some_and(|newest| *newest > born)) {
+            if dead_letters::keys(&trigger).iter().any(|key| newest.get(key).is_some_and(|newest| *newest > born)) {
                 retried.superseded += 1;
                 continue;
             }
@@ -55,7 +55,7 @@ impl State {
     /// For everything that would supersede these: the newest one that waits or is in a job.
     fn newest_waiting(&self, revived: &[Revived]) -> HashMap<Key, u64> {
         let mut newest: HashMap<Key, u64> =
-            revived.iter().flat_map(|revived| letters::keys(&revived.trigger)).map(|key| (key, 0)).collect();
+            revived.iter().flat_map(|revived| dead_letters::keys(&revived.trigger)).map(|key| (key, 0)).collect();
         if newest.is_empty() {
             return newest;
         }

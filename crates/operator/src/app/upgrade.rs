@@ -12,13 +12,12 @@ use tokio::time::{Instant, timeout};
 use tracing::{error, info, warn};
 
 use super::{
-    crew,
-    fleet::Fleet,
+    hook_manager::HookManager,
+    hook_registry::Registrations,
+    hook_tasks,
     hooks::{Hook, Quarantine, load_file},
-    ms,
-    roster::Registrations,
-    schedules,
-    swap::Plan,
+    ms, schedules,
+    upgrade_plan::Plan,
 };
 
 /// Why a new version did not replace the old one.
@@ -99,12 +98,12 @@ impl Drop for Held<'_> {
     }
 }
 
-impl Fleet {
+impl HookManager {
     /// Replaces the version of the hook that runs with the one in this file. A hook that is in quarantine or unknown
     /// starts. The swap continues to its end even if the caller stops waiting.
     pub async fn swap(self: &Arc<Self>, file: HookFile) -> Result<Swapped, SwapError> {
-        let fleet = self.clone();
-        tokio::spawn(async move { fleet.swap_now(file).await }).await.map_err(SwapError::Defect)?
+        let hook_manager = self.clone();
+        tokio::spawn(async move { hook_manager.swap_now(file).await }).await.map_err(SwapError::Defect)?
     }
 
     /// Reads the hook's file in the directory again, and replaces the version that runs. The hook's queues and its dead
@@ -140,15 +139,15 @@ impl Fleet {
             Err(error) => {
                 let reason = error_chain(&error);
                 warn!(hook = %name, reason, "hook not swapped");
-                if self.roster.is_quarantined(name.as_str()) {
-                    self.roster.quarantine(name.as_str(), reason, Registrations::Stay);
+                if self.hook_registry.is_quarantined(name.as_str()) {
+                    self.hook_registry.quarantine(name.as_str(), reason, Registrations::Stay);
                 }
                 Err(error)
             }
         }
     }
 
-    /// Like [`Fleet::swap`], with a hook that is already loaded. Call it only once at a time for each hook.
+    /// Like [`HookManager::swap`], with a hook that is already loaded. Call it only once at a time for each hook.
     pub(super) async fn take_over(&self, hook: Hook) -> Result<Swapped, SwapError> {
         let began = Instant::now();
         let replaced = self.replace(hook).await;
@@ -171,7 +170,7 @@ impl Fleet {
             interrupted: false,
             took: Duration::ZERO,
         };
-        match self.roster.hook(&name) {
+        match self.hook_registry.hook(&name) {
             Some(old) => self.replace_live(old, hook, nothing).await,
             None => {
                 self.begin(hook);
@@ -183,7 +182,7 @@ impl Fleet {
     /// Lets the hook's runs end, or interrupts them after the grace period. No new run starts in the meantime, or while
     /// the result exists.
     pub(super) async fn quieted<'a>(&'a self, hook: &'a Hook) -> (Held<'a>, bool) {
-        let (queue, name) = (&self.stages.queue, &hook.spec.name);
+        let (queue, name) = (&self.services.queue, &hook.spec.name);
         let held = Held::new(queue, name);
         let interrupted = timeout(self.grace_period, queue.quiet(name)).await.is_err();
         if interrupted {
@@ -196,15 +195,15 @@ impl Fleet {
     async fn replace_live(&self, old: Arc<Hook>, new: Hook, swapped: Swapped) -> Result<Swapped, SwapError> {
         let (name, plan) = (&old.spec.name, Arc::new(Plan::new(&old.spec, &new.spec)));
         let gone = || SwapError::Gone(name.clone());
-        let queue = &self.stages.queue;
+        let queue = &self.services.queue;
         let (_held, interrupted) = self.quieted(&old).await;
-        let stopping = self.running().get(name).map(|crew| crew.stop(plan.clone())).ok_or_else(gone)?;
+        let stopping = self.running().get(name).map(|hook_tasks| hook_tasks.stop(plan.clone())).ok_or_else(gone)?;
         let Some(stopped) = stopping.await else {
             return self.replace_dead(&old, new, Swapped { interrupted, ..swapped });
         };
         // From here to the end nothing can take the hook out, and nothing waits.
         let running = self.running();
-        if !running.contains_key(name) || !self.roster.is_live(&old) {
+        if !running.contains_key(name) || !self.hook_registry.is_live(&old) {
             return Err(gone());
         }
         self.report_loaded(&new);
@@ -216,11 +215,11 @@ impl Fleet {
             queue.complete(name, binding);
         }
         self.describe(&new);
-        self.roster.admit(new.clone());
+        self.hook_registry.admit(new.clone());
         if plan.starts {
             schedules::push_startups(std::slice::from_ref(&new), queue);
         }
-        crew::expect(&self.stages, &new, |binding| !plan.watching.contains(binding));
+        hook_tasks::expect(&self.services, &new, |binding| !plan.watching.contains(binding));
         stopped.go_on(new.clone());
         drop(running);
         let (kept, begun) = (plan.watching.len(), plan.begun.len());
@@ -233,7 +232,7 @@ impl Fleet {
     fn replace_dead(&self, old: &Arc<Hook>, new: Hook, swapped: Swapped) -> Result<Swapped, SwapError> {
         let name = &old.spec.name;
         let mut running = self.running();
-        if !running.contains_key(name) || !self.roster.is_live(old) {
+        if !running.contains_key(name) || !self.hook_registry.is_live(old) {
             return Err(SwapError::Gone(name.clone()));
         }
         error!(hook = %name, "the hook's tasks had ended: its new version begins with a synchronization");
