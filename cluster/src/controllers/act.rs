@@ -8,7 +8,7 @@ use super::Controller;
 use crate::auth::user::{MASTERS, User};
 use crate::json;
 use crate::kinds::{Resource, Sub};
-use crate::server::inside::Inside;
+use crate::server::internal_client::InternalClient;
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::{Query, Stored};
@@ -19,7 +19,7 @@ pub(super) const BURST: usize = 500;
 /// A controller at the API. Its writes are admitted as those of its user.
 pub(super) struct Actor<'a> {
     pub shared: &'a Arc<Shared>,
-    inside: Inside,
+    internal_client: InternalClient,
     /// The source that its Events name.
     component: &'static str,
 }
@@ -27,7 +27,11 @@ pub(super) struct Actor<'a> {
 impl<'a> Actor<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>, controller: Controller) -> Self {
         let component = component(controller);
-        Self { shared, inside: Inside::new(user(controller, component), manager(controller)), component }
+        Self {
+            shared,
+            internal_client: InternalClient::new(user(controller, component), manager(controller)),
+            component,
+        }
     }
 
     fn resource(&self, storage: &str) -> Option<Arc<Resource>> {
@@ -54,7 +58,7 @@ impl<'a> Actor<'a> {
     /// Creates an object.
     pub(super) async fn make(&self, storage: &str, namespace: &str, object: Value) -> Result<(), Failure> {
         let Some(resource) = self.resource(storage) else { return Ok(()) };
-        let made = self.inside.create(self.shared, &resource, namespace, object).await;
+        let made = self.internal_client.create(self.shared, &resource, namespace, object).await;
         made.map(drop).inspect_err(|failure| self.tell(storage, namespace, failure))
     }
 
@@ -67,7 +71,7 @@ impl<'a> Actor<'a> {
         change: impl Fn(&mut Value) + Send,
     ) -> Result<Option<Value>, Failure> {
         let Some(resource) = self.resource(storage) else { return Ok(None) };
-        let changed = self.inside.change(self.shared, &resource, object, sub, change).await;
+        let changed = self.internal_client.change(self.shared, &resource, object, sub, change).await;
         changed.inspect_err(|failure| self.tell(storage, json::text(object, &["metadata", "name"]), failure))
     }
 
@@ -80,7 +84,7 @@ impl<'a> Actor<'a> {
 
     pub(super) async fn remove(&self, storage: &str, object: &Value) -> Result<(), Failure> {
         let Some(resource) = self.resource(storage) else { return Ok(()) };
-        let removed = self.inside.remove(self.shared, &resource, object).await;
+        let removed = self.internal_client.remove(self.shared, &resource, object).await;
         removed.inspect_err(|failure| self.tell(storage, json::text(object, &["metadata", "name"]), failure))
     }
 

@@ -7,7 +7,7 @@ pub(crate) mod body;
 mod call;
 mod delete;
 mod documents;
-pub(crate) mod inside;
+pub(crate) mod internal_client;
 mod list;
 mod logs;
 mod negotiate;

@@ -53,7 +53,7 @@ impl Pulled {
             name: hook.name.clone(),
             path: hook.path.clone(),
             digest: Some(hook.digest.to_string()),
-            said: hook.permissions.clone(),
+            declared: hook.permissions.clone(),
         });
         let schema = self.files.iter().find(|(name, _)| name == SETTINGS_SCHEMA);
         Ok(Ready {
@@ -113,7 +113,7 @@ impl Store {
         let mut hooks = Vec::new();
         for LastHook { name, layer, permissions } in last.hooks {
             let (Ok(name), Some(path)) = (HookName::new(&name), self.get(&layer)?) else { return Ok(None) };
-            hooks.push(HookSource { name, path, digest: Some(layer.digest.to_string()), said: permissions });
+            hooks.push(HookSource { name, path, digest: Some(layer.digest.to_string()), declared: permissions });
         }
         let schema = match &last.schema {
             None => None,

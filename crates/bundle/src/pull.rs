@@ -39,9 +39,11 @@ pub struct PulledHook {
 impl PulledHook {
     /// Compares what the hook's document requests with what the bundle states. Trust was decided on the latter. A host
     /// calls this before it runs the hook.
-    pub fn check(&self, asked: &[Permission]) -> Result<(), TrustError> {
+    pub fn check(&self, requested: &[Permission]) -> Result<(), TrustError> {
         match &self.permissions {
-            Some(said) if said.as_slice() != asked => Err(TrustError::Understated { hook: self.name.to_string() }),
+            Some(declared) if declared.as_slice() != requested => {
+                Err(TrustError::Understated { hook: self.name.to_string() })
+            }
             _ => Ok(()),
         }
     }

@@ -296,7 +296,7 @@ fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use boathook_core::model::{
-        Asked, BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer,
+        BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer, RequestedPermissions,
     };
     use clap::Parser as _;
     use futures::future::{BoxFuture, FutureExt as _};
@@ -323,7 +323,7 @@ mod tests {
             Vec::new()
         }
 
-        fn asked<'a>(&'a self, _: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>> {
+        fn requested<'a>(&'a self, _: &'a [HookSource]) -> BoxFuture<'a, Vec<RequestedPermissions>> {
             std::future::pending().boxed()
         }
     }

@@ -165,7 +165,7 @@ async fn two_signers_where_two_are_needed() {
 }
 
 // mutant: crates/bundle/src/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who, &mut left)) {`
-// mutant: crates/bundle/src/pull.rs: `Some(said) if said.as_slice() != asked =>` => `Some(_) if false && !asked.is_empty() =>`
+// mutant: crates/bundle/src/pull.rs: `Some(declared) if declared.as_slice() != requested =>` => `Some(_) if false && !requested.is_empty() =>`
 #[tokio::test]
 async fn a_signer_may_ask_only_for_what_the_policy_says() {
     let registry = Registry::start();
@@ -189,8 +189,8 @@ async fn a_signer_may_ask_only_for_what_the_policy_says() {
     assert!(matches!(own.check(&hook("own", b"", "nodes").asks), Err(TrustError::Understated { .. })));
 }
 
-// mutant: crates/core/src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(watches)`
-// mutant: crates/core/src/model/asked.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(self.asks_to_answer())`
+// mutant: crates/core/src/model/requested.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(watches)`
+// mutant: crates/core/src/model/requested.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(self.asks_to_answer())`
 #[tokio::test]
 async fn a_signer_may_have_hooks_watch_and_answer_only_for_what_the_policy_says() {
     let registry = Registry::start();
@@ -233,7 +233,7 @@ fn asked(words: usize) -> Permission {
 }
 
 /// A stranger writes the config, and all of it is compared in one go.
-// mutant: crates/bundle/src/trust/verify.rs: `Permission::first_missing(asked, may, left)` => `Permission::first_missing(asked, may, &mut Permission::MAX_WORK.clone())`
+// mutant: crates/bundle/src/trust/verify.rs: `Permission::first_missing(requested, may, left)` => `Permission::first_missing(requested, may, &mut Permission::MAX_WORK.clone())`
 // mutant: crates/bundle/src/trust/verify.rs: `|may| all_within(&contents.hooks, may, &who, &mut left)` => `|may| all_within(&contents.hooks, may, &who, &mut Permission::MAX_WORK.clone())`
 #[tokio::test]
 async fn the_hooks_of_a_bundle_and_its_signers_share_one_bound_of_work() {

@@ -7,8 +7,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    Asked, BundleId, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, Permission,
-    missing,
+    BundleId, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer, Permission,
+    RequestedPermissions, missing,
 };
 use futures::future::BoxFuture;
 
@@ -34,7 +34,7 @@ impl Desk {
 }
 
 fn lacking(hook: &HookSource, granted: &Option<Vec<Permission>>) -> Vec<Permission> {
-    missing(hook.said.as_deref().unwrap_or_default(), granted.as_deref().unwrap_or_default())
+    missing(hook.declared.as_deref().unwrap_or_default(), granted.as_deref().unwrap_or_default())
 }
 
 impl Installer for Desk {
@@ -102,10 +102,10 @@ impl Installer for Desk {
         bundle.hooks.iter().map(state).collect()
     }
 
-    fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>> {
-        let ask = |hook: &HookSource| Asked {
+    fn requested<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<RequestedPermissions>> {
+        let ask = |hook: &HookSource| RequestedPermissions {
             hook: hook.name.clone(),
-            permissions: Ok(hook.said.clone().unwrap_or_default()),
+            permissions: Ok(hook.declared.clone().unwrap_or_default()),
         };
         let asked = hooks.iter().map(ask).collect();
         Box::pin(async move { asked })

@@ -67,7 +67,7 @@ async fn many_stalling_bundles_of_one_namespace_hold_up_no_other() {
     assert!(desk.has(&id("good")).unwrap().suspended);
 }
 
-// mutant: crates/operator/src/hookbundle/reconciler.rs: `        self.apply(&of, world).await;` => ``
+// mutant: crates/operator/src/hookbundle/reconciler.rs: `        self.apply(&of, context).await;` => ``
 #[tokio::test]
 async fn what_is_taken_away_waits_for_no_download() {
     let (stage, desk, silent) = (Stage::new().await, desk(), Silent::start().await);

@@ -31,7 +31,7 @@ impl Shelf {
         Sha256::digest(bytes).iter().for_each(|byte| write!(digest, "{byte:02x}").unwrap());
         let path = self.directory.path().join(digest.replace(':', "-"));
         std::fs::write(&path, bytes).unwrap();
-        HookSource { name: name_of(name), path, digest: Some(digest), said: None }
+        HookSource { name: name_of(name), path, digest: Some(digest), declared: None }
     }
 
     /// A bundle `team` of the namespace `prod`, whose digest is that of its parts.
@@ -144,7 +144,7 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
     let installer = operator.app.installer();
     let (plain, greedy) = (hook(STARTS, &Deed::Says("plain")), hook(&asks("get, delete"), &Deed::Says("greedy")));
     let bundle = shelf.bundle(&[("plain", &plain), ("greedy", &greedy)]);
-    let asked = installer.asked(&bundle.hooks).await;
+    let asked = installer.requested(&bundle.hooks).await;
     assert_eq!(asked[1].permissions.as_deref().unwrap(), [secrets(&["get", "delete"])]);
 
     let some = Installation { grants: Some(vec![secrets(&["get", "list"])]), ..bundle.clone() };
@@ -172,7 +172,7 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
 }
 
 // mutant: crates/operator/src/app/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
-// mutant: crates/operator/src/app/hook_manager.rs: `source.said.as_ref().is_some_and(|said| *said != asked)` => `false`
+// mutant: crates/operator/src/app/hook_manager.rs: `source.declared.as_ref().is_some_and(|declared| *declared != requested)` => `false`
 // mutant: crates/operator/src/app/judge.rs: `    sandbox.check_size(name, size).map_err(Quarantine::Component)?;` => ``
 // mutant: crates/operator/src/app/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
 #[tokio::test]
@@ -200,7 +200,7 @@ async fn a_new_version_takes_over_whole_or_not_at_all() {
     let InstallError::Ungranted(missing) = &error else { panic!("{error}") };
     assert_eq!(*missing, [(name_of("more"), vec![secrets(&["patch"])])]);
     let mut lied = refused(&[("a", &a2)]);
-    lied.hooks[0].said = Some(vec![secrets(&["get"])]);
+    lied.hooks[0].declared = Some(vec![secrets(&["get"])]);
     let text = error_chain(&installer.install(lied).await.unwrap_err());
     assert!(text.contains("something else than the bundle says"), "{text}");
     let mut other = refused(&[("a", &a2)]);

@@ -53,7 +53,7 @@ async fn registered(pipeline: &Pipeline) -> bool {
 }
 
 /// The tag moves to a version that watches no more and calls no more, and has itself asked about writes.
-// mutant: crates/operator/src/app/hook_manager.rs: `granted(&narrow(asked, terms), terms)` => `granted(&narrow(spec.permissions.to_vec(), terms), terms)`
+// mutant: crates/operator/src/app/hook_manager.rs: `granted(&narrow(requested, terms), terms)` => `granted(&narrow(spec.permissions.to_vec(), terms), terms)`
 #[tokio::test]
 async fn a_version_that_adds_webhooks_waits_for_grants() {
     let cluster = TestCluster::start().await;
@@ -93,8 +93,8 @@ async fn a_version_that_adds_webhooks_waits_for_grants() {
 }
 
 /// What it would watch is asked for, too; and the bundle's own summary can't leave it out.
-// mutant: crates/core/src/model/asked.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
-// mutant: crates/operator/src/app/hook_manager.rs: `is_some_and(|said| *said != asked)` => `is_some_and(|_| false)`
+// mutant: crates/core/src/model/requested.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
+// mutant: crates/operator/src/app/hook_manager.rs: `is_some_and(|declared| *declared != requested)` => `is_some_and(|_| false)`
 #[tokio::test]
 async fn a_version_that_watches_more_waits_for_grants() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -116,7 +116,7 @@ async fn a_version_that_watches_more_waits_for_grants() {
         assert_eq!(missing_of(installer.install(bundle(&more)).await.unwrap_err()), [wanted]);
         let mut lied = bundle(&more);
         lied.grants = None;
-        lied.hooks[0].said = Some(Vec::new());
+        lied.hooks[0].declared = Some(Vec::new());
         let text = error_chain(&installer.install(lied).await.unwrap_err());
         assert!(text.contains("something else than the bundle says"), "{text}");
     }
@@ -196,7 +196,7 @@ async fn who_is_asked_about_objects_could_read_and_update_them_itself() {
 }
 
 /// Converted objects are those of all namespaces, and so are their rights.
-// mutant: crates/core/src/model/asked.rs: `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions)` => `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions.take(0))`
+// mutant: crates/core/src/model/requested.rs: `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions)` => `self.admission.iter().flat_map(AdmissionBinding::asks).chain(conversions.take(0))`
 #[tokio::test]
 async fn who_converts_objects_could_update_them_itself() {
     let pipeline = with_rbac_and(webhooks).await;
@@ -232,7 +232,7 @@ async fn who_converts_objects_could_update_them_itself() {
 }
 
 /// The right to the objects is no right to those of the system's namespaces: that has a name of its own.
-// mutant: crates/core/src/model/asked.rs: `rules.chain(self.include_system.then(system)).collect()` => `rules.chain(Some(system()).filter(|_| false)).collect()`
+// mutant: crates/core/src/model/requested.rs: `rules.chain(self.include_system.then(system)).collect()` => `rules.chain(Some(system()).filter(|_| false)).collect()`
 #[tokio::test]
 async fn who_is_asked_about_the_systems_namespaces_has_a_right_to_them() {
     let pipeline = with_rbac_and(webhooks).await;

@@ -60,7 +60,7 @@ async fn installed(pipeline: &Pipeline) -> HookState {
     fs::write(&path, &bytes).unwrap();
     let (name, digest) = (HookName::new("words").unwrap(), Digest::of(&bytes).to_string());
     let id = BundleId { namespace: Some("prod".to_owned()), name: "team".to_owned() };
-    let source = HookSource { name, path, digest: Some(digest.clone()), said: None };
+    let source = HookSource { name, path, digest: Some(digest.clone()), declared: None };
     let installer = pipeline.operator.app.installer();
     installer.install(Installation::new(id.clone(), digest, vec![source])).await.unwrap();
     installer.states(&id).pop().unwrap()

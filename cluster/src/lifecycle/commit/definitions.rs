@@ -12,7 +12,7 @@ use crate::store::Query;
 const MANAGER: &str = "kube-apiserver";
 
 /// Establishes the definition of this name, and serves what is established.
-pub(super) fn settle(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
+pub(super) fn establish(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     let context = Context { manager: MANAGER.to_owned(), ..context.clone() };
     // If the write is lost, another client changed the definition in the meantime, and that write settles it as well.
     while let Some(current) = shared.store.get(&resource.storage, name).filter(|c| !c.terminating) {

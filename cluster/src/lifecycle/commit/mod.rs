@@ -3,8 +3,8 @@
 
 mod definitions;
 pub(crate) mod delete;
+mod namespace_content;
 mod protect;
-mod remains;
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ fn is_released(resource: &Resource, object: &Value) -> bool {
 
 fn after_write(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        definitions::settle(shared, resource, name, context);
+        definitions::establish(shared, resource, name, context);
     }
     if resource.is("", "persistentvolumes") {
         protect::after_mark(shared, resource, name, context);

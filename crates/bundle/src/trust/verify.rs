@@ -138,10 +138,10 @@ impl Trusted {
 
 fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str, left: &mut usize) -> Result<(), TrustError> {
     for hook in hooks {
-        let Some(asked) = &hook.permissions else {
+        let Some(requested) = &hook.permissions else {
             return Err(TrustError::Silent { hook: hook.name.to_string(), who: who.to_owned() });
         };
-        let Some(missing) = Permission::first_missing(asked, may, left) else {
+        let Some(missing) = Permission::first_missing(requested, may, left) else {
             let remedy = "write fewer words in the rules, or pack fewer hooks into one bundle";
             return Err(too_much(hook, format!("for more combinations of words than one bundle may have: {remedy}")));
         };

@@ -125,7 +125,7 @@ pub struct HookSource {
     pub digest: Option<String>,
     /// What the bundle says that the hook requests. Trust was decided on this, so a document that requests anything
     /// else is refused. `None`: the bundle says nothing.
-    pub said: Option<Vec<Permission>>,
+    pub declared: Option<Vec<Permission>>,
 }
 
 /// Bounds of runs that no hook of the bundle can exceed. `None`: what the host allows.
@@ -331,7 +331,7 @@ pub struct HookState {
 
 /// What a component's document requests.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct RequestedPermissions {
     /// The hook's name in the bundle.
     pub hook: HookName,
     /// Everything that it requests, or why it cannot be queried.
@@ -370,7 +370,7 @@ pub trait Installer: Send + Sync {
     }
 
     /// What components request. Only their `config` is called, and nothing starts.
-    fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>>;
+    fn requested<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<RequestedPermissions>>;
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! Pure: no client, no runtime, no clock, no wasmtime. Decisions receive their facts as arguments.
 
 mod admission;
-mod asked;
 mod bundle;
 mod call;
 mod chain;
@@ -17,6 +16,7 @@ mod metric;
 mod object;
 mod path_key;
 mod permission;
+mod requested;
 mod resource;
 mod run;
 mod script;
@@ -27,10 +27,9 @@ pub use admission::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Denial, FailurePolicy, MatchCondition, MatchPolicy, Mutation,
     ReinvocationPolicy, Requested, Review, Reviewed, SideEffects, Verdict,
 };
-pub use asked::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use bundle::{
-    Asked, BundleId, BundleNews, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError,
-    Installation, Installed, Installer, LimitCaps, Source, UnknownSource,
+    BundleId, BundleNews, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError, Installation,
+    Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
 };
 pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
@@ -50,6 +49,7 @@ pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample
 pub use object::{InvalidObject, Object};
 pub use path_key::{PathKey, hide_secrets, without_secret};
 pub use permission::{Permission, confine, missing};
+pub use requested::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use resource::Resource;
 pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
 pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};

@@ -49,12 +49,12 @@ impl Permission {
 
     /// What no single grant covers of the first rule that is not fully granted. Empty: everything is granted. Several
     /// questions share a budget of at most [`Self::MAX_WORK`]. `None`: it is used up.
-    pub fn first_missing(asked: &[Self], granted: &[Self], left: &mut usize) -> Option<Vec<Self>> {
+    pub fn first_missing(requested: &[Self], granted: &[Self], left: &mut usize) -> Option<Vec<Self>> {
         // Reading the grants is work, too.
         *left = left.checked_sub(granted.len())?;
         let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
-        for asked in asked {
-            let missing = missing_of(asked, &granted, left)?;
+        for requested in requested {
+            let missing = missing_of(requested, &granted, left)?;
             if !missing.is_empty() {
                 return Some(missing);
             }
@@ -84,11 +84,14 @@ impl fmt::Display for Permission {
 }
 
 /// What is requested and no single grant covers. Empty: everything is granted.
-pub fn missing(asked: &[Permission], granted: &[Permission]) -> Vec<Permission> {
+pub fn missing(requested: &[Permission], granted: &[Permission]) -> Vec<Permission> {
     let granted: Vec<Grant<'_>> = granted.iter().map(Grant::of).collect();
     let mut left = Permission::MAX_WORK;
-    let whole = |asked: &Permission| vec![asked.clone()];
-    asked.iter().flat_map(|asked| missing_of(asked, &granted, &mut left).unwrap_or_else(|| whole(asked))).collect()
+    let whole = |requested: &Permission| vec![requested.clone()];
+    requested
+        .iter()
+        .flat_map(|requested| missing_of(requested, &granted, &mut left).unwrap_or_else(|| whole(requested)))
+        .collect()
 }
 
 /// The part of the permissions that is within a namespace. Objects of all namespaces become those of this one.
@@ -101,22 +104,22 @@ pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
 }
 
 /// `None`: it takes more work than is left.
-fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Option<Vec<Permission>> {
+fn missing_of(requested: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Option<Vec<Permission>> {
     let (mut missing, mut all) = (Vec::new(), true);
-    let (names, namespaces) = (or_all(&asked.resource_names), or_all(&asked.namespaces));
-    for group in &asked.api_groups {
-        for resource in &asked.resources {
+    let (names, namespaces) = (or_all(&requested.resource_names), or_all(&requested.namespaces));
+    for group in &requested.api_groups {
+        for resource in &requested.resources {
             for &name in &names {
                 for &namespace in &namespaces {
                     let place = Place { group, resource, name, namespace };
-                    let work = asked.verbs.len().max(1).saturating_mul(granted.len().max(1));
+                    let work = requested.verbs.len().max(1).saturating_mul(granted.len().max(1));
                     *left = left.checked_sub(work)?;
                     if missing.len() >= MAX_PIECES {
-                        return Some(vec![asked.clone()]);
+                        return Some(vec![requested.clone()]);
                     }
                     let lacks = |verb: &&String| !granted.iter().any(|grant| grant.covers(verb, &place));
-                    let verbs: Vec<String> = asked.verbs.iter().filter(lacks).cloned().collect();
-                    all &= verbs.len() == asked.verbs.len();
+                    let verbs: Vec<String> = requested.verbs.iter().filter(lacks).cloned().collect();
+                    all &= verbs.len() == requested.verbs.len();
                     if !verbs.is_empty() {
                         missing.push(place.permission(verbs));
                     }
@@ -125,7 +128,7 @@ fn missing_of(asked: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Op
         }
     }
     // The rule as its author wrote it, and not in pieces.
-    if all && !missing.is_empty() { Some(vec![asked.clone()]) } else { Some(missing) }
+    if all && !missing.is_empty() { Some(vec![requested.clone()]) } else { Some(missing) }
 }
 
 fn or_all(list: &[String]) -> Vec<Option<&str>> {
@@ -249,21 +252,21 @@ mod tests {
     // mutant: crates/core/src/model/permission.rs: `missing.len() >= MAX_PIECES` => `missing.len() > 1_000_000`
     #[test]
     fn a_rule_that_lacks_many_pieces_is_missing_as_a_whole() {
-        let (asked, first) = (permission(20), permission(1));
-        assert_eq!(missing(std::slice::from_ref(&asked), &[first]), [asked]);
+        let (requested, first) = (permission(20), permission(1));
+        assert_eq!(missing(std::slice::from_ref(&requested), &[first]), [requested]);
     }
 
     // mutant: crates/core/src/model/permission.rs: `*left = left.checked_sub(granted.len())?;` => ``
     #[test]
     fn questions_share_a_budget_and_reading_the_grants_is_in_it() {
-        let (asked, grants) = ([permission(4)], vec![all(); 10]);
+        let (requested, grants) = ([permission(4)], vec![all(); 10]);
         let one = 10 + 256 * 10;
         let mut left = 2 * one;
         for _ in 0..2 {
-            assert_eq!(Permission::first_missing(&asked, &grants, &mut left), Some(Vec::new()));
+            assert_eq!(Permission::first_missing(&requested, &grants, &mut left), Some(Vec::new()));
         }
-        assert_eq!((left, Permission::first_missing(&asked, &grants, &mut left)), (0, None));
-        assert_eq!(Permission::first_missing(&asked, &[], &mut 256), Some(asked.to_vec()));
+        assert_eq!((left, Permission::first_missing(&requested, &grants, &mut left)), (0, None));
+        assert_eq!(Permission::first_missing(&requested, &[], &mut 256), Some(requested.to_vec()));
     }
 
     // mutant: crates/core/src/model/permission.rs: `.find(|(_, items)| *items > Self::MAX_ITEMS)` => `.find(|_| false)`
@@ -278,7 +281,7 @@ mod tests {
 
     #[test]
     fn rules_beyond_the_bound_are_given_back_and_never_taken_to_pieces() {
-        let asked = vec![permission(1000); 3];
-        assert_eq!(missing(&asked, &[]), asked);
+        let requested = vec![permission(1000); 3];
+        assert_eq!(missing(&requested, &[]), requested);
     }
 }

@@ -73,7 +73,7 @@ struct Kept {
 
 /// A dead letter's trigger that will run again.
 #[derive(Debug)]
-pub(super) struct Revived {
+pub(super) struct Requeued {
     pub(super) born: u64,
     pub(super) trigger: Trigger,
 }
@@ -280,16 +280,16 @@ impl Archive {
 
     /// Takes letters out to retry them. Returns their triggers in the order of their news, without those that are
     /// superseded, and the number of those.
-    pub(super) fn revive(&mut self, ids: Vec<u64>) -> (Vec<Revived>, usize) {
-        let (mut revived, mut superseded) = (Vec::new(), 0);
+    pub(super) fn requeue(&mut self, ids: Vec<u64>) -> (Vec<Requeued>, usize) {
+        let (mut requeued, mut superseded) = (Vec::new(), 0);
         for kept in ids.into_iter().filter_map(|id| self.take(id)) {
             superseded += kept.letter.superseded;
             let triggers = kept.letter.triggers.iter().zip(kept.born).zip(kept.superseded);
             let current = triggers.filter(|(_, superseded)| !superseded);
-            revived.extend(current.map(|((trigger, born), _)| Revived { born, trigger: trigger.clone() }));
+            requeued.extend(current.map(|((trigger, born), _)| Requeued { born, trigger: trigger.clone() }));
         }
-        revived.sort_by_key(|revived| revived.born);
-        (revived, superseded)
+        requeued.sort_by_key(|requeued| requeued.born);
+        (requeued, superseded)
     }
 }
 

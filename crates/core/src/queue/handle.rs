@@ -176,9 +176,14 @@ impl Handle {
         }
     }
 
-    /// Sets new terms, and checks what waits. See [`State::revise`].
-    pub fn revise(&self, hook: &HookName, terms: HookQueueConfig, keep: &mut dyn FnMut(&mut Trigger) -> bool) -> usize {
-        let dropped = self.0.state().revise(hook, terms, keep);
+    /// Sets new terms, and checks what waits. See [`State::update_hook`].
+    pub fn update_hook(
+        &self,
+        hook: &HookName,
+        terms: HookQueueConfig,
+        keep: &mut dyn FnMut(&mut Trigger) -> bool,
+    ) -> usize {
+        let dropped = self.0.state().update_hook(hook, terms, keep);
         self.0.wake.notify_one();
         dropped
     }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Instant};
 use super::{
     DeadLetter, Enqueued, Letters, State,
     coalesce::Key,
-    dead_letters::{self, Revived},
+    dead_letters::{self, Requeued},
     item::Item,
 };
 
@@ -35,11 +35,11 @@ impl State {
         }
         let ids = self.archive.select(which);
         retried.letters = ids.len();
-        let (revived, superseded) = self.archive.revive(ids);
+        let (requeued, superseded) = self.archive.requeue(ids);
         retried.superseded = superseded;
-        let newest = self.newest_waiting(&revived);
+        let newest = self.newest_waiting(&requeued);
         let mut pushed = Vec::new();
-        for Revived { born, mut trigger } in revived {
+        for Requeued { born, mut trigger } in requeued {
             if dead_letters::keys(&trigger).iter().any(|key| newest.get(key).is_some_and(|newest| *newest > born)) {
                 retried.superseded += 1;
                 continue;
@@ -53,9 +53,9 @@ impl State {
     }
 
     /// For everything that would supersede these: the newest one that waits or is in a job.
-    fn newest_waiting(&self, revived: &[Revived]) -> HashMap<Key, u64> {
+    fn newest_waiting(&self, requeued: &[Requeued]) -> HashMap<Key, u64> {
         let mut newest: HashMap<Key, u64> =
-            revived.iter().flat_map(|revived| dead_letters::keys(&revived.trigger)).map(|key| (key, 0)).collect();
+            requeued.iter().flat_map(|requeued| dead_letters::keys(&requeued.trigger)).map(|key| (key, 0)).collect();
         if newest.is_empty() {
             return newest;
         }

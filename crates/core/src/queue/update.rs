@@ -26,7 +26,7 @@ impl State {
     /// one, for their object to be quiet, or as dead letters. What `keep` refuses is dropped. What is kept is due at
     /// once, and its failures no longer count. Returns how many triggers were dropped, without those of dead letters.
     /// What runs is left as it is, so call this while nothing runs. O(n log n) in what waits.
-    pub fn revise(
+    pub fn update_hook(
         &mut self,
         name: &HookName,
         terms: HookQueueConfig,

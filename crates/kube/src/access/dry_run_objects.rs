@@ -21,9 +21,9 @@ const RUNS: usize = 256;
 const OBJECTS: usize = 4_096;
 
 #[derive(Debug, Default)]
-pub(super) struct Pretended(Mutex<VecDeque<(RunId, HashSet<ObjectRef>)>>);
+pub(super) struct DryRunObjects(Mutex<VecDeque<(RunId, HashSet<ObjectRef>)>>);
 
-impl Pretended {
+impl DryRunObjects {
     /// Notes that the dry run of a creation succeeded.
     pub fn made(&self, caller: &Caller, object: ObjectRef) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Access {
             _ => false,
         };
         if makes {
-            self.pretended.made(caller, object);
+            self.dry_run_objects.made(caller, object);
         }
     }
 }
@@ -102,27 +102,27 @@ mod tests {
 
     #[test]
     fn what_a_run_pretended_explains_only_its_own_errors() {
-        let pretended = Pretended::default();
-        pretended.made(&caller(1), object("Namespace", None, "n"));
-        pretended.made(&caller(1), object("Secret", Some("m"), "s"));
+        let dry_run_objects = DryRunObjects::default();
+        dry_run_objects.made(&caller(1), object("Namespace", None, "n"));
+        dry_run_objects.made(&caller(1), object("Secret", Some("m"), "s"));
         let needs = |run, kind, namespace, name| {
-            pretended.needed_by(&caller(run), &object(kind, namespace, name)).map(|needed| needed.to_string())
+            dry_run_objects.needed_by(&caller(run), &object(kind, namespace, name)).map(|needed| needed.to_string())
         };
         assert_eq!(needs(1, "Secret", Some("n"), "x").as_deref(), Some("v1 Namespace n"));
         assert_eq!(needs(1, "Secret", Some("m"), "s").as_deref(), Some("v1 Secret m/s"));
         assert_eq!(needs(1, "Secret", Some("m"), "t"), None);
         assert_eq!(needs(2, "Secret", Some("m"), "s"), None, "of another run");
         let real = Caller { dry_run: false, ..caller(1) };
-        assert_eq!(pretended.needed_by(&real, &object("Secret", Some("m"), "s")), None);
+        assert_eq!(dry_run_objects.needed_by(&real, &object("Secret", Some("m"), "s")), None);
     }
 
     #[test]
     fn only_the_latest_runs_are_remembered() {
-        let pretended = Pretended::default();
+        let dry_run_objects = DryRunObjects::default();
         for run in 0..=u64::try_from(RUNS).unwrap() {
-            pretended.made(&caller(run), object("Node", None, "n"));
+            dry_run_objects.made(&caller(run), object("Node", None, "n"));
         }
-        let knows = |run| pretended.needed_by(&caller(run), &object("Node", None, "n")).is_some();
+        let knows = |run| dry_run_objects.needed_by(&caller(run), &object("Node", None, "n")).is_some();
         assert_eq!((knows(0), knows(1), knows(256)), (false, true, true));
     }
 }

@@ -67,7 +67,7 @@ impl Access {
             .await
         {
             Err(error) if error.reason != CallReason::AlreadyExists => {
-                Err(self.pretended.explain(caller, &event.regarding, error))
+                Err(self.dry_run_objects.explain(caller, &event.regarding, error))
             }
             _ => Ok(()),
         };

@@ -93,7 +93,7 @@ pub struct Access {
     config: AccessConfig,
     observer: Arc<dyn Observer>,
     own: Arc<OwnWrites>,
-    pretended: Arc<dry_run_objects::Pretended>,
+    dry_run_objects: Arc<dry_run_objects::DryRunObjects>,
 }
 
 impl Access {
@@ -109,7 +109,7 @@ impl Access {
         observer: Arc<dyn Observer>,
     ) -> Self {
         let sender = send::Sender::new(client, &config);
-        Self { sender, discovery, jq, config, observer, own: Arc::default(), pretended: Arc::default() }
+        Self { sender, discovery, jq, config, observer, own: Arc::default(), dry_run_objects: Arc::default() }
     }
 
     /// Returns a copy that writes only while this process leads. After that, it sends no write and waits for no

@@ -23,7 +23,7 @@ impl Access {
         let place = self.place(Named::object(target, subresource)).await?;
         place.require(caller, &["get"])?;
         let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
-        read.map_err(|error| self.pretended.explain(caller, target, error))
+        read.map_err(|error| self.dry_run_objects.explain(caller, target, error))
     }
 
     /// Reads one page of objects. This needs the verb `list`.

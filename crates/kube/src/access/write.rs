@@ -51,10 +51,11 @@ impl Access {
         let (operation, target) = (intent.operation, caller.dry_run.then(|| intent.reference()));
         let mut result = self.dispatch(caller, intent, &mut audit).await;
         if let Some(target) = &target {
-            result = result.map_err(|error| self.pretended.explain(caller, target, error));
+            result = result.map_err(|error| self.dry_run_objects.explain(caller, target, error));
         }
         if let Some(watched) = &mut audit.effect {
-            let pretended = target.as_ref().is_some_and(|target| self.pretended.needed_by(caller, target).is_some());
+            let pretended =
+                target.as_ref().is_some_and(|target| self.dry_run_objects.needed_by(caller, target).is_some());
             watched.settle(caller, operation, &result, pretended);
         }
         if let (Some(target), Ok(Some(_))) = (target, &result) {

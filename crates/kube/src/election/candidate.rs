@@ -19,7 +19,7 @@ use tracing::{debug, info, warn};
 use super::{
     Leadership, Standing, Terms,
     elector::{Elector, Step},
-    lease::Record,
+    lease::LeaderElectionRecord,
 };
 
 /// The API server's error. `None` if it did not answer in time.
@@ -167,7 +167,7 @@ impl Candidate {
         match within(self.config.terms.patience, sending).await {
             Ok(lease) => {
                 let led = matches!(*self.told.borrow(), Standing::Leading { .. });
-                self.elector.wrote(Record::of(&lease), sent, Instant::now(), rand::random());
+                self.elector.wrote(LeaderElectionRecord::of(&lease), sent, Instant::now(), rand::random());
                 self.signals = None;
                 self.problem.clear();
                 if !led {
@@ -180,7 +180,7 @@ impl Candidate {
 
     async fn saw(&mut self, found: Option<Lease>) {
         self.problem.clear();
-        let record = found.as_ref().map(Record::of);
+        let record = found.as_ref().map(LeaderElectionRecord::of);
         let version = record.as_ref().map(|record| record.version.clone());
         self.elector.saw(record, Instant::now(), rand::random());
         let another = matches!(self.elector.standing(Instant::now()), Standing::Standby { led: true });
@@ -194,7 +194,7 @@ impl Candidate {
 
     fn signalled(&mut self, event: Option<Result<WatchEvent<Lease>, kube::Error>>) {
         let found = match event {
-            Some(Ok(WatchEvent::Added(lease) | WatchEvent::Modified(lease))) => Some(Record::of(&lease)),
+            Some(Ok(WatchEvent::Added(lease) | WatchEvent::Modified(lease))) => Some(LeaderElectionRecord::of(&lease)),
             Some(Ok(WatchEvent::Deleted(_))) => None,
             Some(Ok(WatchEvent::Bookmark(_))) => return,
             Some(Ok(WatchEvent::Error(_)) | Err(_)) | None => return self.signals = None,
@@ -228,7 +228,7 @@ impl Candidate {
         // From here on, nothing in this process acts as the leader.
         self.told.send_replace(Standing::Over);
         let Ok(Some(lease)) = self.look().await else { return };
-        let Some(record) = self.elector.released(Record::of(&lease)) else { return };
+        let Some(record) = self.elector.released(LeaderElectionRecord::of(&lease)) else { return };
         let (params, body) = (PatchParams::default(), Patch::Merge(record.body(None)));
         match within(self.config.terms.patience, self.leases.patch(&self.config.name, &params, &body)).await {
             Ok(_) => info!(lease = self.config.name, "Lease given back: another replica may lead at once"),

@@ -11,16 +11,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::{Terms, leadership::Standing, lease::Record};
+use super::{Terms, leadership::Standing, lease::LeaderElectionRecord};
 
 /// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Look,
     /// Create the Lease, because it does not exist.
-    Create(Record),
+    Create(LeaderElectionRecord),
     /// Write this record over the version that was read.
-    Write(Record),
+    Write(LeaderElectionRecord),
     /// Do nothing before this moment or a sign of a change.
     Rest(Instant),
     /// Do nothing any more.
@@ -36,7 +36,7 @@ enum Role {
 
 #[derive(Debug)]
 struct Seen {
-    record: Record,
+    record: LeaderElectionRecord,
     /// When its holder gave the last sign of life.
     alive: Instant,
     /// It has been deleted since.
@@ -109,7 +109,7 @@ impl Elector {
         let ours = before.as_ref().is_some_and(|before| before.holder.as_deref() == Some(&self.identity));
         let passes = i32::from(before.is_some() && !ours);
         let before = before.unwrap_or_default();
-        let record = Record {
+        let record = LeaderElectionRecord {
             holder: Some(self.identity.clone()),
             duration: Some(self.terms.duration),
             renewed: Some(wall),
@@ -121,7 +121,7 @@ impl Elector {
     }
 
     /// Notes that the Lease was read, or that a watch showed it. `found` is its record, or `None` if it does not exist.
-    pub fn saw(&mut self, found: Option<Record>, now: Instant, jitter: f64) {
+    pub fn saw(&mut self, found: Option<LeaderElectionRecord>, now: Instant, jitter: f64) {
         self.look = now + self.pause(jitter);
         self.stale = false;
         match (found, &mut self.seen) {
@@ -140,7 +140,7 @@ impl Elector {
     }
 
     /// Notes that a write succeeded. It was sent at `sent`.
-    pub fn wrote(&mut self, record: Record, sent: Instant, now: Instant, jitter: f64) {
+    pub fn wrote(&mut self, record: LeaderElectionRecord, sent: Instant, now: Instant, jitter: f64) {
         let until = sent + self.terms.deadline;
         let late = match self.role {
             Role::Over => true,
@@ -182,8 +182,8 @@ impl Elector {
     }
 
     /// Returns the record that gives the Lease back, if this replica still holds it.
-    pub fn released(&self, found: Record) -> Option<Record> {
+    pub fn released(&self, found: LeaderElectionRecord) -> Option<LeaderElectionRecord> {
         let ours = found.holder.as_deref() == Some(&self.identity);
-        ours.then_some(Record { holder: None, ..found })
+        ours.then_some(LeaderElectionRecord { holder: None, ..found })
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The fields of a Lease that matter to an election.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Record {
+pub(super) struct LeaderElectionRecord {
     /// Absent if no replica leads.
     pub holder: Option<String>,
     /// How long the Lease lasts without a renewal, as its holder says.
@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub version: String,
 }
 
-impl Record {
+impl LeaderElectionRecord {
     pub fn of(lease: &Lease) -> Self {
         let spec = lease.spec.clone().unwrap_or_default();
         let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let at: Timestamp = "2026-05-04T03:02:01.654321Z".parse().unwrap();
-        let record = Record {
+        let record = LeaderElectionRecord {
             holder: Some("pod-a_1".to_owned()),
             duration: Some(Duration::from_secs(15)),
             renewed: Some(at),
@@ -84,18 +84,19 @@ mod tests {
             version: String::new(),
         };
         let lease: Lease = serde_json::from_value(record.body(Some(("ns", "boathook")))).unwrap();
-        assert_eq!(Record::of(&lease), record);
-        let released = Record { holder: None, version: "7".to_owned(), ..record.clone() };
+        assert_eq!(LeaderElectionRecord::of(&lease), record);
+        let released = LeaderElectionRecord { holder: None, version: "7".to_owned(), ..record.clone() };
         let body = released.body(None);
         assert_eq!(body["metadata"]["resourceVersion"], "7");
         let lease: Lease = serde_json::from_value(body).unwrap();
-        assert_eq!(Record::of(&lease), released);
+        assert_eq!(LeaderElectionRecord::of(&lease), released);
         assert!(!released.is_as(&record));
     }
 
     #[test]
     fn parts_of_seconds_count_as_whole_ones() {
-        let record = Record { duration: Some(Duration::from_millis(1500)), ..Record::default() };
+        let record =
+            LeaderElectionRecord { duration: Some(Duration::from_millis(1500)), ..LeaderElectionRecord::default() };
         assert_eq!(record.body(None)["spec"]["leaseDurationSeconds"], 2);
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{
     Standing, Terms,
     elector::{Elector, Step},
-    lease::Record,
+    lease::LeaderElectionRecord,
     lease_name,
 };
 
@@ -54,7 +54,7 @@ impl Hand {
         self.elector.next(self.now(), Timestamp::from_second(self.at.into()).unwrap())
     }
 
-    fn saw(&mut self, found: Option<Record>) -> Step {
+    fn saw(&mut self, found: Option<LeaderElectionRecord>) -> Step {
         self.elector.saw(found, self.now(), 0.0);
         self.step()
     }
@@ -62,7 +62,12 @@ impl Hand {
     /// Performs the write of the step at once.
     fn done(&mut self, step: Step) {
         let (Step::Write(record) | Step::Create(record)) = step else { panic!("not a write: {step:?}") };
-        self.elector.wrote(Record { version: format!("v{}", self.at), ..record }, self.now(), self.now(), 0.0);
+        self.elector.wrote(
+            LeaderElectionRecord { version: format!("v{}", self.at), ..record },
+            self.now(),
+            self.now(),
+            0.0,
+        );
     }
 
     fn standing(&self) -> Standing {
@@ -77,11 +82,11 @@ impl Hand {
     }
 }
 
-fn held(by: &str, renewed: i64) -> Option<Record> {
+fn held(by: &str, renewed: i64) -> Option<LeaderElectionRecord> {
     let renewed = Some(Timestamp::from_second(renewed).unwrap());
     let (holder, duration) = (Some(by.to_owned()).filter(|by| !by.is_empty()), Some(15 * SECOND));
     let version = format!("{by}{renewed:?}");
-    Some(Record { holder, duration, renewed, acquired: renewed, transitions: 4, version })
+    Some(LeaderElectionRecord { holder, duration, renewed, acquired: renewed, transitions: 4, version })
 }
 
 #[test]
@@ -136,7 +141,7 @@ fn what_was_given_back_is_taken_at_once() {
 #[test]
 fn a_longer_time_that_the_holder_was_told_counts() {
     let mut one = Hand::new();
-    let longer = held("other", 1).map(|record| Record { duration: Some(40 * SECOND), ..record });
+    let longer = held("other", 1).map(|record| LeaderElectionRecord { duration: Some(40 * SECOND), ..record });
     one.saw(longer.clone());
     assert!(matches!(one.at(39).saw(longer.clone()), Step::Rest(_)));
     assert!(matches!(one.at(40).saw(longer), Step::Write(_)));
@@ -242,7 +247,7 @@ enum Event {
     /// A request reaches the server.
     Arrives(usize, Step, Instant, Weather),
     /// Its response arrives, or the time limit of the request has passed.
-    Answered(usize, Result<Option<Record>, bool>, bool, Instant),
+    Answered(usize, Result<Option<LeaderElectionRecord>, bool>, bool, Instant),
     /// The Lease is deleted.
     Deleted,
     /// A replica gives the Lease back and ends.
@@ -254,7 +259,7 @@ type Reign = (usize, u64, u64);
 
 struct World {
     start: Instant,
-    lease: Option<Record>,
+    lease: Option<LeaderElectionRecord>,
     version: u64,
     electors: Vec<(Elector, f64, u64)>,
     stopped: Vec<usize>,
@@ -286,7 +291,7 @@ impl World {
         self.push(at, Event::Wake(who, turn));
     }
 
-    fn apply(&mut self, step: Step) -> Result<Option<Record>, bool> {
+    fn apply(&mut self, step: Step) -> Result<Option<LeaderElectionRecord>, bool> {
         let record = match (step, &self.lease) {
             (Step::Look, lease) => return Ok(lease.clone()),
             (Step::Create(record), None) => record,
@@ -295,7 +300,7 @@ impl World {
             _ => return Err(true),
         };
         self.version += 1;
-        self.lease = Some(Record { version: self.version.to_string(), ..record });
+        self.lease = Some(LeaderElectionRecord { version: self.version.to_string(), ..record });
         Ok(self.lease.clone())
     }
 
@@ -331,7 +336,7 @@ impl World {
                     && let Some(free) = self.electors[who].0.released(lease)
                 {
                     self.version += 1;
-                    self.lease = Some(Record { version: self.version.to_string(), ..free });
+                    self.lease = Some(LeaderElectionRecord { version: self.version.to_string(), ..free });
                 }
                 self.stopped.push(who);
             }

@@ -51,15 +51,15 @@ pub(super) async fn check(services: &Services, identity: &Identity, answers: &[P
 /// The rights to read the objects that the hook answers for, and to update them if its answers change them.
 fn needed(answers: &[Permission]) -> Vec<Right> {
     let mut all = BTreeSet::new();
-    for asked in answers {
+    for requested in answers {
         let verbs: &[&str] =
-            if asked.verbs.iter().all(|verb| verb == VALIDATE) { &["get"] } else { &["get", "update"] };
-        let namespaces = match asked.namespaces.as_slice() {
+            if requested.verbs.iter().all(|verb| verb == VALIDATE) { &["get"] } else { &["get", "update"] };
+        let namespaces = match requested.namespaces.as_slice() {
             [] => vec![None],
             some => some.iter().cloned().map(Some).collect(),
         };
-        for group in &asked.api_groups {
-            for resource in &asked.resources {
+        for group in &requested.api_groups {
+            for resource in &requested.resources {
                 for namespace in &namespaces {
                     let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
                     let (group, resource, namespace) = (group.clone(), resource.clone(), namespace.clone());
@@ -83,7 +83,7 @@ fn everything() -> Right {
 mod tests {
     use super::*;
 
-    fn asked(verb: &str, resources: usize, namespaces: &[&str]) -> Permission {
+    fn requested(verb: &str, resources: usize, namespaces: &[&str]) -> Permission {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         Permission {
             api_groups: words(&[""]),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn who_changes_objects_could_update_them_itself() {
-        let verbs = |verb: &str| needed(&[asked(verb, 1, &["team"])]).into_iter().flat_map(|right| right.verbs);
+        let verbs = |verb: &str| needed(&[requested(verb, 1, &["team"])]).into_iter().flat_map(|right| right.verbs);
         assert_eq!(verbs("validate").collect::<Vec<_>>(), ["get"]);
         for verb in ["mutate", "convert"] {
             assert_eq!(verbs(verb).collect::<Vec<_>>(), ["get", "update"], "{verb}");
@@ -106,7 +106,7 @@ mod tests {
     // mutant: crates/operator/src/app/account.rs: `if all.len() > MAX_RIGHTS {` => `if false {`
     #[test]
     fn more_than_can_be_asked_about_needs_a_right_to_everything() {
-        assert_eq!(needed(&[asked("validate", 256, &[])]).len(), 256);
-        assert_eq!(needed(&[asked("validate", 256, &["team"]), asked("mutate", 1, &["team"])]), [everything()]);
+        assert_eq!(needed(&[requested("validate", 256, &[])]).len(), 256);
+        assert_eq!(needed(&[requested("validate", 256, &["team"]), requested("mutate", 1, &["team"])]), [everything()]);
     }
 }

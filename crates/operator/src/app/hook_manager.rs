@@ -288,12 +288,12 @@ impl HookManager {
         let namespace = terms.bundle.namespace.as_deref();
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
         let hook = hooks::load_for(&tenant, name, &bytes, &self.sandbox).await?;
-        let asked = hook.spec.asks();
-        if source.said.as_ref().is_some_and(|said| *said != asked) {
+        let requested = hook.spec.asks();
+        if source.declared.as_ref().is_some_and(|declared| *declared != requested) {
             return Err(Held::Understated);
         }
         let spec = scope(hook.spec, terms)?;
-        granted(&narrow(asked, terms), terms).map_err(Held::Ungranted)?;
+        granted(&narrow(requested, terms), terms).map_err(Held::Ungranted)?;
         let permissions = narrow(spec.permissions.iter().cloned(), terms);
         let spec = HookSpec { permissions: permissions.into(), ..spec };
         self.check_rights(&spec, terms).await?;

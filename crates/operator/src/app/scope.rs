@@ -54,23 +54,23 @@ pub(super) fn check_names(id: &BundleId, identity: Option<&Identity>, hooks: &[H
 pub(super) struct InvalidBundle;
 
 /// Returns what a hook requests, confined to its namespace. Requests for all namespaces become requests for that one.
-pub(super) fn narrow(asked: impl IntoIterator<Item = Permission>, terms: &Terms) -> Vec<Permission> {
+pub(super) fn narrow(requested: impl IntoIterator<Item = Permission>, terms: &Terms) -> Vec<Permission> {
     let narrowed = |permission: Permission| match &terms.confined_to {
         Some(namespace) if permission.namespaces.is_empty() => {
             Permission { namespaces: vec![namespace.to_string()], ..permission }
         }
         _ => permission,
     };
-    asked.into_iter().map(narrowed).collect()
+    requested.into_iter().map(narrowed).collect()
 }
 
 /// Checks that everything that a hook requests is granted: its calls, what it watches, and what it answers. Permissions
 /// that name a namespace other than the hook's own are not granted. The error contains what is missing.
-pub(super) fn granted(asked: &[Permission], terms: &Terms) -> Result<(), Vec<Permission>> {
-    let granted = terms.grants.as_deref().unwrap_or(asked);
+pub(super) fn granted(requested: &[Permission], terms: &Terms) -> Result<(), Vec<Permission>> {
+    let granted = terms.grants.as_deref().unwrap_or(requested);
     let missing = match &terms.confined_to {
-        Some(namespace) => missing(asked, &confine(granted, namespace)),
-        None => missing(asked, granted),
+        Some(namespace) => missing(requested, &confine(granted, namespace)),
+        None => missing(requested, granted),
     };
     if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn a_confined_hook_gets_in_its_namespace_what_it_asks_for_everywhere() {
         let terms = Terms { grants: Some(vec![permission(&[])]), ..terms(Some("mine")) };
-        let rights = |asked: &[Permission], terms: &Terms| {
-            let asked = narrow(asked.to_vec(), terms);
-            granted(&asked, terms).map(|()| asked)
+        let rights = |requested: &[Permission], terms: &Terms| {
+            let requested = narrow(requested.to_vec(), terms);
+            granted(&requested, terms).map(|()| requested)
         };
         let got = rights(&[permission(&[])], &terms);
         assert_eq!(got, Ok(vec![permission(&["mine"])]));
@@ -293,8 +293,8 @@ mod tests {
     #[test]
     fn concurrency_is_capped() {
         let hook = HookName::new("h").unwrap();
-        for (asked, cap, gets) in [(500, Some(2), 2), (1, Some(2), 1), (500, None, 500)] {
-            let spec = parse(&hook, &format!("{{configVersion: v1, concurrency: {asked}}}"), &|_| Ok(())).unwrap();
+        for (requested, cap, gets) in [(500, Some(2), 2), (1, Some(2), 1), (500, None, 500)] {
+            let spec = parse(&hook, &format!("{{configVersion: v1, concurrency: {requested}}}"), &|_| Ok(())).unwrap();
             let limits = LimitCaps { concurrency: cap, ..LimitCaps::default() };
             assert_eq!(scope(spec, &Terms { limits, ..terms(None) }).unwrap().concurrency, gets);
         }

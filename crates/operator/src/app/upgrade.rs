@@ -209,7 +209,7 @@ impl HookManager {
         self.report_loaded(&new);
         let new = Arc::new(new);
         let keep = &mut |trigger: &mut _| plan.keeps(&old.spec, &new.spec, trigger);
-        let dropped = queue.revise(name, new.terms(), keep);
+        let dropped = queue.update_hook(name, new.terms(), keep);
         for binding in &plan.stopped {
             queue.listed(name, binding);
             queue.complete(name, binding);

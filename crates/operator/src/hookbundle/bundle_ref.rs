@@ -14,7 +14,7 @@ use super::{HookBundle, HookBundleSpec, source::Sources};
 const TURN: Duration = Duration::from_secs(1);
 
 /// What a reconciliation needs.
-pub(super) struct World<'a> {
+pub(super) struct Context<'a> {
     pub sources: &'a Arc<Sources>,
     pub installer: &'a Arc<dyn Installer>,
     /// The installations at the same time, shared by namespaces, because each may read and compile components.
@@ -25,7 +25,7 @@ pub(super) struct World<'a> {
     pub standby: bool,
 }
 
-impl World<'_> {
+impl Context<'_> {
     /// Takes a turn to install. Returns `None` if other bundles of the namespace have all turns for a while. The
     /// reconciliation then runs again later.
     pub async fn turn(&self, of: &BundleRef<'_>) -> Option<Share> {

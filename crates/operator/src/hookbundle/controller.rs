@@ -34,8 +34,8 @@ use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
-    bundle_ref::World,
-    events::{Told, told},
+    bundle_ref::Context,
+    events::{StatusEvent, status_events},
     list::list,
     reconciler::Reconciler,
     source::{SourceOptions, Sources},
@@ -277,23 +277,23 @@ impl Control {
         let reconciler = self.reconciler(&id, &bundle.uid().unwrap_or_default()).await;
         let mut reconciler = reconciler.lock().await;
         let namespace = bundle.namespace().unwrap_or_default();
-        let world = World {
+        let context = Context {
             sources: &self.sources,
             installer: &self.installer,
             installs: &self.installs,
             confined: !self.unconfined.contains(&namespace),
             standby,
         };
-        let passed = reconciler.reconcile(bundle, &world).await;
-        self.installer.note(&id, passed.standing);
-        if let Some((old, new)) = passed.news {
+        let reconciled = reconciler.reconcile(bundle, &context).await;
+        self.installer.note(&id, reconciled.standing);
+        if let Some((old, new)) = reconciled.news {
             self.write(&id, bundle, &new).await?;
-            for told in told(&old, &new) {
-                self.tell(bundle, told).await;
+            for event in status_events(&old, &new) {
+                self.tell(bundle, event).await;
             }
             reconciler.wrote(new);
         }
-        Ok(Action::requeue(passed.again))
+        Ok(Action::requeue(reconciled.again))
     }
 
     /// Returns the reconciler of this object. If there is one of an earlier object with the same name, it is removed
@@ -372,19 +372,19 @@ impl Control {
     }
 
     /// Writes an Event and a log line. An Event that cannot be sent holds up nothing.
-    async fn tell(&self, bundle: &HookBundle, told: Told) {
-        let (id, reason, text) = (id(bundle), told.reason, told.text);
-        if told.warning {
+    async fn tell(&self, bundle: &HookBundle, event: StatusEvent) {
+        let (id, reason, text) = (id(bundle), event.reason, event.text);
+        if event.warning {
             warn!(bundle = %id, reason, "{text}");
         } else {
             info!(bundle = %id, reason, "{text}");
         }
         let note = text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned();
         let event = Event {
-            type_: if told.warning { EventType::Warning } else { EventType::Normal },
+            type_: if event.warning { EventType::Warning } else { EventType::Normal },
             reason,
             note: Some(note),
-            action: told.action.to_owned(),
+            action: event.action.to_owned(),
             secondary: None,
         };
         let about: ObjectReference = bundle.object_ref(&());

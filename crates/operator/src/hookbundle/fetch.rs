@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     HookBundleSpec, Source, Verification,
-    bundle_ref::{BundleRef, World},
+    bundle_ref::{BundleRef, Context},
     problem::Problem,
     source::Sources,
     version::Version,
@@ -35,8 +35,8 @@ pub(super) struct Fetch {
 
 impl Fetch {
     /// Starts to fetch the version that the source points to, or a version by its digest.
-    pub fn begin(of: &BundleRef<'_>, pin: Option<&str>, world: &World<'_>) -> Self {
-        let (sources, installer) = (world.sources.clone(), world.installer.clone());
+    pub fn begin(of: &BundleRef<'_>, pin: Option<&str>, context: &Context<'_>) -> Self {
+        let (sources, installer) = (context.sources.clone(), context.installer.clone());
         let (namespace, spec, digest) = (of.namespace.to_owned(), of.spec.clone(), pin.map(str::to_owned));
         let work = async move { fetch(&namespace, &spec, digest.as_deref(), &sources, &*installer).await };
         Self {
@@ -82,10 +82,12 @@ async fn fetch(
     installer: &dyn Installer,
 ) -> Result<Version, Problem> {
     let mut version = sources.fetch(namespace, spec, pin).await?;
-    if version.hooks.iter().any(|hook| hook.said.is_none()) {
-        let asked = installer.asked(&version.hooks).await;
-        let said = asked.into_iter().filter_map(|asked| Some((asked.hook.to_string(), asked.permissions.ok()?)));
-        version.asked = said.collect::<BTreeMap<_, _>>();
+    if version.hooks.iter().any(|hook| hook.declared.is_none()) {
+        let requested = installer.requested(&version.hooks).await;
+        let declared = requested
+            .into_iter()
+            .filter_map(|requested| Some((requested.hook.to_string(), requested.permissions.ok()?)));
+        version.requested = declared.collect::<BTreeMap<_, _>>();
     }
     Ok(version)
 }

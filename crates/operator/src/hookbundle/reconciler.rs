@@ -12,7 +12,7 @@ use boathook_core::model::{BundleNews, HookPhase, InstallError, Installation, Pe
 
 use super::{
     HookBundle, HookBundleStatus,
-    bundle_ref::{BundleRef, World},
+    bundle_ref::{BundleRef, Context},
     fetch::Fetch,
     plan::{self, Decision, Due, Known, Looked},
     problem::Problem,
@@ -76,7 +76,7 @@ pub(super) struct Reconciler {
 }
 
 /// The result of a reconciliation.
-pub(super) struct Passed {
+pub(super) struct Reconciled {
     /// The previous status and the one to write. `None` if nothing has to be written.
     pub news: Option<(HookBundleStatus, HookBundleStatus)>,
     /// When to run the next reconciliation.
@@ -87,29 +87,29 @@ pub(super) struct Passed {
 
 impl Reconciler {
     /// Does what is necessary now, and returns the status to write.
-    pub async fn reconcile(&mut self, bundle: &HookBundle, world: &World<'_>) -> Passed {
+    pub async fn reconcile(&mut self, bundle: &HookBundle, context: &Context<'_>) -> Reconciled {
         let of = BundleRef::of(bundle);
         let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
         let recorded = old.digest.clone();
         self.turned_away = false;
         // This comes before everything that needs the source.
-        self.apply(&of, world).await;
+        self.apply(&of, context).await;
         self.receive(&of).await;
         if self.fetch.is_none() && self.due(&of) == Due::Now {
-            self.fetch = Some(Fetch::begin(&of, None, world));
+            self.fetch = Some(Fetch::begin(&of, None, context));
         }
         // Until the source was looked up for this spec, `found` is the answer for another spec.
         if of.spec.suspend || self.looked.is_some_and(|looked| looked.generation == of.generation) {
             for _ in 0..STEPS {
-                if !self.step(&of, recorded.as_deref(), world).await {
+                if !self.step(&of, recorded.as_deref(), context).await {
                     break;
                 }
             }
         }
-        if world.standby {
-            return Passed { news: None, again: self.again(&of, LATER), standing: self.standing(&of, true) };
+        if context.standby {
+            return Reconciled { news: None, again: self.again(&of, LATER), standing: self.standing(&of, true) };
         }
-        self.report(&of, old, world)
+        self.report(&of, old, context)
     }
 
     fn due(&self, of: &BundleRef<'_>) -> Due {
@@ -167,8 +167,8 @@ impl Reconciler {
     }
 
     /// Does one step. Returns false if nothing more is to be done now.
-    async fn step(&mut self, of: &BundleRef<'_>, recorded: Option<&str>, world: &World<'_>) -> bool {
-        match plan::decide(of.spec, self.known(recorded, world.standby)) {
+    async fn step(&mut self, of: &BundleRef<'_>, recorded: Option<&str>, context: &Context<'_>) -> bool {
+        match plan::decide(of.spec, self.known(recorded, context.standby)) {
             Decision::Idle => false,
             Decision::Stay => {
                 // The version that should have taken over is no longer wanted.
@@ -177,21 +177,21 @@ impl Reconciler {
             }
             Decision::Restore(digest) => {
                 let digest = digest.to_owned();
-                self.restore(of, &digest, world).await
+                self.restore(of, &digest, context).await
             }
             Decision::Install(digest) => {
                 let digest = digest.to_owned();
-                self.take(of, &digest, world).await
+                self.take(of, &digest, context).await
             }
         }
     }
 
     /// Restores the version that ran before this process.
-    async fn restore(&mut self, of: &BundleRef<'_>, digest: &str, world: &World<'_>) -> bool {
-        match self.ask(of, digest, world) {
+    async fn restore(&mut self, of: &BundleRef<'_>, digest: &str, context: &Context<'_>) -> bool {
+        match self.ask(of, digest, context) {
             None => false,
             Some(Ok(version)) => {
-                let done = self.install(of, version.clone(), world).await;
+                let done = self.install(of, version.clone(), context).await;
                 if self.turned_away {
                     self.answer = Some((digest.to_owned(), Ok(version)));
                     return false;
@@ -202,10 +202,10 @@ impl Reconciler {
             Some(Err(problem)) => {
                 let kept = match problem.refused {
                     true => None,
-                    false => world.sources.recall(&of.id(), of.spec).await.filter(|kept| kept.digest == digest),
+                    false => context.sources.recall(&of.id(), of.spec).await.filter(|kept| kept.digest == digest),
                 };
                 if let Some(version) = kept
-                    && self.install(of, version, world).await
+                    && self.install(of, version, context).await
                 {
                     self.refused.get_or_insert(problem);
                     return true;
@@ -223,24 +223,24 @@ impl Reconciler {
     }
 
     /// Returns a version by its digest if it has arrived, and otherwise requests it, at most once after each lookup.
-    fn ask(&mut self, of: &BundleRef<'_>, digest: &str, world: &World<'_>) -> Option<Result<Version, Problem>> {
+    fn ask(&mut self, of: &BundleRef<'_>, digest: &str, context: &Context<'_>) -> Option<Result<Version, Problem>> {
         if let Some((_, answer)) = self.answer.take().filter(|(asked, _)| asked == digest) {
             return Some(answer);
         }
         let asking = self.looked.map(|looked| (looked.at, digest.to_owned()));
         if self.fetch.is_none() && (asking.is_none() || self.asked != asking) {
             self.asked = asking;
-            self.fetch = Some(Fetch::begin(of, Some(digest), world));
+            self.fetch = Some(Fetch::begin(of, Some(digest), context));
         }
         None
     }
 
     /// Installs a new version.
-    async fn take(&mut self, of: &BundleRef<'_>, digest: &str, world: &World<'_>) -> bool {
+    async fn take(&mut self, of: &BundleRef<'_>, digest: &str, context: &Context<'_>) -> bool {
         let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
         let version = match known.cloned() {
             Some(version) => version,
-            None => match self.ask(of, digest, world) {
+            None => match self.ask(of, digest, context) {
                 Some(Ok(version)) => {
                     self.approved = Some(version.clone());
                     version
@@ -253,35 +253,35 @@ impl Reconciler {
                 }
             },
         };
-        self.install(of, version, world).await
+        self.install(of, version, context).await
     }
 
     /// Applies the current spec to the version that runs.
-    async fn apply(&mut self, of: &BundleRef<'_>, world: &World<'_>) {
+    async fn apply(&mut self, of: &BundleRef<'_>, context: &Context<'_>) {
         let Some(running) = &self.running else { return };
-        let wanted = running.version.installation(of.namespace, of.name, of.spec, world.confined);
+        let wanted = running.version.installation(of.namespace, of.name, of.spec, context.confined);
         if wanted == running.installed {
             self.failed.remove(&wanted.digest);
             if !wanted.suspended && running.at.elapsed() >= RIGHTS {
                 // The installer reports failures, and the next check retries.
-                let _ = world.installer.install(wanted.clone()).await;
+                let _ = context.installer.install(wanted.clone()).await;
                 self.ran(wanted);
             }
             return;
         }
         let resumed = Installation { suspended: wanted.suspended, ..running.installed.clone() };
         if resumed == wanted && wanted.suspended != running.installed.suspended {
-            world.installer.suspend(&wanted.id, wanted.suspended).await;
+            context.installer.suspend(&wanted.id, wanted.suspended).await;
             self.ran(wanted);
             return;
         }
         let (version, settings) = (running.version.clone(), running.installed.settings.clone());
         let digest = version.digest.clone();
-        if !self.install(of, version, world).await && self.failed_settings(&digest) {
+        if !self.install(of, version, context).await && self.failed_settings(&digest) {
             // Rights must be taken away even if the new settings do not fit.
             let careful = Installation { settings, ..wanted };
             if self.running.as_ref().is_some_and(|running| running.installed != careful)
-                && world.installer.install(careful.clone()).await.is_ok()
+                && context.installer.install(careful.clone()).await.is_ok()
             {
                 self.ran(careful);
             }
@@ -299,21 +299,21 @@ impl Reconciler {
     }
 
     /// Installs a version, unless that failed a moment ago and nothing has changed. Returns whether the version runs.
-    async fn install(&mut self, of: &BundleRef<'_>, version: Version, world: &World<'_>) -> bool {
-        let wanted = version.installation(of.namespace, of.name, of.spec, world.confined);
+    async fn install(&mut self, of: &BundleRef<'_>, version: Version, context: &Context<'_>) -> bool {
+        let wanted = version.installation(of.namespace, of.name, of.spec, context.confined);
         let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
         let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
         if before.is_some_and(waits) {
             return false;
         }
         let times = before.map_or(0, |failed| failed.times).saturating_add(1);
-        let Some(_turn) = world.turn(of).await else {
+        let Some(_turn) = context.turn(of).await else {
             self.turned_away = true;
             return false;
         };
-        match world.installer.install(wanted.clone()).await {
+        match context.installer.install(wanted.clone()).await {
             Ok(_) => {
-                world.sources.remember(&of.id(), &version).await;
+                context.sources.remember(&of.id(), &version).await;
                 self.running = Some(Running { version, installed: wanted, at: Instant::now() });
                 self.failed.clear();
                 true
@@ -365,9 +365,9 @@ impl Reconciler {
         })
     }
 
-    fn report(&self, of: &BundleRef<'_>, old: HookBundleStatus, world: &World<'_>) -> Passed {
+    fn report(&self, of: &BundleRef<'_>, old: HookBundleStatus, context: &Context<'_>) -> Reconciled {
         let states = match &self.running {
-            Some(_) => world.installer.states(&of.id()),
+            Some(_) => context.installer.states(&of.id()),
             None => Vec::new(),
         };
         let waiting = self.waiting(of, old.digest.as_deref());
@@ -393,7 +393,7 @@ impl Reconciler {
         let starting = states.iter().any(|state| state.phase == HookPhase::Pending);
         let again = self.again(of, if starting { SOON } else { LATER });
         let write = write && !(self.running.is_none() && self.fetch.as_ref().is_some_and(Fetch::is_young));
-        Passed { news: write.then_some((old, status)), again, standing: self.standing(of, false) }
+        Reconciled { news: write.then_some((old, status)), again, standing: self.standing(of, false) }
     }
 
     fn standing(&self, of: &BundleRef<'_>, standby: bool) -> BundleNews {

@@ -23,7 +23,7 @@ pub(super) struct Version {
     /// Whether the source names its digest.
     pub pinned: bool,
     /// The names of hooks, and what they request.
-    pub asked: BTreeMap<String, Vec<Permission>>,
+    pub requested: BTreeMap<String, Vec<Permission>>,
     /// The version as it was pulled, to remember it when it runs. `None` if it came from the store.
     pub pulled: Option<Arc<(Pulled, Policy)>>,
 }
@@ -32,10 +32,10 @@ impl Version {
     /// The permissions of a single component are not known yet.
     pub fn new(ready: Ready, at: &Reference, verified: Verified) -> Self {
         let digest = ready.digest.to_string();
-        let asked = ready.hooks.iter().filter_map(|hook| Some((hook.name.to_string(), hook.said.clone()?)));
+        let requested = ready.hooks.iter().filter_map(|hook| Some((hook.name.to_string(), hook.declared.clone()?)));
         Self {
             label: label(at.tag(), &digest),
-            asked: asked.collect(),
+            requested: requested.collect(),
             hooks: ready.hooks,
             schema: ready.settings_schema,
             verified,

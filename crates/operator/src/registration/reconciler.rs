@@ -49,7 +49,7 @@ pub async fn keep(
     // The watches start before the first check, so that no change is missed after it.
     let signals = Signals::start(&objects, &tasks);
     let mut reconciler =
-        Reconciler { objects, settings, aims: BTreeMap::new(), told: BTreeSet::new(), calm: Calm::default() };
+        Reconciler { objects, settings, aims: BTreeMap::new(), last_reported: BTreeSet::new(), calm: Calm::default() };
     let mut retry = FIRST_RETRY;
     loop {
         let now = wanted.borrow_and_update().clone().unwrap_or_default();
@@ -83,7 +83,7 @@ struct Reconciler {
     /// The last content that was written to each object. It distinguishes a repair from a change of ours.
     aims: BTreeMap<String, Value>,
     /// Problems that were logged, and that still exist.
-    told: BTreeSet<String>,
+    last_reported: BTreeSet<String>,
     calm: Calm,
 }
 
@@ -117,10 +117,10 @@ impl Reconciler {
                 }
             }
         }
-        for problem in problems.difference(&self.told) {
+        for problem in problems.difference(&self.last_reported) {
             warn!(problem, "not everything is registered as it should be: trying until it is");
         }
-        self.told = problems;
+        self.last_reported = problems;
         seen.then_some(failed)
     }
 

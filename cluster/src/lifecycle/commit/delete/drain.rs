@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::super::{protect, remains, replace};
+use super::super::{namespace_content, protect, replace};
 use super::{DeleteOptions, Propagation, delete};
 use crate::context::Context;
 use crate::json;
@@ -22,7 +22,7 @@ pub(crate) fn after_mark(shared: &Shared, resource: &Resource, marked: &Arc<Stor
             empty(shared, collection, &prefix, context);
         }
         finish_namespace(shared, marked.name(), context);
-        remains::note(shared, marked.name(), context);
+        namespace_content::note(shared, marked.name(), context);
     } else if let Some((group, plural)) = definition_of(resource, marked) {
         if let Some(custom) = shared.registry().any_version(&group, &plural) {
             empty(shared, custom, "", context);
@@ -37,7 +37,7 @@ pub(crate) fn after_mark(shared: &Shared, resource: &Resource, marked: &Arc<Stor
 pub(crate) fn after_release(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
     after_removal(shared, resource, namespace, context);
     if resource.namespaced {
-        remains::note(shared, namespace, context);
+        namespace_content::note(shared, namespace, context);
     }
 }
 

@@ -29,7 +29,7 @@ impl World {
                 self.held.insert(hook(HOOKS[at].0));
             }
             Op::Release(at) => self.release(&hook(HOOKS[at].0)),
-            Op::Revise(at, binding) => self.revise(&hook(HOOKS[at].0), binding),
+            Op::UpdateHook(at, binding) => self.update_hook(&hook(HOOKS[at].0), binding),
             Op::Expect(at, binding) => self.expect(&hook(HOOKS[at].0), binding),
             Op::Listed(at, binding) => self.listed(&hook(HOOKS[at].0), binding),
             Op::Excuse(at, binding) => {
@@ -161,14 +161,14 @@ impl World {
     }
 
     /// Only done while nothing of the hook runs.
-    pub(super) fn revise(&mut self, name: &HookName, binding: usize) {
+    pub(super) fn update_hook(&mut self, name: &HookName, binding: usize) {
         if self.jobs.values().any(|job| job.hook == *name && job.due.is_none()) {
             return;
         }
         let gone = |entry: &Entry| entry.hook == *name && entry.binding == binding;
         let open = self.entries.iter().filter(|entry| gone(entry) && entry.open()).count();
         let refused = binding_name(binding);
-        let dropped = self.state.revise(name, terms(name), &mut |trigger| trigger.binding != refused);
+        let dropped = self.state.update_hook(name, terms(name), &mut |trigger| trigger.binding != refused);
         assert!(self.folding || dropped == open, "{dropped} of {open}");
         let kept = self.entries.iter().filter(|entry| !gone(entry)).filter_map(Entry::letter);
         let kept: BTreeSet<u64> = kept.collect();

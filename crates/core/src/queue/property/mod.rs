@@ -259,7 +259,7 @@ proptest! {
         max_held in prop_oneof![Just(u64::MAX), 1..40u64],
     ) {
         // What somebody drops is lost on purpose.
-        let kept = ops.into_iter().filter(|op| !matches!(op, Op::DropDead(_) | Op::Revise(..))).collect();
+        let kept = ops.into_iter().filter(|op| !matches!(op, Op::DropDead(_) | Op::UpdateHook(..))).collect();
         let world = play(max_pending, max_held, kept);
         world.check_final_states();
         world.check_deletions();

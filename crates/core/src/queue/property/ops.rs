@@ -37,7 +37,7 @@ pub(super) enum Op {
     Hold(usize),
     Release(usize),
     /// Another version of the hook does not have this binding.
-    Revise(usize, usize),
+    UpdateHook(usize, usize),
     Expect(usize, usize),
     Listed(usize, usize),
     Complete(usize, usize),
@@ -97,7 +97,7 @@ pub(super) fn ops() -> impl Strategy<Value = Vec<Op>> {
         6 => hook.clone().prop_map(Op::Resume),
         4 => hook.clone().prop_map(Op::Hold),
         5 => hook.clone().prop_map(Op::Release),
-        3 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Revise(hook, binding)),
+        3 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::UpdateHook(hook, binding)),
         4 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Expect(hook, binding)),
         6 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Listed(hook, binding)),
         4 => (hook.clone(), binding.clone()).prop_map(|(hook, binding)| Op::Complete(hook, binding)),

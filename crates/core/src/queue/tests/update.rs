@@ -8,9 +8,9 @@ fn bound(binding: &str, queue: &QueueName, cause: Cause) -> Trigger {
 }
 
 /// Keeps only triggers of these bindings.
-fn revise(q: &mut Bench, concurrency: usize, bindings: &[&str]) -> usize {
+fn update_hook(q: &mut Bench, concurrency: usize, bindings: &[&str]) -> usize {
     let keep = &mut |trigger: &mut Trigger| bindings.contains(&trigger.binding.as_str());
-    q.state.revise(&hook("h"), wide(concurrency), keep)
+    q.state.update_hook(&hook("h"), wide(concurrency), keep)
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn what_is_not_kept_is_dropped_wherever_it_waits() {
         q.state.push(bound("kept", &x, modified("d", 4)));
         q.state.push(Trigger { debounce: secs(1), ..bound("gone", &own("h"), modified("e", 5)) });
         q.state.hold(&hook("h"));
-        assert_eq!(revise(&mut q, concurrency, &["kept"]), 3);
+        assert_eq!(update_hook(&mut q, concurrency, &["kept"]), 3);
         q.state.release(&hook("h"));
         q.pass(secs(2));
         let mut rest = q.rest();
@@ -63,13 +63,13 @@ fn a_job_that_waits_for_its_next_try_loses_what_is_not_kept() {
         assert_eq!(what, words("t1 t2"));
         q.finish(job, failed(K::Retry));
         q.state.hold(&hook("h"));
-        assert_eq!(revise(&mut q, concurrency, &["kept"]), 1);
+        assert_eq!(update_hook(&mut q, concurrency, &["kept"]), 1);
         q.state.release(&hook("h"));
         let again = q.take().unwrap();
         assert_eq!((again.attempt, labels(&again)), (1, words("t2")));
         q.finish(again.id, failed(K::Retry));
         // Nothing of it is left now, so the line is free.
-        assert_eq!(revise(&mut q, concurrency, &[]), 1);
+        assert_eq!(update_hook(&mut q, concurrency, &[]), 1);
         q.state.push(bound("new", &own("h"), tick(3)));
         assert_eq!(q.rest(), [words("t3")]);
         assert!(q.state.is_idle());
@@ -85,7 +85,7 @@ fn objects_of_dropped_triggers_are_free_and_a_dropped_barrier_lets_others_pass()
     q.state.push(bound("kept", &own("h"), modified("a", 2)));
     q.state.push(bound("gone", &own("h"), tick(3)));
     q.state.push(bound("kept", &own("h"), modified("b", 4)));
-    assert_eq!(revise(&mut q, 2, &["kept"]), 2);
+    assert_eq!(update_hook(&mut q, 2, &["kept"]), 2);
     assert_eq!(q.together(2), ["a2", "b4"]);
     q.end_all();
     assert!(q.state.is_idle());
@@ -98,7 +98,7 @@ fn a_synchronization_that_is_dropped_holds_up_nobody() {
     q.state.push(bound("kept", &shared("x"), tick(1)));
     q.state.hold(&hook("h"));
     q.nothing();
-    assert_eq!(revise(&mut q, 1, &["kept"]), 1);
+    assert_eq!(update_hook(&mut q, 1, &["kept"]), 1);
     q.state.release(&hook("h"));
     assert_eq!(q.rest(), [words("t1")]);
 }
@@ -112,13 +112,13 @@ fn kept_triggers_have_the_terms_that_they_are_given() {
         trigger.retry = once;
         true
     };
-    assert_eq!(q.state.revise(&hook("h"), wide(1), keep), 0);
+    assert_eq!(q.state.update_hook(&hook("h"), wide(1), keep), 0);
     let (job, _) = q.next();
     assert!(matches!(q.finish(job, failed(K::Retry)), Verdict::GivenUp { .. }));
     // Letters of removed bindings go with them.
-    assert_eq!(revise(&mut q, 1, &["b"]), 0);
+    assert_eq!(update_hook(&mut q, 1, &["b"]), 0);
     assert_eq!(q.state.dead_letters().len(), 1);
-    revise(&mut q, 1, &[]);
+    update_hook(&mut q, 1, &[]);
     assert_eq!(q.state.dead_letters(), []);
 }
 
@@ -137,7 +137,7 @@ fn a_new_version_is_tried_at_once_and_begins_to_count_anew() {
         q.finish(job, failed(K::Retry));
         q.nothing();
         q.state.hold(&hook("h"));
-        assert_eq!(revise(&mut q, concurrency, &["kept"]), 0);
+        assert_eq!(update_hook(&mut q, concurrency, &["kept"]), 0);
         q.nothing();
         q.state.release(&hook("h"));
         for attempt in 1..=3 {

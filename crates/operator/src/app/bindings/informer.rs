@@ -35,7 +35,7 @@ use super::{
         barrier::Barrier,
         watching::{self, NotWatched},
     },
-    subscriptions::{Following, Heard, Subscriber},
+    subscriptions::{Heard, Subscriber, Subscriptions},
 };
 
 /// Between two lookups of a kind that was not found, or of an API server that does not answer.
@@ -83,12 +83,12 @@ impl Pace {
 }
 
 /// Produces a binding's inputs.
-pub(super) struct Feed {
+pub(super) struct Informer {
     place: Place,
     subscriber: Subscriber,
     ready: VecDeque<Input>,
     /// `None` while the kind is looked up.
-    following: Option<Following>,
+    subscriptions: Option<Subscriptions>,
     pace: Pace,
     /// Changes of discovery, after which the kind may be served.
     news: Option<Changes>,
@@ -107,7 +107,7 @@ pub(super) struct Feed {
     refused: Option<String>,
 }
 
-impl Feed {
+impl Informer {
     pub fn new(place: Place, status: Arc<BindingStatus>, metadata_only: bool) -> Self {
         let turn = turn(place.services.leadership.clone(), place.barrier.clone(), &place.spec);
         let (streams, tenant) = (place.services.streams.clone(), place.tenant.clone());
@@ -115,7 +115,7 @@ impl Feed {
         Self {
             subscriber,
             ready: VecDeque::new(),
-            following: None,
+            subscriptions: None,
             pace: Pace::new(),
             news: None,
             said: String::new(),
@@ -133,9 +133,9 @@ impl Feed {
 
     /// The inputs, as a stream that does not end.
     pub fn into_stream(self) -> impl Stream<Item = Input> + Send {
-        stream::unfold(self, |mut feed| async {
-            let input = feed.next().await;
-            Some((input, feed))
+        stream::unfold(self, |mut informer| async {
+            let input = informer.next().await;
+            Some((input, informer))
         })
     }
 
@@ -144,7 +144,7 @@ impl Feed {
             if let Some(input) = self.ready.pop_front() {
                 return input;
             }
-            let Some(following) = &mut self.following else {
+            let Some(subscriptions) = &mut self.subscriptions else {
                 self.look().await;
                 continue;
             };
@@ -154,7 +154,7 @@ impl Feed {
                     self.turn = pending().boxed();
                     return Input::Admitted;
                 }
-                heard = following.hear() => match heard {
+                heard = subscriptions.hear() => match heard {
                     Heard::Sources(inputs) => self.ready.extend(inputs),
                     Heard::Change(source, change) => self.heard(source, change),
                 },
@@ -164,7 +164,7 @@ impl Feed {
                     }
                 }
                 () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,
-                () = self.place.relist.notified() => following.relist(),
+                () = self.place.relist.notified() => subscriptions.relist(),
                 _ = self.refusal.tick(), if !self.status.is_listed() => self.look_for_refusal(),
             }
         }
@@ -213,7 +213,9 @@ impl Feed {
     /// For one of the sources, the API server said that there is no such kind. Discovery shows whether that is true, or
     /// whether the kind is served in another place now.
     async fn look_again(&mut self) {
-        let Some(before) = self.following.as_ref().map(|following| following.resource().clone()) else { return };
+        let Some(before) = self.subscriptions.as_ref().map(|subscriptions| subscriptions.resource().clone()) else {
+            return;
+        };
         self.place.services.discovery.doubt(&before.api_version());
         match self.place.find().await {
             // The kind may be about to be added or removed. The streams retry, and this code checks again.
@@ -230,7 +232,8 @@ impl Feed {
                 self.follow(resource);
             }
             Err(error @ DiscoveryError::Unknown { .. }) => {
-                self.next_source = self.following.take().map_or(self.next_source, |following| following.next());
+                self.next_source =
+                    self.subscriptions.take().map_or(self.next_source, |subscriptions| subscriptions.next());
                 self.doubtful.clear();
                 self.missing(&error);
             }
@@ -242,9 +245,9 @@ impl Feed {
 
     fn follow(&mut self, resource: Arc<Resource>) {
         // Numbers are never reused.
-        let first = self.following.as_ref().map_or(self.next_source, Following::next);
-        let (following, inputs) = Following::start(self.subscriber.clone(), resource, first);
-        self.following = Some(following);
+        let first = self.subscriptions.as_ref().map_or(self.next_source, Subscriptions::next);
+        let (subscriptions, inputs) = Subscriptions::start(self.subscriber.clone(), resource, first);
+        self.subscriptions = Some(subscriptions);
         self.ready.extend(inputs);
         self.doubtful.clear();
         self.unserved = false;
@@ -257,7 +260,7 @@ impl Feed {
     /// The operator may not list the kind. This concerns only this hook. Its other bindings continue without this one,
     /// as with a kind that is not served. But objects may exist, so nothing runs with an empty snapshot.
     fn look_for_refusal(&mut self) {
-        let refused = self.following.as_ref().and_then(Following::refused);
+        let refused = self.subscriptions.as_ref().and_then(Subscriptions::refused);
         let Place { services, hook, spec, .. } = &self.place;
         let Some(selection) = refused else {
             if self.refused.take().is_some() {

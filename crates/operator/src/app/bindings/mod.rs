@@ -1,4 +1,4 @@
-//! Runs one `kubernetes` binding. The filter stage makes triggers of the feed's inputs, and this module reports the
+//! Runs one `kubernetes` binding. The filter stage makes triggers of the informer's inputs, and this module reports the
 //! binding's progress to the queue and the barrier.
 //!
 //! | file | content |
@@ -26,7 +26,7 @@ use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use self::{
-    informer::{Feed, Place},
+    informer::{Informer, Place},
     own::Own,
 };
 use super::{Services, barrier::Barrier, observers::Times, upgrade_plan};
@@ -105,7 +105,7 @@ pub(super) async fn keep(
     };
     let status = driver.status.clone();
     let place = Place { services, hook, tenant, spec: Arc::new(spec), barrier, relist };
-    let inputs = Box::pin(Feed::new(place, status, metadata_only).into_stream());
+    let inputs = Box::pin(Informer::new(place, status, metadata_only).into_stream());
     tokio::join!(filter::drive(driver, inputs), listed);
     drop(own);
 }

@@ -61,7 +61,7 @@ impl Subscriber {
 }
 
 /// All streams of a binding whose kind is known.
-pub(super) struct Following {
+pub(super) struct Subscriptions {
     subscriber: Subscriber,
     resource: Arc<Resource>,
     namespaces: Option<(Subscription, Namespaces)>,
@@ -73,14 +73,14 @@ pub(super) struct Following {
     next: SourceId,
 }
 
-impl Following {
+impl Subscriptions {
     /// Opens the streams that are open from the start. Returns also the binding's first inputs. The numbers of sources
     /// begin at `first`.
     pub fn start(subscriber: Subscriber, resource: Arc<Resource>, first: SourceId) -> (Self, Vec<Input>) {
         let by_labels = subscriber.spec.namespace_labels.as_deref().filter(|_| resource.namespaced);
         let namespaces = by_labels.map(|labels| (subscriber.namespaces(labels), Namespaces::of(&subscriber.spec)));
         let all = namespaces.is_none();
-        let mut following = Self {
+        let mut subscriptions = Self {
             subscriber,
             resource: resource.clone(),
             namespaces,
@@ -91,11 +91,11 @@ impl Following {
         };
         let mut inputs = vec![Input::Served(resource)];
         if all {
-            let sources = following.subscribe(None);
+            let sources = subscriptions.subscribe(None);
             inputs.extend(sources.into_iter().map(Input::SourceAdded));
             inputs.push(Input::SourcesComplete);
         }
-        (following, inputs)
+        (subscriptions, inputs)
     }
 
     pub fn resource(&self) -> &Arc<Resource> {
@@ -247,27 +247,27 @@ mod tests {
             "kind: Pod, nameSelector: {matchNames: [x, y]}, namespace: {labelSelector: {matchLabels: {t: a}}}",
         );
         let streams = subscriber.streams.clone();
-        let (mut following, inputs) = Following::start(subscriber, pods(), 7);
+        let (mut subscriptions, inputs) = Subscriptions::start(subscriber, pods(), 7);
         assert_eq!(inputs, [Input::Served(pods())]);
         let labels = "v1 Namespace with labels t=a, metadata only";
         assert_eq!(followed(&streams), [labels]);
-        let entered = following.namespace_changed(&namespace("n"));
+        let entered = subscriptions.namespace_changed(&namespace("n"));
         assert_eq!(entered, [Input::SourceAdded(7), Input::SourceAdded(8)]);
         assert_eq!(followed(&streams).len(), 3);
         let Change::Upsert(gone) = namespace("n") else { panic!() };
-        let left = following.namespace_changed(&Change::Delete(gone));
+        let left = subscriptions.namespace_changed(&Change::Delete(gone));
         assert_eq!(left, [Input::SourceRemoved(7), Input::SourceRemoved(8)]);
         // The streams close when they are polled next.
-        assert!(tokio::time::timeout(Duration::from_millis(10), following.hear()).await.is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(10), subscriptions.hear()).await.is_err());
         assert_eq!(followed(&streams), [labels]);
-        assert_eq!(following.namespace_changed(&namespace("m")), [Input::SourceAdded(9), Input::SourceAdded(10)]);
+        assert_eq!(subscriptions.namespace_changed(&namespace("m")), [Input::SourceAdded(9), Input::SourceAdded(10)]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn labels_of_namespaces_say_nothing_about_kinds_without() {
         let subscriber = subscriber("kind: Node, namespace: {labelSelector: {matchLabels: {t: a}}}");
         let nodes = Arc::new(Resource { namespaced: false, ..(*pods()).clone() });
-        let (_following, inputs) = Following::start(subscriber, nodes.clone(), 0);
+        let (_subscriptions, inputs) = Subscriptions::start(subscriber, nodes.clone(), 0);
         assert_eq!(inputs, [Input::Served(nodes), Input::SourceAdded(0), Input::SourcesComplete]);
     }
 
@@ -275,7 +275,7 @@ mod tests {
     async fn a_binding_that_uses_only_metadata_follows_no_more() {
         let subscriber = Subscriber { metadata_only: true, ..subscriber("kind: Pod") };
         let streams = subscriber.streams.clone();
-        let _following = Following::start(subscriber, pods(), 0);
+        let _subscriptions = Subscriptions::start(subscriber, pods(), 0);
         assert_eq!(followed(&streams), ["v1 Pod, metadata only"]);
     }
 }

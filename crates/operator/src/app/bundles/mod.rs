@@ -21,8 +21,8 @@ use futures::{FutureExt as _, future::BoxFuture};
 
 pub use self::settings::{SettingsConfig, serve as serve_settings};
 use boathook_core::model::{
-    Asked, BundleId, BundleNews, HookBundlesNews, HookName, HookSource, HookState, InstallError, Installation,
-    Installed, Installer, error_chain,
+    BundleId, BundleNews, HookBundlesNews, HookName, HookSource, HookState, InstallError, Installation, Installed,
+    Installer, RequestedPermissions, error_chain,
 };
 
 use super::{
@@ -163,12 +163,15 @@ impl Installer for Bundles {
         members.into_iter().map(state).collect()
     }
 
-    fn asked<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<Asked>> {
+    fn requested<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<RequestedPermissions>> {
         async move {
             let mut all = Vec::with_capacity(hooks.len());
             for hook in hooks {
-                let asked = self.ask(hook).await;
-                all.push(Asked { hook: hook.name.clone(), permissions: asked.map_err(|error| error_chain(&error)) });
+                let requested = self.ask(hook).await;
+                all.push(RequestedPermissions {
+                    hook: hook.name.clone(),
+                    permissions: requested.map_err(|error| error_chain(&error)),
+                });
             }
             all
         }

@@ -118,7 +118,7 @@ fn hook(state: &HookState, version: &Version) -> HookStatus {
         last_run: state.last_run.and_then(time),
         last_error: state.last_error.as_deref().and_then(text),
         failures: i64::try_from(state.failures).unwrap_or(i64::MAX),
-        permissions: version.asked.get(&name).map(|asked| grants(asked)).unwrap_or_default(),
+        permissions: version.requested.get(&name).map(|requested| grants(requested)).unwrap_or_default(),
         missing: grants(&state.missing),
         name,
     }
@@ -170,7 +170,7 @@ mod tests {
     use boathook_core::model::{HookName, Permission};
 
     use super::*;
-    use crate::hookbundle::events::told;
+    use crate::hookbundle::events::status_events;
 
     fn version(label: &str) -> Version {
         Version {
@@ -180,7 +180,7 @@ mod tests {
             schema: None,
             verified: Verified { by_digest: false, by_keys: vec!["ci".to_owned()] },
             pinned: false,
-            asked: Default::default(),
+            requested: Default::default(),
             pulled: None,
         }
     }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn reasons(old: &HookBundleStatus, new: &HookBundleStatus) -> Vec<String> {
-        told(old, new).into_iter().map(|told| told.reason).collect()
+        status_events(old, new).into_iter().map(|event| event.reason).collect()
     }
 
     #[test]

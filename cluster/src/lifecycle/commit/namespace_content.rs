@@ -26,7 +26,7 @@ const FINE: [(&str, &str, &str); 5] = [
 
 /// Objects by resource, and by the finalizers that keep them.
 #[derive(Default)]
-struct Remains {
+struct RemainingContent {
     resources: Vec<String>,
     finalizers: BTreeMap<String, usize>,
 }
@@ -37,13 +37,13 @@ pub(super) fn note(shared: &Shared, name: &str, context: &Context) {
     let Some(resource) = registry.find("", "v1", "namespaces") else { return };
     loop {
         let Some(current) = shared.store.get("namespaces", name).filter(|n| n.terminating) else { return };
-        let remains = count(shared, name);
-        if remains.resources.is_empty() {
+        let remaining = count(shared, name);
+        if remaining.resources.is_empty() {
             return;
         }
         let old = current.value();
         let mut object = old.clone();
-        conditions(&mut object, &remains, &context.stamp());
+        conditions(&mut object, &remaining, &context.stamp());
         if object == old {
             return;
         }
@@ -55,23 +55,23 @@ pub(super) fn note(shared: &Shared, name: &str, context: &Context) {
     }
 }
 
-fn count(shared: &Shared, namespace: &str) -> Remains {
+fn count(shared: &Shared, namespace: &str) -> RemainingContent {
     let prefix = format!("{namespace}/");
     let query = Query { prefix: &prefix, after: None, at: None, limit: 0, matches: &|_| true };
-    let mut remains = Remains::default();
+    let mut remaining = RemainingContent::default();
     for collection in shared.registry().collections().filter(|c| c.namespaced) {
         let found = shared.store.list(&collection.storage, &query).map(|page| page.items).unwrap_or_default();
         if found.is_empty() {
             continue;
         }
         let (plural, group) = (&collection.plural, &collection.group);
-        remains.resources.push(format!("{plural}.{group} has {} resource instances", found.len()));
+        remaining.resources.push(format!("{plural}.{group} has {} resource instances", found.len()));
         for finalizer in found.iter().flat_map(|object| finalizers(object)) {
-            *remains.finalizers.entry(finalizer).or_default() += 1;
+            *remaining.finalizers.entry(finalizer).or_default() += 1;
         }
     }
-    remains.resources.sort();
-    remains
+    remaining.resources.sort();
+    remaining
 }
 
 fn finalizers(object: &Stored) -> Vec<String> {
@@ -80,15 +80,15 @@ fn finalizers(object: &Stored) -> Vec<String> {
     list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn conditions(namespace: &mut Value, remains: &Remains, now: &str) {
+fn conditions(namespace: &mut Value, remaining: &RemainingContent, now: &str) {
     json::child(json::object(namespace), "status").entry("conditions").or_insert_with(|| json!([]));
     for (kind, reason, message) in FINE {
         set_condition(namespace, kind, "False", reason, message, now);
     }
-    let message = format!("Some resources are remaining: {}", remains.resources.join(", "));
+    let message = format!("Some resources are remaining: {}", remaining.resources.join(", "));
     set_condition(namespace, "NamespaceContentRemaining", "True", "SomeResourcesRemain", &message, now);
-    if !remains.finalizers.is_empty() {
-        let each = remains.finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances"));
+    if !remaining.finalizers.is_empty() {
+        let each = remaining.finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances"));
         let all = each.collect::<Vec<_>>().join(", ");
         let message = format!("Some content in the namespace has finalizers remaining: {all}");
         set_condition(namespace, "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", &message, now);

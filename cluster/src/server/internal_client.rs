@@ -24,13 +24,13 @@ use crate::store::Stored;
 const ATTEMPTS: usize = 100;
 
 /// A client for one of the cluster's own parts.
-pub(crate) struct Inside {
+pub(crate) struct InternalClient {
     user: User,
     manager: &'static str,
     params: Params,
 }
 
-impl Inside {
+impl InternalClient {
     /// A client with this user and this field manager.
     pub(crate) fn new(user: User, manager: &'static str) -> Self {
         Self { user, manager, params: Params::default() }

@@ -39,8 +39,8 @@ impl HookSpec {
 impl KubernetesBinding {
     fn asks(&self) -> Permission {
         let (group, resource) = self.named();
-        let asked = permission(vec![group.to_owned()], vec![resource], WATCH);
-        Permission { resource_names: self.names.clone(), namespaces: self.namespaces.clone(), ..asked }
+        let requested = permission(vec![group.to_owned()], vec![resource], WATCH);
+        Permission { resource_names: self.names.clone(), namespaces: self.namespaces.clone(), ..requested }
     }
 
     /// The API group and the plural, by the document alone. Without an `apiVersion`, the group is `*`.
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn bindings_ask_for_what_they_watch() {
-        for (kind, asked) in [
+        for (kind, requested) in [
             ("apiVersion: v1, kind: Pod", "watch pods"),
             ("apiVersion: v1, kind: pods", "watch pods"),
             ("apiVersion: v1, kind: Endpoints", "watch endpoints"),
@@ -140,7 +140,7 @@ mod tests {
                 "watch pods named p in a, b",
             ),
         ] {
-            assert_eq!(watched(kind), asked, "{kind}");
+            assert_eq!(watched(kind), requested, "{kind}");
         }
     }
 
