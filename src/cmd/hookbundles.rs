@@ -9,7 +9,7 @@ use boathook_core::{
     tasks::{Task, Tasks},
 };
 use boathook_kube::election::Leadership;
-use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, keep, served};
+use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, run, served};
 use tracing::warn;
 
 use super::place::policy;
@@ -92,7 +92,7 @@ pub(super) async fn start(
         leadership,
         list_every: LIST_EVERY,
     };
-    Ok(Some(tasks.spawn("HookBundles", keep(client, installer, options, tasks.clone()))))
+    Ok(Some(tasks.spawn("HookBundles", run(client, installer, options, tasks.clone()))))
 }
 
 /// Where HookBundles may make the operator connect to. The users that may create HookBundles are not the admins of the

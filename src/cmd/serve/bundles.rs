@@ -80,10 +80,10 @@ impl Named {
     }
 
     /// Keeps all bundles up to date until the tasks are dropped.
-    pub fn keep(self, installer: &Arc<dyn Installer>, leadership: &Leadership, tasks: &Tasks) -> Vec<Task<()>> {
+    pub fn start(self, installer: &Arc<dyn Installer>, leadership: &Leadership, tasks: &Tasks) -> Vec<Task<()>> {
         let keep = |wanted: Wanted| {
             let name = format!("bundle {}", wanted.id);
-            tasks.spawn(name, keep(wanted, self.shared.clone(), installer.clone(), leadership.clone()))
+            tasks.spawn(name, run(wanted, self.shared.clone(), installer.clone(), leadership.clone()))
         };
         self.bundles.into_iter().map(keep).collect()
     }
@@ -107,7 +107,7 @@ fn split(text: &str) -> anyhow::Result<(String, String)> {
     Ok((name, text.to_owned()))
 }
 
-async fn keep(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>, leadership: Leadership) {
+async fn run(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>, leadership: Leadership) {
     let (mut at_work, mut wait) = (None, FIRST_WAIT);
     loop {
         let leads = leadership.leads();

@@ -81,7 +81,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         if only_hook_bundles {
             info!("no --hooks and no --bundle: hooks come from the cluster's HookBundles");
         }
-        let bundles = named.map(|named| named.keep(&app.installer(), &app.leadership(), app.tasks()));
+        let bundles = named.map(|named| named.start(&app.installer(), &app.leadership(), app.tasks()));
         let kept = match plan {
             true => None,
             false => {
@@ -350,7 +350,7 @@ mod tests {
         let (installer, leadership): (Arc<dyn Installer>, _) = (Arc::new(Nobody), Leadership::alone());
 
         let tasks = Tasks::default();
-        let _held = named.keep(&installer, &leadership, &tasks);
+        let _held = named.start(&installer, &leadership, &tasks);
         assert!(tasks.kill("bundle team"));
         assert_eq!(tasks.ended().await.task, "bundle team");
 

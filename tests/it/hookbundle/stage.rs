@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use boathook_bundle::{Input, Packed, Policy, Reach, Store, pack};
 use boathook_core::{model::Installer, tasks::Tasks};
 use boathook_kube::election::Leadership;
-use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, keep};
+use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
@@ -72,13 +72,13 @@ impl Stage {
         tasks: Tasks,
     ) -> Keeping {
         let options = self.options(policy, leadership, LIST_EVERY);
-        AbortOnDropHandle::new(tokio::spawn(keep(self.cluster.admin.client.clone(), installer, options, tasks)))
+        AbortOnDropHandle::new(tokio::spawn(run(self.cluster.admin.client.clone(), installer, options, tasks)))
     }
 
     /// By another client of the cluster, and with lists as often.
     pub fn keep_by(&self, client: kube::Client, installer: Arc<dyn Installer>, list_every: Duration) -> Keeping {
         let options = self.options(None, Leadership::alone(), list_every);
-        AbortOnDropHandle::new(tokio::spawn(keep(client, installer, options, Tasks::default())))
+        AbortOnDropHandle::new(tokio::spawn(run(client, installer, options, Tasks::default())))
     }
 
     fn options(&self, policy: Option<Policy>, leadership: Leadership, list_every: Duration) -> Options {

@@ -9,7 +9,7 @@ use boathook_core::{
     model::{BundleId, HookName, HookSpec, Source},
     tasks::Tasks,
 };
-use boathook_operator::registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, keep, remove, tidy};
+use boathook_operator::registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, remove, run, tidy};
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -82,7 +82,7 @@ impl Operator {
         let settings = Settings { instance: instance.to_owned(), left_out, endpoint };
         let (wanted, known) = watch::channel(None);
         let (tells, registered) = watch::channel(Wanted::default());
-        let keeping = tokio::spawn(keep(cluster.admin.client.clone(), settings, known, tells, Tasks::default()));
+        let keeping = tokio::spawn(run(cluster.admin.client.clone(), settings, known, tells, Tasks::default()));
         Self { wanted, registered, _keeping: AbortOnDropHandle::new(keeping) }
     }
 

@@ -28,7 +28,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(600);
 struct Refused;
 
 /// Runs until it is dropped.
-pub(super) async fn keep(services: Arc<Services>) {
+pub(super) async fn run(services: Arc<Services>) {
     let mut said = false;
     loop {
         services.discovery.awaited().await;

@@ -51,7 +51,7 @@ impl HookTasks {
         let (orders, inlet) = mpsc::unbounded_channel();
         let name = format!("hook {}", hook.spec.name);
         let tasks = services.tasks.clone();
-        Self { task: tasks.spawn(name, keep(RunningTasks::start(services, hook), inlet)), orders }
+        Self { task: tasks.spawn(name, run(RunningTasks::start(services, hook), inlet)), orders }
     }
 
     /// Ends the tasks that the plan does not keep. Returns `None` if the tasks have ended.
@@ -113,15 +113,16 @@ impl RunningTasks {
             }
             let (terms, followed) = watch::channel(binding.clone());
             let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
-            let keep = bindings::keep(self.services.clone(), name, tenant.clone(), followed, self.barrier.clone());
-            let task = self.tasks.spawn(self.services.streams.pace().paced(tenant, keep));
+            let binding_task =
+                bindings::run(self.services.clone(), name, tenant.clone(), followed, self.barrier.clone());
+            let task = self.tasks.spawn(self.services.streams.pace().paced(tenant, binding_task));
             self.bindings.insert(binding.name.clone(), Watching { task, terms });
         }
         for schedule in hook.spec.schedules.iter().filter(|_| self.services.schedules_tick) {
             if self.schedules.contains_key(&schedule.name) {
                 continue;
             }
-            let ticks = schedules::keep(
+            let ticks = schedules::run(
                 self.services.queue.clone(),
                 hook.spec.name.clone(),
                 schedule.clone(),
@@ -203,7 +204,7 @@ trait Restartable {
 }
 
 /// After a panic in one task, all tasks restart. The synchronization then brings the hook up to date.
-async fn keep<T: Restartable>(mut restartable: T, mut orders: mpsc::UnboundedReceiver<T::Order>) {
+async fn run<T: Restartable>(mut restartable: T, mut orders: mpsc::UnboundedReceiver<T::Order>) {
     loop {
         let ended = tokio::select! {
             Some(ended) = restartable.tasks().join_next() => ended,
@@ -277,7 +278,7 @@ mod tests {
         let mut restartable = Fragile { name, tasks: JoinSet::new(), starts, neighbour: Arc::default() };
         restartable.begin();
         let (orders, inlet) = mpsc::unbounded_channel();
-        let kept = tokio::spawn(keep(restartable, inlet));
+        let kept = tokio::spawn(run(restartable, inlet));
         seen.wait_for(|starts| *starts == 3).await.unwrap();
         drop(orders);
         kept.await.unwrap();

@@ -212,7 +212,7 @@ impl App {
             let events = failure_events::send(told, services.operator.clone(), hook_registry.clone(), namespace);
             own.push(tasks.spawn("failure Events", events));
         }
-        own.push(tasks.spawn("news of kinds", crd_watcher::keep(services.clone())));
+        own.push(tasks.spawn("news of kinds", crd_watcher::run(services.clone())));
         let leading = leading::follow(leadership, runner.handle(), metrics.clone());
         own.push(tasks.spawn("what follows from leading", leading));
         // The election starts last, because a leader that is still loading hooks would keep them from running.

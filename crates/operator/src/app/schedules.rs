@@ -82,7 +82,7 @@ fn trigger(hook: HookName, binding: &ScheduleBinding, tick: Tick) -> Trigger {
 }
 
 /// Runs until it is dropped.
-pub(super) async fn keep(queue: queue::Handle, hook: HookName, binding: ScheduleBinding, jumps: watch::Receiver<()>) {
+pub(super) async fn run(queue: queue::Handle, hook: HookName, binding: ScheduleBinding, jumps: watch::Receiver<()>) {
     keep_by(Timestamp::now, queue, hook, binding, jumps).await;
 }
 

@@ -145,7 +145,7 @@ impl Webhooks {
         let (registered, known) = watch::channel(Wanted::default());
         parts.health.registered(known);
         let tasks = parts.tasks.clone();
-        let task = tasks.spawn("webhooks", keep(parts, first, registered, address.clone(), stop.clone()));
+        let task = tasks.spawn("webhooks", run(parts, first, registered, address.clone(), stop.clone()));
         Ok(Self { address, stop, task })
     }
 
@@ -168,7 +168,7 @@ struct Begun {
     certificates: Certificates,
 }
 
-async fn keep(
+async fn run(
     parts: Parts,
     first: Option<Begun>,
     registered: watch::Sender<Wanted>,
@@ -317,7 +317,7 @@ impl Parts {
         let compose = registrations::compose(hook_registry, health, trust, wanted);
         let (leadership, keep) = (
             self.leadership.clone(),
-            registration::keep(self.client.clone(), settings, known, registered, self.tasks.clone()),
+            registration::run(self.client.clone(), settings, known, registered, self.tasks.clone()),
         );
         let keep = async move {
             leadership.gained().await;

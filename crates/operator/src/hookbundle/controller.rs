@@ -145,7 +145,7 @@ async fn listable(client: &kube::Client) {
 
 /// Waits until the cluster serves HookBundles, and reconciles them until it is dropped. The hooks continue to run then,
 /// and their owner ends them.
-pub async fn keep(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
+pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
     let mut told = false;
     loop {
         match served(&client).await {
@@ -227,7 +227,7 @@ async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, Contro
         control.remove(&id(bundle)).await;
         return Ok(Action::requeue(GONE));
     }
-    control.keep(bundle, true).await
+    control.reconcile(bundle, true).await
 }
 
 /// Catches panics. Otherwise anyone who can write an object that triggers a defect could end the operator, and again at
@@ -247,7 +247,7 @@ async fn pass_now(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Acti
     }
     let ours = bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
     match (bundle.metadata.deletion_timestamp.is_some(), ours) {
-        (false, true) => control.keep(&bundle, false).await,
+        (false, true) => control.reconcile(&bundle, false).await,
         (false, false) => {
             let mut finalizers = bundle.finalizers().to_vec();
             finalizers.push(FINALIZER.to_owned());
@@ -272,7 +272,7 @@ fn id(bundle: &HookBundle) -> BundleId {
 }
 
 impl Control {
-    async fn keep(&self, bundle: &HookBundle, standby: bool) -> Result<Action, ControlError> {
+    async fn reconcile(&self, bundle: &HookBundle, standby: bool) -> Result<Action, ControlError> {
         let id = id(bundle);
         let reconciler = self.reconciler(&id, &bundle.uid().unwrap_or_default()).await;
         let mut reconciler = reconciler.lock().await;

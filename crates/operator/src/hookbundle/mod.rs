@@ -26,7 +26,7 @@ pub use api::{
     Approval, Available, Condition, Grant, HookBundle, HookBundleSpec, HookBundleStatus, HookStatus, Key, Limits,
     OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
 };
-pub use controller::{ControlError, FINALIZER, Options, keep, served};
+pub use controller::{ControlError, FINALIZER, Options, run, served};
 pub use list::LIST_EVERY;
 pub use release::release;
 pub use source::SourceOptions;

@@ -23,7 +23,7 @@ mod webhooks;
 
 pub use objects::RegistrationError;
 pub use pending::Pending;
-pub use reconciler::keep;
+pub use reconciler::run;
 pub use remove::{Removed, remove, tidy};
 pub use settings::{Endpoint, Settings};
 

@@ -37,7 +37,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// Keeps registrations until it is dropped, and then leaves them, because a restart must not open the cluster to what
 /// hooks forbid. It does nothing until it is known what has to be registered. `registered` receives the hooks whose
 /// registrations are complete.
-pub async fn keep(
+pub async fn run(
     client: kube::Client,
     settings: Settings,
     mut wanted: watch::Receiver<Option<Wanted>>,

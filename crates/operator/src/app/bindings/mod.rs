@@ -34,7 +34,7 @@ use crate::telemetry::metrics::RunLabels;
 
 /// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
 /// Nothing else in the entry may change.
-pub(super) async fn keep(
+pub(super) async fn run(
     services: Arc<Services>,
     hook: HookName,
     tenant: Tenant,
