@@ -26,6 +26,11 @@ pub const WORKER: u64 = 256 * MIB;
 /// Bytes that one host call may copy out of a guest, whatever the hook may pass in total. They are copied before they
 /// are counted, and each thread of the runtime copies for one call at a time.
 pub const CALL: usize = 8 * 1024 * 1024;
+/// Bytes of stack that a guest may use.
+pub const STACK: usize = 512 * 1024;
+/// Bytes that the host keeps of all instances in one component: their functions, globals and imports. A component in Rust
+/// takes 10 KiB, and the interpreter of Python 217 KiB.
+pub const INSTANCE_BYTES: usize = 512 * 1024;
 /// Bytes of one unit of shared memory.
 pub const UNIT: u64 = 1024;
 /// Bytes of a binding without its watches: its tasks and its metrics.

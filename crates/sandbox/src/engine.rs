@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use boathook_core::memory::WARM;
+use boathook_core::memory::{self, WARM};
 use wasmtime::{
     Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails,
 };
@@ -154,7 +154,7 @@ fn base() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
-        .max_wasm_stack(limits::STACK)
+        .max_wasm_stack(memory::STACK)
         // A stack that a guest used up to its end would keep those pages for ever, and each slot has one.
         .async_stack_zeroing(true)
         .concurrency_support(false)
@@ -199,7 +199,7 @@ fn pool(config: &SandboxConfig) -> Option<PoolingAllocationConfig> {
         .max_memories_per_component(u32::try_from(limits::MEMORIES).ok()?)
         .max_tables_per_component(u32::try_from(limits::TABLES).ok()?)
         .max_memories_per_module(u32::try_from(limits::MEMORIES).ok()?)
-        .max_component_instance_size(limits::INSTANCE_BYTES)
+        .max_component_instance_size(memory::INSTANCE_BYTES)
         .max_tables_per_module(u32::try_from(limits::TABLES).ok()?)
         .table_elements(limits::TABLE_ELEMENTS)
         .linear_memory_keep_resident(bytes(memories))

@@ -124,7 +124,7 @@ impl Begun<'_> {
         let Self { started, given: Given { bounds, room, turn }, caller, labels, readable, hook } = self;
         let deadline = bounds.deadline(started);
         let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes).heard_by(host.clone()));
-        let readable = readable.for_component(hook);
+        let readable = readable.if_opened(hook.opens_snapshots());
         let state = State::new(host, caller.clone(), bounds, room, log, readable).reading(hook.source());
         let mut store = store::new(engine, state, deadline, turn.clone());
         let outcome = within(&mut store, deadline, &turn, call).await.flatten();

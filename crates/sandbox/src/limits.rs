@@ -4,15 +4,12 @@
 use std::time::{Duration, Instant};
 
 use boathook_core::{
-    memory::CALL,
+    memory::{CALL, STACK},
     model::{Limit, Limits},
 };
 use wasmtime::ResourceLimiter;
 
 use super::{error::Reached, room::Room};
-
-/// The bytes of stack that a guest may use.
-pub(super) const STACK: usize = 512 * 1024;
 
 /// The frames of a back-trace, innermost first.
 pub(super) const FRAMES: usize = 32;
@@ -20,10 +17,6 @@ pub(super) const FRAMES: usize = 32;
 /// The core instances in one component. A component made by `wit-component` has 3 to 10, and a script's interpreter
 /// with shared libraries about 40.
 pub(super) const INSTANCES: usize = 100;
-
-/// The bytes that the host keeps of all instances in one component: their functions, globals and imports. A component in
-/// Rust takes 10 KiB, and the interpreter of Python 217 KiB.
-pub(super) const INSTANCE_BYTES: usize = 512 * 1024;
 
 /// The linear memories in one component.
 pub(super) const MEMORIES: usize = 4;

@@ -14,15 +14,16 @@ use std::sync::{
 
 use boathook_core::{
     fair::{Pool, Share, Tenant, TooLarge},
+    memory,
     model::{Charge, Limit},
 };
 
-use super::{error::Reached, limits};
+use super::error::Reached;
 
 const KIB: u64 = 1024;
 
 /// A run's own data: its stack, and what the host keeps of its instances.
-const BASE: u64 = (limits::STACK + limits::INSTANCE_BYTES) as u64;
+const BASE: u64 = (memory::STACK + memory::INSTANCE_BYTES) as u64;
 /// The bytes that are taken at once, so that a guest that grows page by page does not request each page.
 const CHUNK: u64 = 512 * KIB;
 

@@ -5,8 +5,6 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use boathook_core::model::{BindingName, Item, Items, Moment, ObjectKey, Trigger};
 
-use super::component::LoadedHook;
-
 /// One `next` ends after this many bytes.
 const PAGE_BYTES: usize = 1024 * 1024;
 
@@ -32,8 +30,8 @@ impl Readable {
     }
 
     /// None, if the component has no means to open them.
-    pub fn for_component(self, hook: &LoadedHook) -> Self {
-        if hook.opens_snapshots() { self } else { Self::default() }
+    pub fn if_opened(self, opens_snapshots: bool) -> Self {
+        if opens_snapshots { self } else { Self::default() }
     }
 
     /// The same snapshots at this moment. This is cheap, because the maps are shared. A run keeps only what it may open,

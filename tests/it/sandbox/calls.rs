@@ -184,7 +184,7 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
 
 /// A run that first calls, and then opens, must not see what came after the call.
 #[tokio::test]
-// mutant: crates/sandbox/src/snapshots.rs: `if hook.opens_snapshots() { self }` => `if true { self }`
+// mutant: crates/sandbox/src/snapshots.rs: `if opens_snapshots { self }` => `if true { self }`
 // mutant: crates/sandbox/src/store.rs: `let snapshots = snapshots.at(|| host.moment(&caller.hook));` => ``
 async fn the_moment_of_the_snapshots_is_the_beginning_of_the_run() {
     let sandbox = sandbox();

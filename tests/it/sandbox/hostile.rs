@@ -188,7 +188,7 @@ async fn a_table_bomb_counts_as_memory() {
     assert_limit(&failure("table-bomb", limits).await, Limit::Memory, "limits.memory of 256Ki reached");
 }
 
-// mutant: crates/sandbox/src/engine.rs: `.max_wasm_stack(limits::STACK)` => `.max_wasm_stack(32 << 20).async_stack_size(64 << 20)`
+// mutant: crates/sandbox/src/engine.rs: `.max_wasm_stack(memory::STACK)` => `.max_wasm_stack(32 << 20).async_stack_size(64 << 20)`
 #[tokio::test]
 async fn deep_recursion_is_named() {
     let failure = failure("recursion", plenty()).await;

@@ -40,7 +40,7 @@ async fn a_component_that_is_too_large() {
 }
 
 /// The host keeps 16 bytes for each global of each instance, in its own memory.
-// mutant: crates/sandbox/src/engine.rs: `        .max_component_instance_size(limits::INSTANCE_BYTES)` => ``
+// mutant: crates/sandbox/src/engine.rs: `        .max_component_instance_size(memory::INSTANCE_BYTES)` => ``
 #[tokio::test]
 async fn a_component_whose_instances_are_too_large() {
     let globals = "(global i32 (i32.const 0))".repeat(3000);
