@@ -5,11 +5,11 @@ use std::{
     process::ExitCode,
 };
 
-use boathook_core::hooks::schema;
+use boathook_core::hooks::SCHEMA;
 
 pub(super) fn run() -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{:#}", schema()) {
+    match out.write_all(SCHEMA.as_bytes()) {
         // The reader has closed the pipe.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         done => done?,

@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::generated::head;
 
 pub fn page() -> String {
-    let schema = boathook_core::hooks::schema();
+    let schema: Value = serde_json::from_str(boathook_core::hooks::SCHEMA).unwrap();
     let about = "What a hook's `config` returns, as YAML or JSON. Keys in **bold** are needed; unknown keys are refused, \
                  and all errors are\ntold at once, each with its path. Editors can use the \
                  [JSON Schema](hook-document.schema.json).";
-    let mut page = head("The configuration document", about, "the JSON Schema in `crates/core/src/hooks/schema`");
+    let mut page = head("The configuration document", about, "the JSON Schema `hook-document.schema.json`");
     section(&mut page, "The document", &schema);
     for (name, part) in schema["$defs"].as_object().unwrap() {
         section(&mut page, name, part);

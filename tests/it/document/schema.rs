@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boathook_core::hooks::schema;
+use boathook_core::hooks::SCHEMA;
 use serde_json::{Value, json};
 
 use super::read;
 
-const PUBLISHED: &str = include_str!("../../../docs/reference/hook-document.schema.json");
 const FULL: &str = include_str!("full.yaml");
 
 /// What only the reader can say: parts of its messages.
@@ -34,6 +33,10 @@ const BEYOND: [&str; 20] = [
     "plain word",
 ];
 
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).unwrap()
+}
+
 fn full() -> Value {
     yaml_serde::from_str(FULL).unwrap()
 }
@@ -57,12 +60,11 @@ fn validator() -> Validator {
 }
 
 #[test]
-fn the_published_file_is_the_generated_one() {
-    let regenerate = "cargo run -- schema > docs/reference/hook-document.schema.json";
-    let differs = |(published, generated)| published != generated;
-    let generated = format!("{:#}", schema());
-    let line = PUBLISHED.lines().zip(generated.lines()).position(differs).map(|line| line + 1);
-    assert!(PUBLISHED.trim_end() == generated, "out of date from line {line:?} on; run: {regenerate}");
+fn the_published_file_has_the_layout_of_serde() {
+    let differs = |(published, printed)| published != printed;
+    let printed = format!("{:#}", schema());
+    let line = SCHEMA.lines().zip(printed.lines()).position(differs).map(|line| line + 1);
+    assert!(SCHEMA.trim_end() == printed, "another layout from line {line:?} on");
 }
 
 #[test]

@@ -4,8 +4,15 @@
 
 mod directory;
 mod document;
-mod schema;
 
 pub use directory::{DirectoryError, HookFile, read_directory, with_hooks_below};
 pub use document::{DocumentError, Problem, ProblemKind, parse, plain_scalar, print};
-pub use schema::schema;
+
+/// The JSON Schema (draft 2020-12) of the configuration document, version v1. The reader of documents does the checks,
+/// and a test compares the two.
+///
+/// A schema cannot express some rules, which only the reader checks: that crontabs, time zones and jq programs are
+/// valid; the bounds of durations and amounts of bytes; that `includeSnapshotsFrom` names one binding; and keys that
+/// contradict each other (`content` and keepFullObjectsInMemory, `timeZone` and a TZ= prefix, `max` and `initial`, a
+/// nameSelector and a field selector of metadata.name).
+pub const SCHEMA: &str = include_str!("../../../../docs/reference/hook-document.schema.json");
