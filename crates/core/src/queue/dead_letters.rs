@@ -15,7 +15,12 @@ use crate::{
     model::{BindingName, Cause, Failure, HookName, QueueName, Trigger},
 };
 
-use super::{QueueConfig, coalesce::Key, held::Held, item::Item, update::Keep};
+use super::{
+    QueueConfig,
+    coalesce::Key,
+    held::Held,
+    item::{Item, Keep},
+};
 
 /// What a trigger takes in addition to its payload.
 const TRIGGER_BYTES: usize = 256;

@@ -12,8 +12,7 @@ use crate::model::{Cause, HookName, Trigger};
 use super::{
     coalesce::{Key, fold, folds},
     held::Held as Memory,
-    item::Item,
-    update::Keep,
+    item::{Item, Keep},
 };
 
 /// An object that is never quiet is delivered after this many times the binding's `debounce`.

@@ -69,10 +69,16 @@ impl Shared {
 pub struct Handle(pub(super) Arc<Shared>);
 
 impl Handle {
+    /// Changes the state, after which a job may be available.
+    fn edit<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
+        let done = edit(&mut self.0.state());
+        self.0.wake.notify_one();
+        done
+    }
+
     /// Makes a hook known. See [`State::add_hook`].
     pub fn add_hook(&self, hook: HookName, terms: HookQueueConfig) {
-        self.0.state().add_hook(hook, terms);
-        self.0.wake.notify_one();
+        self.edit(|state| state.add_hook(hook, terms));
     }
 
     /// Triggers that include this snapshot wait for it. See [`State::expect_list`].
@@ -82,41 +88,34 @@ impl Handle {
 
     /// The snapshot is there, and the synchronization was pushed. See [`State::listed`].
     pub fn listed(&self, hook: &HookName, binding: &BindingName) {
-        self.0.state().listed(hook, binding);
-        self.0.wake.notify_one();
+        self.edit(|state| state.listed(hook, binding));
     }
 
     /// The snapshot has all objects. See [`State::complete`].
     pub fn complete(&self, hook: &HookName, binding: &BindingName) {
-        self.0.state().complete(hook, binding);
-        self.0.wake.notify_one();
+        self.edit(|state| state.complete(hook, binding));
     }
 
     /// The snapshot may never come. See [`State::excuse`].
     pub fn excuse(&self, hook: &HookName, binding: &BindingName) {
-        self.0.state().excuse(hook, binding);
-        self.0.wake.notify_one();
+        self.edit(|state| state.excuse(hook, binding));
     }
 
     /// The snapshot is missing objects. See [`State::incomplete`].
     pub fn incomplete(&self, hook: &HookName, binding: &BindingName) {
-        self.0.state().incomplete(hook, binding);
-        self.0.wake.notify_one();
+        self.edit(|state| state.incomplete(hook, binding));
     }
 
     /// Forgets a hook and drops its triggers. See [`State::remove_hook`].
     pub fn remove_hook(&self, hook: &HookName) -> usize {
-        let dropped = self.0.state().remove_hook(hook);
-        self.0.wake.notify_one();
-        dropped
+        self.edit(|state| state.remove_hook(hook))
     }
 
     /// Puts a trigger at the end of its queue. Never waits.
     pub fn push(&self, mut trigger: Trigger) -> Pushed {
         trigger.created += self.0.ahead();
         let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
-        let pushed = self.0.state().push(trigger);
-        self.0.wake.notify_one();
+        let pushed = self.edit(|state| state.push(trigger));
         self.0.observer.enqueued(&Enqueued { hook, binding, queue, pushed });
         pushed
     }
@@ -134,22 +133,17 @@ impl Handle {
 
     /// Ends the standby. See [`State::begin`].
     pub fn begin(&self) {
-        self.0.state().begin();
-        self.0.wake.notify_one();
+        self.edit(|state| state.begin());
     }
 
     /// Starts nothing more of the hook. See [`State::pause`].
     pub fn pause(&self, hook: &HookName) -> bool {
-        let known = self.0.state().pause(hook);
-        self.0.wake.notify_one();
-        known
+        self.edit(|state| state.pause(hook))
     }
 
     /// Ends a pause. See [`State::resume`].
     pub fn resume(&self, hook: &HookName) -> bool {
-        let known = self.0.state().resume(hook);
-        self.0.wake.notify_one();
-        known
+        self.edit(|state| state.resume(hook))
     }
 
     /// Starts nothing more of the hook, whether it is paused or not. See [`State::hold`].
@@ -159,21 +153,12 @@ impl Handle {
 
     /// Ends a hold. See [`State::release`].
     pub fn release(&self, hook: &HookName) -> bool {
-        let known = self.0.state().release(hook);
-        self.0.wake.notify_one();
-        known
+        self.edit(|state| state.release(hook))
     }
 
     /// Returns when nothing of the hook runs.
     pub async fn quiet(&self, hook: &HookName) {
-        loop {
-            let mut ended = std::pin::pin!(self.0.ended.notified());
-            ended.as_mut().enable();
-            if self.0.state().runs(hook) == 0 {
-                return;
-            }
-            ended.await;
-        }
+        self.until(&self.0.ended, |state| state.runs(hook) == 0).await;
     }
 
     /// Sets new terms, and checks what waits. See [`State::update_hook`].
@@ -183,9 +168,7 @@ impl Handle {
         terms: HookQueueConfig,
         keep: &mut dyn FnMut(&mut Trigger) -> bool,
     ) -> usize {
-        let dropped = self.0.state().update_hook(hook, terms, keep);
-        self.0.wake.notify_one();
-        dropped
+        self.edit(|state| state.update_hook(hook, terms, keep))
     }
 
     /// All queues, each with its first `most` triggers. See [`State::dump`].
@@ -200,8 +183,7 @@ impl Handle {
 
     /// Runs the triggers of dead letters again. See [`State::retry_dead`].
     pub fn retry_dead(&self, which: &Letters) -> Retried {
-        let (retried, pushed) = self.0.state().retry_dead(which, self.0.now());
-        self.0.wake.notify_one();
+        let (retried, pushed) = self.edit(|state| state.retry_dead(which, self.0.now()));
         pushed.iter().for_each(|enqueued| self.0.observer.enqueued(enqueued));
         retried
     }
@@ -218,10 +200,15 @@ impl Handle {
 
     /// Returns when nothing waits and nothing runs.
     pub async fn idle(&self) {
+        self.until(&self.0.idle, State::is_idle).await;
+    }
+
+    /// Returns when the state is as wanted, which can only be after a notification.
+    async fn until(&self, news: &Notify, wanted: impl Fn(&State) -> bool) {
         loop {
-            let mut notified = std::pin::pin!(self.0.idle.notified());
+            let mut notified = std::pin::pin!(news.notified());
             notified.as_mut().enable();
-            if self.0.state().is_idle() {
+            if wanted(&self.0.state()) {
                 return;
             }
             notified.await;

@@ -1,7 +1,7 @@
 //! A trigger in a line, and the batch of triggers that one job holds.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
@@ -222,4 +222,16 @@ impl Batch {
     pub(super) fn job(&self, id: JobId) -> Job {
         Job { id, hook: self.hook.clone(), queue: self.queue.clone(), attempt: self.attempt(), triggers: self.told() }
     }
+}
+
+/// Whether a trigger is kept. It may be changed for that, but not its queue, nor what it is about.
+pub(super) type Keep<'a> = dyn FnMut(&mut Trigger) -> bool + 'a;
+
+/// Takes out what is not kept.
+pub(super) fn retained(items: &mut VecDeque<Item>, mut keep: impl FnMut(&mut Item) -> bool) -> Vec<Item> {
+    let mut gone = Vec::new();
+    for mut item in std::mem::take(items) {
+        if keep(&mut item) { items.push_back(item) } else { gone.push(item) }
+    }
+    gone
 }

@@ -5,21 +5,18 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | [`state`] | the pure state machine: which job may run now |
-//! | `hooks` | which hooks it knows, and which of them are paused |
-//! | `outcome` | what happens after a job's outcome |
+//! | [`state`] | the pure state machine: which job may run now, and what happens after a job's outcome |
 //! | `line`, `serial`, `keyed` | one queue: in plain order, or object by object |
 //! | `debounce` | events that wait for their object to be quiet |
 //! | `preconditions` | what waits for a start-up, a list, or a synchronization of its hook |
 //! | `shares` | which tenant's queue is asked next, so that no tenant takes all run slots |
 //! | `rate_limit` | how often a hook's jobs may begin |
 //! | `batching` | which neighbours one run takes together |
-//! | `bound`, `coalesce` | how an overfull queue folds what it holds |
-//! | `held`, `press` | what a tenant's triggers hold of the shared memory, and what happens without room |
+//! | `coalesce` | how an overfull queue folds what it holds |
+//! | `held` | what a tenant's triggers hold of the shared memory |
 //! | `retry` | what a failure means, and the delay |
-//! | `dead_letters`, `requeue` | dead letters, and their retries |
-//! | `update` | what waits of a hook that is replaced |
-//! | `stats`, `dump` | the state of the queues, for people and metrics |
+//! | `dead_letters` | triggers that were given up |
+//! | `stats` | the state of the queues, for people and metrics |
 //! | `handle` | how other code pushes triggers and queries the queues |
 //! | [`runner`] | the thin driver: a task, a timer, the runs |
 //!
@@ -74,27 +71,19 @@
 //! removed, when dead letters are retried, and when a synchronization goes to the place that was kept for it.
 
 mod batching;
-mod bound;
 mod coalesce;
 mod config;
 mod dead_letters;
 mod debounce;
-mod dump;
-mod finished;
 mod handle;
 mod held;
-mod hook_config;
-mod hooks;
 mod item;
 mod line;
 mod observer;
-mod outcome;
 mod preconditions;
-mod press;
 #[cfg(test)]
 mod property;
 mod rate_limit;
-mod requeue;
 mod retry;
 pub mod runner;
 mod shares;
@@ -104,17 +93,12 @@ mod stats;
 mod testing;
 #[cfg(test)]
 mod tests;
-mod update;
 
-pub use config::QueueConfig;
+pub use config::{HookQueueConfig, QueueConfig};
 pub use dead_letters::{DeadLetter, Letters};
-pub use dump::{QueueDump, QueueState, TriggerDump};
-pub use finished::{Finished, Verdict};
 pub use handle::Handle;
-pub use hook_config::HookQueueConfig;
-pub use observer::{Enqueued, Observer, Pushed};
-pub use requeue::Retried;
+pub use observer::{Enqueued, Finished, Observer, Pushed, Verdict};
 pub use retry::{LONGEST_DELAY, SHORTEST_DELAY};
 pub use runner::{Action, Drained, Runner};
-pub use state::State;
-pub use stats::{HookStats, QueueStats, Stats};
+pub use state::{Retried, State};
+pub use stats::{HookStats, QueueDump, QueueState, QueueStats, Stats, TriggerDump};

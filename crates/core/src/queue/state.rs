@@ -8,45 +8,60 @@ use std::{
 
 use crate::{
     fair::Tenant,
-    model::{Cause, HookName, Job, JobId, QueueName, Trigger},
+    model::{BindingName, Cause, Failure, HookName, Job, JobId, Outcome, QueueName, Trigger},
 };
 
 use super::{
-    Pushed, QueueConfig, Stats,
-    dead_letters::Archive,
+    DeadLetter, Enqueued, Finished, HookQueueConfig, LONGEST_DELAY, Letters, Pushed, QueueConfig, SHORTEST_DELAY,
+    Stats, Verdict,
+    coalesce::Key,
+    dead_letters::{self, Archive, Requeued},
     debounce::Debounce,
     held::Memory,
-    item::{Batch, Batches, Item, LineId, Phase},
+    item::{Batch, Batches, Item, Keep, LineId, Phase},
     line::{Line, Taken, View},
-    preconditions::Hooks,
+    preconditions::{Hook, Hooks},
+    rate_limit::Bucket,
+    retry::{self, Decision},
     shares::Shares,
     stats,
 };
+
+/// What happened to dead letters that were to be retried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retried {
+    /// Letters that were taken out.
+    pub letters: usize,
+    /// Triggers that are at the ends of their queues again.
+    pub triggers: usize,
+    /// Triggers that were left out, because a newer state of their objects was delivered, waits or runs.
+    pub superseded: usize,
+}
 
 /// All queues of all hooks. See the module [`queue`](super) for the rules.
 #[derive(Debug)]
 pub struct State {
     pub(super) config: QueueConfig,
     pub(super) hooks: Hooks,
-    pub(super) names: HashMap<QueueName, LineId>,
+    names: HashMap<QueueName, LineId>,
     pub(super) lines: HashMap<LineId, Line>,
     pub(super) batches: Batches,
     /// Run slots, and the lines to ask for a job, in turn. Each line is there at most once, unless it also waits for a
     /// tenant's share.
-    pub(super) shares: Shares,
+    shares: Shares,
     /// Jobs that wait for their next try.
-    pub(super) timers: BTreeSet<(Instant, JobId)>,
+    timers: BTreeSet<(Instant, JobId)>,
     /// Hooks whose next token some line waits for.
-    pub(super) refills: BTreeSet<(Instant, HookName)>,
-    pub(super) archive: Archive,
-    pub(super) debounce: Debounce,
+    refills: BTreeSet<(Instant, HookName)>,
+    archive: Archive,
+    debounce: Debounce,
     pub(super) memory: Memory,
     /// Tenants that have no more room in `memory`.
-    pub(super) pressed: BTreeSet<Tenant>,
-    pub(super) closed: bool,
+    pressed: BTreeSet<Tenant>,
+    closed: bool,
     /// Triggers are accepted, but none is taken.
-    pub(super) standby: bool,
-    pub(super) last: u64,
+    standby: bool,
+    last: u64,
 }
 
 impl State {
@@ -81,7 +96,7 @@ impl State {
     }
 
     /// `born` is the number of the trigger's news, if it had one before.
-    pub(super) fn place(&mut self, trigger: Trigger, born: Option<u64>) -> Pushed {
+    fn place(&mut self, trigger: Trigger, born: Option<u64>) -> Pushed {
         let Some(hook) = self.hooks.get_mut(&trigger.hook).filter(|_| !self.closed) else { return Pushed::Refused };
         let concurrency = match &trigger.queue {
             QueueName::Own(owner) if *owner == trigger.hook => hook.terms.concurrency,
@@ -103,7 +118,7 @@ impl State {
         line.belongs_to(&whose);
         let gone = if self.pressed.contains(&whose) { line.press(&whose) } else { Vec::new() };
         let placed = line.push(item, &self.config);
-        self.ask(id);
+        self.ask(id, false);
         self.leave(&gone);
         self.leave(&placed.gone);
         match placed {
@@ -128,17 +143,17 @@ impl State {
         self.last
     }
 
-    /// Puts a line into the round of lines to ask.
-    pub(super) fn ask(&mut self, id: LineId) {
+    /// Puts a line into the round of lines to ask. `first`: before the other lines of its tenant.
+    fn ask(&mut self, id: LineId, first: bool) {
         if let Some(line) = self.lines.get_mut(&id)
             && !std::mem::replace(&mut line.asked_for, true)
         {
-            self.shares.ask(line.tenant().clone(), id, false);
+            self.shares.ask(line.tenant().clone(), id, first);
         }
     }
 
     /// Puts the lines that wait for something of this hook into the round. O(queues).
-    pub(super) fn look_again(&mut self, name: &HookName) {
+    fn look_again(&mut self, name: &HookName) {
         let Some(hook) = self.hooks.get_mut(name) else { return };
         let waiting_for_token = std::mem::take(&mut hook.waiting_for_token);
         let waiting = std::mem::take(&mut hook.waiting);
@@ -147,16 +162,16 @@ impl State {
         }
         let passed = self.lines.iter().filter(|(_, line)| line.has_aside(name)).map(|(id, _)| *id);
         let passed: Vec<_> = passed.collect();
-        waiting_for_token.into_iter().chain(waiting).chain(passed).for_each(|id| self.ask(id));
+        waiting_for_token.into_iter().chain(waiting).chain(passed).for_each(|id| self.ask(id, false));
     }
 
-    pub(super) fn look_again_everywhere(&mut self) {
+    fn look_again_everywhere(&mut self) {
         let all: Vec<_> = self.lines.keys().copied().collect();
-        all.into_iter().for_each(|id| self.ask(id));
+        all.into_iter().for_each(|id| self.ask(id, false));
     }
 
     /// Removes triggers from their hooks' counts, and asks the lines that waited for a gate that they closed.
-    pub(super) fn leave(&mut self, items: &[Item]) {
+    fn leave(&mut self, items: &[Item]) {
         for item in items {
             let hook = self.hooks.get_mut(&item.trigger.hook);
             if hook.is_some_and(|hook| hook.leave(item)) {
@@ -226,23 +241,15 @@ impl State {
         {
             let waiting_for_token =
                 self.hooks.get_mut(&name).map(|hook| std::mem::take(&mut hook.waiting_for_token)).unwrap_or_default();
-            waiting_for_token.into_iter().rev().for_each(|id| self.ask_first(id));
+            waiting_for_token.into_iter().rev().for_each(|id| self.ask(id, true));
         }
     }
 
-    fn ask_first(&mut self, id: LineId) {
-        let Some(line) = self.lines.get_mut(&id) else { return };
-        if std::mem::replace(&mut line.asked_for, true) {
-            return;
-        }
-        self.shares.ask(line.tenant().clone(), id, true);
-    }
-
-    pub(super) fn due(&mut self, line: LineId, id: JobId) {
+    fn due(&mut self, line: LineId, id: JobId) {
         if let Some(line) = self.lines.get_mut(&line) {
             line.due(id);
         }
-        self.ask(line);
+        self.ask(line, false);
     }
 
     fn start_new(&mut self, line: LineId, items: Vec<Item>, now: Instant) -> Option<Job> {
@@ -280,7 +287,7 @@ impl State {
         let (job, line, tenant) = (batch.job(id), batch.line, batch.tenant.clone());
         self.shares.pass_on(&tenant);
         self.shares.begun(tenant);
-        self.ask(line);
+        self.ask(line, false);
         Some(job)
     }
 
@@ -339,5 +346,470 @@ impl State {
             dead_letters: self.archive.len(),
             dead_letter_bytes: self.archive.bytes(),
         }
+    }
+
+    /// Makes a hook known. For a known hook, new terms apply from now on. A new concurrency applies from the next time
+    /// that its own queue is empty. Tokens that it has used stay used if its rate is the same.
+    pub fn add_hook(&mut self, name: HookName, terms: HookQueueConfig) {
+        let hook = self.hooks.entry(name.clone()).or_default();
+        let bucket = terms.rate.and_then(Bucket::new);
+        let same = matches!((&hook.bucket, &bucket), (Some(old), Some(new)) if old.same_limit(new));
+        if !same {
+            hook.bucket = bucket;
+        }
+        hook.tenant = terms.tenant.clone().unwrap_or_else(|| Tenant::hook(name.as_str()));
+        hook.terms =
+            HookQueueConfig { concurrency: terms.concurrency.min(self.config.max_concurrency).max(1), ..terms };
+        self.look_again(&name);
+    }
+
+    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`]. So do all its later
+    /// events and ticks, unless the binding is one in the background. The binding's synchronization goes before them,
+    /// if it is pushed before then.
+    pub fn expect_list(&mut self, name: &HookName, binding: BindingName) {
+        if let Some(hook) = self.hooks.get_mut(name) {
+            self.last += 1;
+            hook.expect_list(binding, self.last);
+        }
+    }
+
+    /// All objects of the binding were listed, its snapshot shows them, and its synchronization was pushed if it makes
+    /// one. Or there are no objects. Triggers that include its snapshot may be taken, and a group's synchronizations as
+    /// one.
+    pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
+        if self.hooks.get_mut(name).is_some_and(|hook| hook.listed(binding)) {
+            self.look_again(name);
+        }
+    }
+
+    /// Nobody knows whether the binding's objects will ever be listed. Its synchronization no longer has a place, and
+    /// only triggers that include its snapshot still wait.
+    pub fn excuse(&mut self, name: &HookName, binding: &BindingName) {
+        if self.hooks.get_mut(name).is_some_and(|hook| hook.excuse(binding)) {
+            self.look_again(name);
+        }
+    }
+
+    /// The snapshot of a binding shows all its objects again.
+    pub fn complete(&mut self, name: &HookName, binding: &BindingName) {
+        if self.hooks.get_mut(name).is_some_and(|hook| hook.complete(binding)) {
+            self.look_again(name);
+        }
+    }
+
+    /// The snapshot of a binding is missing objects. Triggers that include it wait until it is
+    /// [`complete`](State::complete) again.
+    pub fn incomplete(&mut self, name: &HookName, binding: &BindingName) {
+        if let Some(hook) = self.hooks.get_mut(name) {
+            hook.incomplete(binding.clone());
+            // In shared queues, others may pass the hook now.
+            self.look_again_everywhere();
+        }
+    }
+
+    /// Starts nothing more of the hook until [`State::resume`]. What runs may end. Its triggers continue to queue, and
+    /// in shared queues others pass them. Returns false if the hook is not known. O(jobs).
+    pub fn pause(&mut self, name: &HookName) -> bool {
+        self.stop(name, |hook| hook.paused = true)
+    }
+
+    /// Does the same for another reason, until [`State::release`]. A pause or its end does not affect it.
+    pub fn hold(&mut self, name: &HookName) -> bool {
+        self.stop(name, |hook| hook.held = true)
+    }
+
+    fn stop(&mut self, name: &HookName, set: impl FnOnce(&mut Hook)) -> bool {
+        let Some(hook) = self.hooks.get_mut(name) else { return false };
+        let stood = hook.stands_still();
+        set(hook);
+        if stood {
+            return true;
+        }
+        for (id, batch) in self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running()) {
+            if let Some(line) = self.lines.get_mut(&batch.line) {
+                line.put_aside(*id, &batch.hook, batch.phase == Phase::Due);
+            }
+        }
+        self.look_again(name);
+        self.look_again_everywhere();
+        true
+    }
+
+    /// Ends a pause. The hook's triggers have the places that they would have without it, but a job that others passed
+    /// goes before what waits and after what runs. Returns false if the hook is not known. O(queues), and O(n log n)
+    /// later for shared queues that have triggers of it.
+    pub fn resume(&mut self, name: &HookName) -> bool {
+        self.go_on(name, |hook| hook.paused = false)
+    }
+
+    /// Ends a [`State::hold`].
+    pub fn release(&mut self, name: &HookName) -> bool {
+        self.go_on(name, |hook| hook.held = false)
+    }
+
+    fn go_on(&mut self, name: &HookName, set: impl FnOnce(&mut Hook)) -> bool {
+        let Some(hook) = self.hooks.get_mut(name) else { return false };
+        let stood = hook.stands_still();
+        set(hook);
+        if !stood || hook.stands_still() {
+            return true;
+        }
+        self.look_again(name);
+        self.look_again_everywhere();
+        true
+    }
+
+    /// Forgets a hook, its pause and its dead letters, and drops its triggers. Returns how many. What runs may end, and
+    /// its triggers are dropped then. O(n) in what waits in the queues.
+    pub fn remove_hook(&mut self, name: &HookName) -> usize {
+        let Some(hook) = self.hooks.remove(name) else { return 0 };
+        for line in self.lines.values_mut() {
+            line.remove_hook(name, &self.config);
+        }
+        let ids: Vec<_> = self.batches.iter().filter(|(_, batch)| batch.hook == *name).map(|(id, _)| *id).collect();
+        let mut running = 0;
+        for id in ids {
+            match self.batches.get_mut(&id) {
+                Some(batch) if batch.is_running() => {
+                    batch.hook_removed = true;
+                    running += batch.items.len();
+                }
+                _ => drop(self.drop_waiting(id)),
+            }
+        }
+        self.archive.forget(name);
+        let held = self.debounce.forget(name);
+        self.refills.retain(|(_, hook)| hook != name);
+        self.drop_empty_lines();
+        self.relax_unused();
+        self.look_again_everywhere();
+        (hook.outstanding + held).saturating_sub(running)
+    }
+
+    /// Drops a job that waits. Returns what it held.
+    fn drop_waiting(&mut self, id: JobId) -> Vec<Item> {
+        let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
+        if let Phase::Waiting { due } = batch.phase {
+            self.timers.remove(&(due, id));
+        }
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.ended(id, &batch);
+        }
+        batch.items
+    }
+
+    fn drop_empty_lines(&mut self) {
+        self.lines.retain(|_, line| !line.is_empty());
+        self.names.retain(|_, id| self.lines.contains_key(id));
+        self.shares.retain(|id| self.lines.contains_key(&id));
+    }
+
+    /// Accepts a job's outcome. `jitter` is a random number from 0 to 1. Nothing happens for a job that does not run.
+    pub fn finish(&mut self, id: JobId, outcome: Outcome, now: Instant, jitter: f64) -> Option<Finished> {
+        self.finish_and_leave(id, outcome, now, jitter).map(|(finished, _)| finished)
+    }
+
+    /// Does the same, and returns the triggers that are done. Dropping many of them takes a while, and the caller holds
+    /// a lock.
+    pub(super) fn finish_and_leave(
+        &mut self,
+        id: JobId,
+        outcome: Outcome,
+        now: Instant,
+        jitter: f64,
+    ) -> Option<(Finished, Vec<Item>)> {
+        let batch = self.batches.get_mut(&id)?;
+        let Phase::Running { since } = batch.phase else { return None };
+        let mut finished = Finished {
+            job: id,
+            hook: batch.hook.clone(),
+            queue: batch.queue.clone(),
+            binding: batch.binding()?,
+            attempt: batch.attempt(),
+            triggers: batch.items.len(),
+            waited: batch.waited,
+            took: now.saturating_duration_since(since),
+            verdict: Verdict::Done,
+            dead_letter: None,
+            lost: Vec::new(),
+        };
+        let hook_removed = batch.hook_removed;
+        let tenant = batch.tenant.clone();
+        self.shares.ended(&tenant);
+        if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !hook_removed) {
+            hook.running -= 1;
+        }
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.stopped();
+        }
+        let mut done = Vec::new();
+        match outcome {
+            _ if hook_removed => {
+                drop(self.end(id));
+                finished.verdict = Verdict::Removed;
+            }
+            Ok(()) => done = self.deliver(id),
+            Err(failure) => self.failed(id, failure, now, jitter, &mut finished)?,
+        }
+        Some((finished, done))
+    }
+
+    fn deliver(&mut self, id: JobId) -> Vec<Item> {
+        let items = self.end(id);
+        self.leave(&items);
+        self.archive.delivered(&items);
+        items
+    }
+
+    fn failed(
+        &mut self,
+        id: JobId,
+        failure: Failure,
+        now: Instant,
+        jitter: f64,
+        finished: &mut Finished,
+    ) -> Option<()> {
+        let batch = self.batches.get_mut(&id)?;
+        batch.failure = Some(failure.message.as_str().into());
+        if retry::counts(failure.kind) {
+            batch.items.iter_mut().for_each(|item| item.tries = item.tries.saturating_add(1));
+        }
+        let first = &batch.items.first()?.trigger;
+        let decision = retry::decide(failure.kind, first.allow_failure, &first.retry, batch.attempt(), jitter);
+        finished.verdict = match decision {
+            Decision::Allow => {
+                drop(self.deliver(id));
+                Verdict::AllowedFailure(failure)
+            }
+            Decision::GiveUp => self.give_up(id, failure, now, finished),
+            Decision::Keep => {
+                let again = first.retry.initial.clamp(SHORTEST_DELAY, LONGEST_DELAY);
+                // Usually, the code that interrupted the run keeps the hook from starting for now. If it does not, the
+                // job must wait, because the next try would be interrupted at once, and so would the one after that.
+                let stands_still = self.hooks.get(&finished.hook).is_some_and(Hook::stands_still);
+                let until = (!stands_still && !self.closed).then(|| now.checked_add(again).unwrap_or(now));
+                self.wait(id, until);
+                Verdict::Interrupted
+            }
+            Decision::Retry(after) => {
+                let exhausted = if retry::counts(failure.kind) { batch.take_exhausted() } else { Vec::new() };
+                if batch.items.is_empty() {
+                    batch.items = exhausted;
+                    self.give_up(id, failure, now, finished)
+                } else {
+                    batch.failures = batch.attempt();
+                    let due = now.checked_add(after.min(LONGEST_DELAY)).unwrap_or(now);
+                    let given_up = self.give_up_some(id, exhausted, &failure, now, finished);
+                    self.wait(id, Some(due));
+                    Verdict::Retry { after, failure, given_up }
+                }
+            }
+        };
+        Some(())
+    }
+
+    fn give_up(&mut self, id: JobId, failure: Failure, now: Instant, finished: &mut Finished) -> Verdict {
+        let items = self.end(id);
+        self.leave(&items);
+        let triggers = items.iter().map(|item| item.trigger.clone()).collect();
+        self.bury(items, &failure, now, finished);
+        Verdict::GivenUp { failure, triggers }
+    }
+
+    /// Gives up the triggers of a job that have had all their attempts. Those that joined it later continue.
+    fn give_up_some(
+        &mut self,
+        id: JobId,
+        exhausted: Vec<Item>,
+        failure: &Failure,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Vec<Trigger> {
+        if exhausted.is_empty() {
+            return Vec::new();
+        }
+        if let Some(batch) = self.batches.get(&id)
+            && let Some(line) = self.lines.get_mut(&batch.line)
+        {
+            line.released(&exhausted, &batch.items);
+        }
+        self.leave(&exhausted);
+        let triggers = exhausted.iter().map(|item| item.trigger.clone()).collect();
+        self.bury(exhausted, failure, now, finished);
+        triggers
+    }
+
+    fn bury(&mut self, items: Vec<Item>, failure: &Failure, now: Instant, finished: &mut Finished) {
+        let whose = (finished.hook.clone(), finished.queue.clone());
+        (finished.dead_letter, finished.lost) = self.archive.add(whose, items, failure, now, &self.config);
+    }
+
+    /// The job waits for its next try: until this time, or only for its line.
+    fn wait(&mut self, id: JobId, until: Option<Instant>) {
+        let Some(batch) = self.batches.get_mut(&id) else { return };
+        batch.phase = until.map_or(Phase::Due, |due| Phase::Waiting { due });
+        let line = batch.line;
+        let hook = batch.hook.clone();
+        let paused = self.hooks.get(&batch.hook).is_some_and(Hook::stands_still);
+        match until {
+            Some(due) => {
+                self.timers.insert((due, id));
+            }
+            None => self.due(line, id),
+        }
+        if paused && let Some(line) = self.lines.get_mut(&line) {
+            line.put_aside(id, &hook, until.is_none());
+        }
+        self.ask(line, false);
+    }
+
+    /// The job is done, one way or the other. Returns what it held.
+    fn end(&mut self, id: JobId) -> Vec<Item> {
+        let Some(batch) = self.batches.remove(&id) else { return Vec::new() };
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.ended(id, &batch);
+        }
+        self.ask(batch.line, false);
+        batch.items
+    }
+
+    /// All dead letters, oldest first. O(letters).
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.archive.letters().collect()
+    }
+
+    /// Puts the triggers of dead letters at the ends of their queues again, for a first attempt. The letters of removed
+    /// hooks are gone. O(n) in what waits and runs.
+    pub fn retry_dead(&mut self, which: &Letters, now: Instant) -> (Retried, Vec<Enqueued>) {
+        let mut retried = Retried::default();
+        if self.closed {
+            return (retried, Vec::new());
+        }
+        let ids = self.archive.select(which);
+        retried.letters = ids.len();
+        let (requeued, superseded) = self.archive.requeue(ids);
+        retried.superseded = superseded;
+        let newest = self.newest_waiting(&requeued);
+        let mut pushed = Vec::new();
+        for Requeued { born, mut trigger } in requeued {
+            if dead_letters::keys(&trigger).iter().any(|key| newest.get(key).is_some_and(|newest| *newest > born)) {
+                retried.superseded += 1;
+                continue;
+            }
+            trigger.created = now;
+            let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
+            retried.triggers += 1;
+            pushed.push(Enqueued { hook, binding, queue, pushed: self.place(trigger, Some(born)) });
+        }
+        (retried, pushed)
+    }
+
+    /// For everything that would supersede these: the newest one that waits or is in a job.
+    fn newest_waiting(&self, requeued: &[Requeued]) -> HashMap<Key, u64> {
+        let mut newest: HashMap<Key, u64> =
+            requeued.iter().flat_map(|requeued| dead_letters::keys(&requeued.trigger)).map(|key| (key, 0)).collect();
+        if newest.is_empty() {
+            return newest;
+        }
+        let in_jobs = self.batches.values().flat_map(|batch| &batch.items);
+        let waiting = self.lines.values().flat_map(|line| line.items());
+        for item in in_jobs.chain(waiting) {
+            note(&mut newest, item);
+        }
+        newest
+    }
+
+    /// Forgets dead letters. Returns how many.
+    pub fn drop_dead(&mut self, which: &Letters) -> usize {
+        self.archive.drop(which)
+    }
+
+    /// Sets new terms for a known hook, and checks all of its triggers that wait: for their first run, for the next
+    /// one, for their object to be quiet, or as dead letters. What `keep` refuses is dropped. What is kept is due at
+    /// once, and its failures no longer count. Returns how many triggers were dropped, without those of dead letters.
+    /// What runs is left as it is, so call this while nothing runs. O(n log n) in what waits.
+    pub fn update_hook(
+        &mut self,
+        name: &HookName,
+        terms: HookQueueConfig,
+        keep: &mut dyn FnMut(&mut Trigger) -> bool,
+    ) -> usize {
+        if !self.hooks.contains_key(name) {
+            return 0;
+        }
+        let mut gone = Vec::new();
+        for line in self.lines.values_mut() {
+            gone.extend(line.retain(name, keep, &self.config));
+        }
+        let waiting = self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running());
+        let waiting: Vec<JobId> = waiting.map(|(id, _)| *id).collect();
+        for id in waiting {
+            gone.extend(self.revise_job(id, keep));
+        }
+        let held = self.debounce.retain(name, keep);
+        self.archive.retain(name, keep);
+        self.leave(&gone);
+        self.add_hook(name.clone(), terms);
+        // Otherwise, a hook whose queues have other names with each version would leave all of them behind.
+        self.drop_empty_lines();
+        self.look_again_everywhere();
+        gone.len() + held
+    }
+
+    fn revise_job(&mut self, id: JobId, keep: &mut Keep<'_>) -> Vec<Item> {
+        let Some(batch) = self.batches.get_mut(&id) else { return Vec::new() };
+        let gone: Vec<Item> = batch.items.extract_if(.., |item| !keep(&mut item.trigger)).collect();
+        if batch.items.is_empty() {
+            // The line releases everything that the job had.
+            batch.items = gone;
+            return self.drop_waiting(id);
+        }
+        batch.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
+        // The other version failed. This one has all its attempts, and the first of them at once.
+        batch.failures = 0;
+        batch.items.iter_mut().for_each(|item| item.tries = 0);
+        let line = batch.line;
+        if let Phase::Waiting { due } = batch.phase {
+            batch.phase = Phase::Due;
+            self.timers.remove(&(due, id));
+            self.due(line, id);
+        }
+        let Some(batch) = self.batches.get(&id) else { return gone };
+        if let Some(line) = self.lines.get_mut(&batch.line) {
+            line.released(&gone, &batch.items);
+        }
+        gone
+    }
+
+    /// Makes the tenant's queues fold if there is no room for this trigger. They do what a queue that is over its bound
+    /// does, and nothing of other tenants is touched. This ends when the tenant uses half of what it may have, so that
+    /// it does not begin again and again. O(1) unless the folding begins or ends.
+    fn make_room(&mut self, item: &mut Item) {
+        if !self.pressed.is_empty() && self.memory.is_at_ease(item.held.tenant()) {
+            self.relax(item.held.tenant());
+        }
+        if !item.fits() && self.pressed.insert(item.held.tenant().clone()) {
+            let gone: Vec<Item> = self.lines.values_mut().flat_map(|line| line.press(item.held.tenant())).collect();
+            self.leave(&gone);
+        }
+    }
+
+    fn relax(&mut self, tenant: &Tenant) {
+        if self.pressed.remove(tenant) {
+            let gone: Vec<Item> = self.lines.values_mut().flat_map(|line| line.relax(tenant)).collect();
+            self.leave(&gone);
+        }
+    }
+
+    /// Ends the folding for tenants that hold nothing any more, maybe because they are gone.
+    fn relax_unused(&mut self) {
+        let unused: Vec<_> = self.pressed.iter().filter(|tenant| self.memory.used(tenant) == 0).cloned().collect();
+        unused.iter().for_each(|tenant| self.relax(tenant));
+    }
+}
+
+fn note(newest: &mut HashMap<Key, u64>, item: &Item) {
+    if let Some(newest) = newest.get_mut(&Key::of_news(&item.trigger)) {
+        *newest = (*newest).max(item.born);
     }
 }

@@ -1,17 +1,20 @@
-//! The state of the queues at one moment, for metrics, readiness and the admin commands. No decision depends on it.
+//! The state of the queues at one moment: figures for metrics and readiness, and what waits where, and for what, for
+//! people who ask why nothing happens. No decision depends on it.
 
 use std::{
     collections::{BTreeMap, HashMap},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use crate::model::{BindingName, HookName, QueueName};
+use crate::model::{BindingName, Cause, HookName, ObjectKey, QueueName, Trigger, WatchEventKind};
 
 use super::{
+    State,
     debounce::Debounce,
-    item::{Batch, Batches, Item, LineId},
+    item::{Batch, Batches, Item, LineId, Phase},
     line::Line,
-    preconditions::{Hook, Hooks},
+    preconditions::{Hold, Hook, Hooks},
 };
 
 /// All queues and hooks, sorted by name.
@@ -124,5 +127,171 @@ fn queue(line: &Line, batches: &[&Batch], now: Instant) -> QueueStats {
         retrying: retrying.len(),
         folded: line.folded,
         beyond: line.beyond,
+    }
+}
+
+/// One queue that has a trigger, or had one since a hook was last removed or replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueDump {
+    pub queue: QueueName,
+    /// What the queue is doing, or what the next job waits for.
+    pub state: QueueState,
+    /// The number of triggers in it: running, waiting for the next try, and waiting for their first run.
+    pub total: usize,
+    /// The first of these triggers: those of jobs, then those that wait, by number.
+    pub triggers: Vec<TriggerDump>,
+}
+
+/// What a queue is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QueueState {
+    /// It has no triggers.
+    Empty,
+    /// A job runs.
+    Running,
+    /// A job begins when fewer jobs run in all queues together.
+    Ready,
+    /// The next trigger waits for its hook's start-up.
+    WaitingForStartup,
+    /// The next trigger waits for the synchronization of this binding of its hook.
+    WaitingForSynchronization(BindingName),
+    /// The next trigger waits until the objects of this binding of its hook were listed.
+    WaitingForList(BindingName),
+    /// The next trigger or job waits until the snapshot of this binding of its hook has all objects again.
+    WaitingForSnapshot(BindingName),
+    /// The next job waits this long for a token of its hook's rate limit.
+    WaitingForToken(Duration),
+    /// A failed job waits this long for its next try.
+    Retry(Duration),
+    /// All its triggers belong to paused hooks.
+    Paused,
+}
+
+/// One trigger.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerDump {
+    pub hook: HookName,
+    pub binding: BindingName,
+    /// `startup`, `schedule`, `synchronization`, `added`, `modified`, `deleted`.
+    pub cause: &'static str,
+    pub group: Option<Arc<str>>,
+    /// The kind of the object, and its namespace and name.
+    pub object: Option<(String, ObjectKey)>,
+    /// The time since it was created.
+    pub age: Duration,
+    /// It is in a job that runs.
+    pub running: bool,
+    /// The hook's failed runs that it was part of.
+    pub attempts: u32,
+    /// The error of the last failed run of its job.
+    pub failure: Option<Arc<str>>,
+}
+
+impl State {
+    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs), plus what is shown.
+    pub fn dump(&self, now: Instant, most: usize) -> Vec<QueueDump> {
+        let mut jobs: HashMap<LineId, Vec<&Batch>> = HashMap::new();
+        for batch in self.batches.values() {
+            jobs.entry(batch.line).or_default().push(batch);
+        }
+        let dump = |(id, line): (&LineId, &Line)| self.dump_line(line, jobs.remove(id).unwrap_or_default(), now, most);
+        let mut dumps: Vec<_> = self.lines.iter().map(dump).collect();
+        dumps.sort_by(|a, b| a.queue.cmp(&b.queue));
+        dumps
+    }
+
+    fn dump_line(&self, line: &Line, mut jobs: Vec<&Batch>, now: Instant, most: usize) -> QueueDump {
+        jobs.sort_by_key(|batch| (!batch.is_running(), batch.items.first().map(|item| item.seq)));
+        let in_jobs = jobs.iter().flat_map(|batch| batch.items.iter().map(|item| dump_trigger(item, Some(batch), now)));
+        let mut triggers: Vec<_> = in_jobs.take(most).collect();
+        let mut waiting: Vec<_> = line.items().take(most - triggers.len()).collect();
+        waiting.sort_by_key(|item| item.seq);
+        triggers.extend(waiting.into_iter().map(|item| dump_trigger(item, None, now)));
+        QueueDump {
+            queue: line.name.clone(),
+            state: self.doing(line, &jobs, now),
+            total: line.length + jobs.iter().map(|batch| batch.items.len()).sum::<usize>(),
+            triggers,
+        }
+    }
+
+    fn doing(&self, line: &Line, jobs: &[&Batch], now: Instant) -> QueueState {
+        if jobs.iter().any(|batch| batch.is_running()) {
+            return QueueState::Running;
+        }
+        let paused = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.paused);
+        let retries = jobs.iter().filter(|batch| !paused(&batch.hook)).map(|batch| match batch.phase {
+            Phase::Waiting { due } => (due, &batch.hook),
+            Phase::Running { .. } | Phase::Due => (now, &batch.hook),
+        });
+        if let Some((due, hook)) = retries.min_by_key(|(due, _)| *due) {
+            let delay = due.saturating_duration_since(now);
+            if !delay.is_zero() {
+                return QueueState::Retry(delay);
+            }
+            let items = jobs.iter().filter(|batch| batch.hook == *hook).flat_map(|batch| &batch.items);
+            let lacks = self.hooks.get(hook).and_then(|hook| hook.lacks(items));
+            return lacks.map_or_else(|| self.waits_for_token(hook, now), QueueState::from);
+        }
+        let next = line.next().into_iter().chain(line.aside()).find(|item| !paused(&item.trigger.hook));
+        match next {
+            Some(item) => self.waits_for(item, now),
+            None if line.is_empty() => QueueState::Empty,
+            None => QueueState::Paused,
+        }
+    }
+
+    fn waits_for(&self, item: &Item, now: Instant) -> QueueState {
+        match self.hooks.get(&item.trigger.hook).and_then(|hook| hook.hold(item, &[])) {
+            Some(hold) => hold.into(),
+            None => self.waits_for_token(&item.trigger.hook, now),
+        }
+    }
+
+    fn waits_for_token(&self, hook: &HookName, now: Instant) -> QueueState {
+        let due = self.hooks.get(hook).and_then(|hook| hook.token_due(now));
+        due.map_or(QueueState::Ready, |due| QueueState::WaitingForToken(due.saturating_duration_since(now)))
+    }
+}
+
+impl From<Hold<'_>> for QueueState {
+    fn from(hold: Hold<'_>) -> Self {
+        match hold {
+            Hold::Startup => Self::WaitingForStartup,
+            Hold::Synchronization(binding) => Self::WaitingForSynchronization(binding.clone()),
+            Hold::List(binding) => Self::WaitingForList(binding.clone()),
+            Hold::Snapshot(binding) => Self::WaitingForSnapshot(binding.clone()),
+        }
+    }
+}
+
+fn dump_trigger(item: &Item, job: Option<&Batch>, now: Instant) -> TriggerDump {
+    let trigger = &item.trigger;
+    TriggerDump {
+        hook: trigger.hook.clone(),
+        binding: trigger.binding.clone(),
+        cause: cause(trigger),
+        group: trigger.group.clone(),
+        object: match &trigger.cause {
+            Cause::Event(event) => Some((event.resource.kind.clone(), event.item.key.clone())),
+            Cause::Startup | Cause::Schedule(_) | Cause::Synchronization => None,
+        },
+        age: now.saturating_duration_since(trigger.created),
+        running: job.is_some_and(Batch::is_running),
+        attempts: item.tries,
+        failure: job.and_then(|batch| batch.failure.clone()),
+    }
+}
+
+fn cause(trigger: &Trigger) -> &'static str {
+    match &trigger.cause {
+        Cause::Startup => "startup",
+        Cause::Schedule(_) => "schedule",
+        Cause::Synchronization => "synchronization",
+        Cause::Event(event) => match event.kind {
+            WatchEventKind::Added => "added",
+            WatchEventKind::Modified => "modified",
+            WatchEventKind::Deleted => "deleted",
+        },
     }
 }

@@ -9,8 +9,7 @@ use super::{
     super::{
         batching::Gathering,
         coalesce::{self, Index, Key, Of},
-        item::{Batch, Item, ObjectId},
-        update::{Keep, retained},
+        item::{Batch, Item, Keep, ObjectId, retained},
     },
     Taken, View,
 };

@@ -11,8 +11,7 @@ use super::{
     super::{
         batching::Gathering,
         coalesce::{self, Index, Key, Of},
-        item::Item,
-        update::{Keep, retained},
+        item::{Item, Keep, retained},
     },
     Taken, View,
 };

@@ -108,7 +108,7 @@ fn hooks_that_hang_while_their_objects_change_hold_no_more_than_their_tenants_sh
 }
 
 #[test]
-// mutant: crates/core/src/queue/bound.rs: `self.sweep(&|item| item.held.tenant() == tenant)` => `self.sweep(&|_| true)`
+// mutant: crates/core/src/queue/line/mod.rs: `self.sweep(&|item| item.held.tenant() == tenant)` => `self.sweep(&|_| true)`
 fn a_tenant_without_room_has_nothing_of_another_folded() {
     let (greedy, x) = (["greedy".to_owned()], shared("x"));
     let (mut q, mut shown) = (bench(16 * KIB, &greedy, &[("other", 1)]), Shown::default());

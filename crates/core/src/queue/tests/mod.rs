@@ -210,7 +210,7 @@ fn delays_follow_the_curve_of_the_policy() {
 }
 
 #[test]
-// mutant: crates/core/src/queue/outcome.rs: `(!stands_still && !self.closed)` => `false`
+// mutant: crates/core/src/queue/state.rs: `(!stands_still && !self.closed)` => `false`
 fn each_outcome_has_its_verdict() {
     let mut q = Bench::new(&[("h", 1)]);
     q.push("h", &own("h"), tick(1));
