@@ -235,7 +235,7 @@ const UNSUPERVISED: [(&str, &str); 19] = [
     ("crates/core/src/tasks.rs", "all the others"),
     ("crates/operator/src/telemetry/server.rs", "connections, each its client's affair"),
     ("crates/operator/src/telemetry/log/control.rs", "sets a log level back once"),
-    ("crates/kube/src/watch/stream/mod.rs", "awaited by the stream, which ends with them"),
+    ("crates/kube/src/watch/stream.rs", "awaited by the stream, which ends with them"),
     ("crates/kube/src/watch/streams.rs", "a stream, which restarts when it has a subscriber"),
     ("crates/operator/src/webhook/server/mod.rs", "connections, each its client's affair"),
 ];

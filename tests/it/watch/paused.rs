@@ -193,7 +193,7 @@ async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_obj
 }
 
 /// A server that stops in order, or that has lost etcd for a moment, ends its watches properly.
-// mutant: crates/kube/src/watch/stream/recovery.rs: `self.doubt = true;` => `self.doubt |= self.silences > 0;`
+// mutant: crates/kube/src/watch/stream.rs: `self.doubt = true;` => `self.doubt |= self.silences > 0;`
 #[tokio::test(start_paused = true)]
 async fn a_server_that_went_back_in_time_is_found_out_however_the_watch_before_ended() {
     let (mut server, streams, _) = bench(quiet());

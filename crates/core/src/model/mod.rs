@@ -50,7 +50,7 @@ pub use object::{InvalidObject, Object};
 pub use path_key::{PathKey, hide_secrets, without_secret};
 pub use permission::{Permission, confine, missing};
 pub use requested::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
-pub use resource::Resource;
+pub use resource::{Resource, percent_encode};
 pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
 pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};
 pub use snapshot::{Item, Items, Kept, Moment};

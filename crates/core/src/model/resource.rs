@@ -1,6 +1,6 @@
 //! A kind as the API server serves it, and the paths of its objects.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,19 +52,23 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Percent-encodes everything except RFC 3986's unreserved characters, so that no name can reach another path.
+/// Encodes a segment so that no name can reach another path.
 fn encode_into(path: &mut String, segment: &str) {
-    use std::fmt::Write as _;
     if segment == "." || segment == ".." {
         path.push_str(&segment.replace('.', "%2E"));
         return;
     }
-    for byte in segment.bytes() {
+    percent_encode(path, segment);
+}
+
+/// Percent-encodes everything except RFC 3986's unreserved characters.
+pub fn percent_encode(into: &mut String, text: &str) {
+    for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            path.push(char::from(byte));
+            into.push(char::from(byte));
         } else {
             // Writing to a String cannot fail.
-            let _ = write!(path, "%{byte:02X}");
+            let _ = write!(into, "%{byte:02X}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Texts that a hook chose and that become part of a URL, a message or a log line. Pure.
 
-use std::{borrow::Cow, fmt::Write as _};
+use std::borrow::Cow;
 
-use boathook_core::model::CallError;
+use boathook_core::model::{CallError, percent_encode};
 
 use super::errors;
 
@@ -59,14 +59,7 @@ pub(super) fn encoded<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -
         }
         query.push_str(key);
         query.push('=');
-        for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-                query.push(char::from(byte));
-            } else {
-                // A write to a String cannot fail.
-                let _ = write!(query, "%{byte:02X}");
-            }
-        }
+        percent_encode(&mut query, value);
     }
     query
 }

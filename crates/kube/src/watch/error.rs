@@ -1,7 +1,7 @@
 //! Why a list or a watch failed: one error for a request, and the kind under which failures are counted. What happens
 //! next is decided elsewhere.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use kube::Error as ClientError;
 
@@ -138,20 +138,4 @@ impl RequestError {
     pub fn refuses_streaming(&self) -> bool {
         matches!(self, Self::Status { code: 400 | 422, .. })
     }
-}
-
-/// Formats an error with all its sources in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(next) = source {
-        let more = next.to_string();
-        // Some libraries repeat the source's text in their own.
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        source = next.source();
-    }
-    text
 }

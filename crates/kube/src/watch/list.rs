@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use boathook_core::{
     fair::{Share, Tenant},
-    model::Change,
+    model::{Change, error_chain},
 };
 use bytes::BytesMut;
 use tokio::time::{Instant, timeout};
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::{
     connection::{self, Lines},
     context::Context,
-    error::{RequestError, chain},
+    error::RequestError,
     past::Witness,
     request,
     subscriber::{Delivery, Subscriber},
@@ -169,7 +169,9 @@ impl Group<'_> {
             for item in &page.items {
                 match self.context.kind.object(item.get()) {
                     Ok(object) => self.object(Change::Upsert(object)).await,
-                    Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &chain(&error)),
+                    Err(error) => {
+                        self.context.observer.on_invalid_object(&self.context.selection, &error_chain(&error))
+                    }
                 }
             }
             let (version, token) = (page.version, page.token);
@@ -197,7 +199,7 @@ impl Group<'_> {
                     return Ok(Complete { version, watch: Some(lines), witness: self.witness.take() });
                 }
                 Ok(Line::Failed(error)) => return Err(error),
-                Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &chain(&error)),
+                Err(error) => self.context.observer.on_invalid_object(&self.context.selection, &error_chain(&error)),
             }
         }
         Err(RequestError::HalfList)

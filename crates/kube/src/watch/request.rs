@@ -1,8 +1,8 @@
 //! Builds the requests of lists and watches. Pure. `connection.rs` reads the responses.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
-use boathook_core::model::ObjectKey;
+use boathook_core::model::{ObjectKey, percent_encode};
 use http::Request;
 use kube::client::Body;
 
@@ -95,14 +95,7 @@ impl Query {
         }
         self.uri.push_str(key);
         self.uri.push('=');
-        for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-                self.uri.push(char::from(byte));
-            } else {
-                // A write to a String cannot fail.
-                let _ = write!(self.uri, "%{byte:02X}");
-            }
-        }
+        percent_encode(&mut self.uri, value);
     }
 
     fn get(self) -> Result<Request<Body>, RequestError> {

@@ -80,24 +80,14 @@ impl StreamStats {
     }
 }
 
-/// The part of [`StreamStats`] that the stream's task writes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Figures {
-    pub state: StreamState,
-    pub began: Instant,
-    pub last_activity: Option<Instant>,
-    pub objects_seen: u64,
-    pub lists: u64,
-    pub failures: Failures,
-    pub trouble: Option<WatchErrorKind>,
-}
-
+/// The figures of one stream. Its table entry knows the number of subscribers.
 #[derive(Debug)]
-pub(super) struct WatchStats(Mutex<Figures>);
+pub(super) struct WatchStats(Mutex<StreamStats>);
 
 impl WatchStats {
-    pub fn new() -> Self {
-        Self(Mutex::new(Figures {
+    pub fn new(selection: Selection) -> Self {
+        Self(Mutex::new(StreamStats {
+            selection,
             state: StreamState::Trying,
             began: now(),
             last_activity: None,
@@ -105,38 +95,31 @@ impl WatchStats {
             lists: 0,
             failures: Failures::default(),
             trouble: None,
+            subscribers: 0,
         }))
     }
 
-    fn figures(&self) -> MutexGuard<'_, Figures> {
+    pub fn lock(&self) -> MutexGuard<'_, StreamStats> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn read(&self) -> Figures {
-        *self.figures()
-    }
-
-    pub fn set_state(&self, state: StreamState) {
-        self.figures().state = state;
     }
 
     /// Notes that the server sent something with this many objects.
     pub fn heard(&self, objects: u64) {
-        let mut figures = self.figures();
-        figures.last_activity = Some(now());
-        figures.objects_seen = figures.objects_seen.saturating_add(objects);
-        figures.trouble = None;
+        let mut stats = self.lock();
+        stats.last_activity = Some(now());
+        stats.objects_seen = stats.objects_seen.saturating_add(objects);
+        stats.trouble = None;
     }
 
     pub fn listed(&self) {
-        let mut figures = self.figures();
-        figures.lists = figures.lists.saturating_add(1);
+        let mut stats = self.lock();
+        stats.lists = stats.lists.saturating_add(1);
     }
 
     pub fn failed(&self, kind: WatchErrorKind) {
-        let mut figures = self.figures();
-        figures.failures.add(kind);
-        figures.trouble = Some(kind);
+        let mut stats = self.lock();
+        stats.failures.add(kind);
+        stats.trouble = Some(kind);
     }
 }
 

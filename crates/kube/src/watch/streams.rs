@@ -124,7 +124,7 @@ impl Streams {
     /// created.
     pub fn retry_unserved(&self) {
         for entry in self.0.table().entries.values() {
-            if entry.watch_stats.read().state == StreamState::Unserved {
+            if entry.watch_stats.lock().state == StreamState::Unserved {
                 entry.hurry.notify_one();
             }
         }
@@ -138,8 +138,8 @@ impl Streams {
 
     /// The figures of all live streams, in no particular order.
     pub fn stats(&self) -> Vec<StreamStats> {
-        let table = self.0.table();
-        table.entries.iter().map(|(selection, entry)| entry.stats(selection.clone())).collect()
+        let stats = |entry: &Entry| StreamStats { subscribers: entry.subscribers, ..entry.watch_stats.lock().clone() };
+        self.0.table().entries.values().map(stats).collect()
     }
 }
 
@@ -153,7 +153,7 @@ impl Shared {
     }
 
     fn trouble(&self, selection: &Selection) -> Option<WatchErrorKind> {
-        self.table().entries.get(selection).and_then(|entry| entry.watch_stats.read().trouble)
+        self.table().entries.get(selection).and_then(|entry| entry.watch_stats.lock().trouble)
     }
 
     /// Adds a subscriber to the stream of a selection. Creates the stream if there is none, or if its task is dead.
@@ -178,7 +178,7 @@ impl Shared {
         let config = &self.config;
         let mut delay = Duration::ZERO;
         let mut backoff = Backoff::new(config.backoff_initial, config.backoff_max);
-        let mut watch_stats = Arc::new(WatchStats::new());
+        let mut watch_stats = Arc::new(WatchStats::new(selection.clone()));
         if let Some(dead) = dead {
             if dead.started.elapsed() < config.backoff_max * 2 {
                 backoff = dead.backoff;
@@ -224,21 +224,6 @@ impl Entry {
         let _ = self.joins.send(subscriber);
         self.id
     }
-
-    fn stats(&self, selection: Selection) -> StreamStats {
-        let figures = self.watch_stats.read();
-        StreamStats {
-            selection,
-            state: figures.state,
-            began: figures.began,
-            last_activity: figures.last_activity,
-            objects_seen: figures.objects_seen,
-            lists: figures.lists,
-            failures: figures.failures,
-            trouble: figures.trouble,
-            subscribers: self.subscribers,
-        }
-    }
 }
 
 /// Runs a stream, and reports it if it dies. All its channels are then closed.
@@ -247,7 +232,7 @@ async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Subscriber>,
     let run = AssertUnwindSafe(stream::run(context.clone(), joined)).catch_unwind().await;
     if let Err(panic) = run {
         context.watch_stats.failed(WatchErrorKind::Died);
-        context.watch_stats.set_state(StreamState::Trying);
+        context.watch_stats.lock().state = StreamState::Trying;
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
         context.observer.on_died(&context.selection, text);

@@ -1,16 +1,14 @@
 //! The ticks of one crontab. They do not survive a restart, and never make up for more than one missed tick at a time.
 
-mod jumps;
-mod plan;
-
 use std::time::Duration;
 
 use boathook_core::model::{Crontab, CrontabError, MissedRuns, Tick};
 use futures::{Stream, stream};
-use jiff::{Timestamp, tz::TimeZone};
-pub use jumps::tell_jumps;
-use plan::{Plan, Step};
-use tokio::sync::watch;
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 /// The most missed ticks that are counted: a week of minutes.
 const MAX_MISSED: u32 = 10_080;
@@ -76,7 +74,7 @@ impl Schedule {
             loop {
                 match plan.step(clock(), &mut chance) {
                     Step::Sleep(time) => tokio::select! {
-                        () = tokio::time::sleep(time) => {}
+                        () = sleep(time) => {}
                         Ok(()) = jumps.changed() => {}
                     },
                     Step::Strike(tick) => return Some((tick, (plan, clock, jumps, chance))),
@@ -127,6 +125,81 @@ impl Schedule {
             }
         }
         tick
+    }
+}
+
+/// The longest sleep. A clock that was set, or a machine that was suspended, is noticed after this time at the latest.
+const MAX_SLEEP: Duration = Duration::from_secs(60);
+/// A tick that is this much later than planned was missed. This is longer than the longest sleep.
+const LATE: SignedDuration = SignedDuration::from_secs(90);
+/// If the clock is set back by more than this, its ticks come again. If by less, the schedule waits for the clock to
+/// catch up.
+const SET_BACK: SignedDuration = SignedDuration::from_mins(5);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Sleep(Duration),
+    Strike(Tick),
+    End,
+}
+
+/// What a schedule does next. The time and the random number are arguments.
+struct Plan {
+    schedule: Schedule,
+    next: Option<Due>,
+    missed: u32,
+    /// The time at the last step.
+    seen: Timestamp,
+}
+
+impl Plan {
+    fn new(schedule: Schedule, now: Timestamp, chance: f64) -> Self {
+        Self { next: schedule.due_after(now, chance), schedule, missed: 0, seen: now }
+    }
+
+    fn step(&mut self, now: Timestamp, chance: &mut impl FnMut() -> f64) -> Step {
+        if self.seen.duration_since(now) > SET_BACK {
+            self.next = self.schedule.due_after(now, chance());
+        }
+        self.seen = now;
+        let Some(next) = self.next else { return Step::End };
+        if now < next.given {
+            return Step::Sleep(until(now, next.given));
+        }
+        let (last, count) = self.schedule.due(next.at, now);
+        let meant = if count == 1 { next.given } else { last };
+        self.next = self.schedule.due_after(last, chance());
+        self.missed = self.missed.saturating_add(count - 1).min(MAX_MISSED);
+        if self.schedule.missed_runs == MissedRuns::Skip && now.duration_since(meant) > LATE {
+            self.missed = self.missed.saturating_add(1).min(MAX_MISSED);
+            return self.next.map_or(Step::End, |next| Step::Sleep(until(now, next.given)));
+        }
+        let scheduled_at = u64::try_from(last.as_millisecond()).unwrap_or(0);
+        Step::Strike(Tick { scheduled_at, missed: std::mem::take(&mut self.missed) })
+    }
+}
+
+fn until(now: Timestamp, next: Timestamp) -> Duration {
+    Duration::try_from(next.duration_since(now)).unwrap_or_default().min(MAX_SLEEP)
+}
+
+/// The time between two checks.
+const LOOK: Duration = Duration::from_secs(1);
+/// Smaller differences are the small steps that keep a clock right, not a clock that was set.
+const JUMP: SignedDuration = SignedDuration::from_secs(2);
+
+/// Notices that the wall clock was set or that the machine slept, so that whatever waits for a time of day checks the
+/// time again. Reports jumps until it is dropped.
+pub async fn tell_jumps(clock: impl Fn() -> Timestamp + Send, told: watch::Sender<()>) {
+    let (mut wall, mut steady) = (clock(), Instant::now());
+    loop {
+        sleep(LOOK).await;
+        let (now, passed) = (clock(), steady.elapsed());
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        if (now.duration_since(wall) - passed).abs() > JUMP {
+            told.send_replace(());
+        }
+        (wall, steady) = (now, Instant::now());
     }
 }
 

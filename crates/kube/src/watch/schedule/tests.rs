@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use super::{plan::MAX_SLEEP, *};
+use super::*;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
