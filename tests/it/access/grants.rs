@@ -49,7 +49,7 @@ fn refused(error: &CallError, verbs: &str) {
 }
 
 // mutant: crates/kube/src/access/request/mod.rs: `verbs.iter().copied().filter(|verb| !grants::allows(&caller.permissions, verb, subject)).collect();` => `Vec::new();`
-// mutant: crates/kube/src/access/update.rs: `place.require(caller, &["patch"])?;` => ``
+// mutant: crates/kube/src/access/update.rs: `place.require(audit.caller, &["patch"])?;` => ``
 // mutant: crates/kube/src/access/delete.rs: `&["delete", "get"]` => `&["delete"]`
 #[tokio::test]
 async fn each_operation_needs_its_verbs_and_sends_nothing_without_them() {

@@ -3,12 +3,10 @@
 
 use std::collections::HashMap;
 
-use boathook_core::model::{CallError, Caller, Operation};
+use boathook_core::model::{Caller, Operation};
 use futures::{StreamExt, stream};
 
-use super::{Access, intent::Intent, own_writes::Target};
-
-type Written = Result<Option<String>, CallError>;
+use super::{Access, intent::Intent, own_writes::Target, write::Written};
 
 impl Access {
     /// Executes many writes. Returns one result for each, in the given order.

@@ -4,7 +4,7 @@
 //! find the object that it created itself. With `fail`, this is reported as `already-exists`, and the message says so.
 //! No other create is repeated after a lost response.
 
-use boathook_core::model::{CallError, CallReason, Caller, Create, IfExists};
+use boathook_core::model::{CallError, CallReason, Create, IfExists};
 use http::Method;
 
 use super::{
@@ -13,32 +13,26 @@ use super::{
     errors,
     request::{Head, Named, Place},
     retry,
-    write::{wire, write_query},
+    write::{Written, wire, write_query},
 };
 
 /// How often a replacement starts over when the object changes in between.
 pub(super) const CONFLICT_RETRIES: u32 = 5;
 
 impl Access {
-    pub(super) async fn create(
-        &self,
-        caller: &Caller,
-        create: &Create,
-        head: &Head,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    pub(super) async fn create(&self, create: &Create, head: &Head, audit: &mut Audit<'_>) -> Written {
         check(create, head)?;
         let named = match &create.subresource {
             Some((subresource, target)) => Named::object(target, Some(subresource)),
             None => head.named(None)?,
         };
         let place = self.place(named).await?;
-        place.require(caller, verbs(create.if_exists))?;
-        let result = self.post(caller, create, &place, audit).await;
+        place.require(audit.caller, verbs(create.if_exists))?;
+        let result = self.post(create, &place, audit).await;
         let result = match (result, create.if_exists) {
             (Err(error), IfExists::Keep) if error.reason == CallReason::AlreadyExists => return Ok(None),
             (Err(error), IfExists::Replace) if error.reason == CallReason::AlreadyExists => {
-                self.replace(caller, create, &place, audit).await
+                self.replace(create, &place, audit).await
             }
             (result, _) => result,
         }?;
@@ -48,15 +42,9 @@ impl Access {
         Ok(result)
     }
 
-    async fn post(
-        &self,
-        caller: &Caller,
-        create: &Create,
-        place: &Place<'_>,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    async fn post(&self, create: &Create, place: &Place<'_>, audit: &mut Audit<'_>) -> Written {
         let what = format!("create {}", place.named);
-        let query = write_query(caller, None, None);
+        let query = write_query(audit.caller, None, None);
         let (uri, repeatable) = match &create.subresource {
             Some(_) => (place.uri(&query), false),
             None => (place.collection_uri(&query), place.named.name.is_some()),
@@ -73,22 +61,15 @@ impl Access {
 
     /// Reads the object's version and writes the new body over it. Repeats this if the object changed in the meantime.
     /// Creates the object if it was deleted.
-    async fn replace(
-        &self,
-        caller: &Caller,
-        create: &Create,
-        place: &Place<'_>,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    async fn replace(&self, create: &Create, place: &Place<'_>, audit: &mut Audit<'_>) -> Written {
         let what = format!("replace {}", place.named);
         let mut tried = 0;
         loop {
             tried += 1;
-            let result = self.replace_once(caller, create, place, &what, audit).await;
-            match result {
+            match self.replace_once(create, place, &what, audit).await {
                 Err(error) if tried <= CONFLICT_RETRIES && error.reason == CallReason::Conflict => {}
                 Err(error) if tried <= CONFLICT_RETRIES && error.reason == CallReason::NotFound => {
-                    match self.post(caller, create, place, audit).await {
+                    match self.post(create, place, audit).await {
                         Err(error) if error.reason == CallReason::AlreadyExists => {}
                         result => return result,
                     }
@@ -99,18 +80,11 @@ impl Access {
         }
     }
 
-    async fn replace_once(
-        &self,
-        caller: &Caller,
-        create: &Create,
-        place: &Place<'_>,
-        what: &str,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    async fn replace_once(&self, create: &Create, place: &Place<'_>, what: &str, audit: &mut Audit<'_>) -> Written {
         let live = self.fetch(audit.caller, what, place.uri(""), &mut audit.meter).await?;
         audit.found(&live);
         let body = with_version(&create.object, Head::read(&live)?.resource_version())?;
-        let uri = place.uri(&write_query(caller, None, None));
+        let uri = place.uri(&write_query(audit.caller, None, None));
         let result = self.store(what, &wire(Method::PUT, uri, &body, true), audit).await;
         audit.verb = "update";
         result

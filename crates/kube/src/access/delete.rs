@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use boathook_core::model::{CallError, CallReason, Caller, Delete, Propagation};
+use boathook_core::model::{CallError, CallReason, Delete, Propagation};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -16,7 +16,7 @@ use super::{
     errors,
     read::object,
     request::{Head, Named, Place},
-    write::wire,
+    write::{Written, wire},
 };
 
 const MAX_WAIT: Duration = Duration::from_secs(600);
@@ -24,12 +24,8 @@ const FIRST_POLL: Duration = Duration::from_millis(20);
 const MAX_POLL: Duration = Duration::from_secs(1);
 
 impl Access {
-    pub(super) async fn delete(
-        &self,
-        caller: &Caller,
-        delete: &Delete,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    pub(super) async fn delete(&self, delete: &Delete, audit: &mut Audit<'_>) -> Written {
+        let caller = audit.caller;
         let place = self.place(Named::object(&delete.target, None)).await?;
         let verbs: &[&str] = if delete.wait.is_some() { &["delete", "get"] } else { &["delete"] };
         place.require(caller, verbs)?;
@@ -44,15 +40,18 @@ impl Access {
             }
             Err(error) => return Err(error),
         };
+        let read: Option<Value> = serde_json::from_str(&answer).ok();
+        let uid = read.as_ref().and_then(uid_of);
+        let is_object = read.is_some_and(|read| is_object(&read));
         // Later changes of the object are not the hook's.
-        if let (Some(own), Some(uid)) = (audit.own.take(), uid_of(&answer)) {
-            own.deleted(&uid, &answer);
+        if let (Some(own), Some(uid)) = (audit.own.take(), &uid) {
+            own.deleted(uid, &answer);
         }
         if let Some(wait) = delete.wait.filter(|_| !caller.dry_run) {
-            let uid = delete.uid.clone().or_else(|| uid_of(&answer));
-            self.wait_until_gone(&place, uid.as_deref(), wait.min(MAX_WAIT), &answer, audit).await?;
+            let uid = delete.uid.as_ref().or(uid.as_ref());
+            self.wait_until_gone(&place, uid.map(String::as_str), wait.min(MAX_WAIT), &answer, audit).await?;
         }
-        Ok(is_object(&answer).then_some(answer))
+        Ok(is_object.then_some(answer))
     }
 
     async fn wait_until_gone(
@@ -112,13 +111,11 @@ fn options(delete: &Delete, dry_run: bool) -> String {
 }
 
 /// The server responds with the object while finalizers hold it, and with a `Status` when it is gone.
-fn is_object(answer: &str) -> bool {
-    serde_json::from_str::<Value>(answer)
-        .is_ok_and(|answer| answer.get("kind").and_then(Value::as_str) != Some("Status"))
+fn is_object(answer: &Value) -> bool {
+    answer.get("kind").and_then(Value::as_str) != Some("Status")
 }
 
-fn uid_of(answer: &str) -> Option<String> {
-    let answer: Value = serde_json::from_str(answer).ok()?;
+fn uid_of(answer: &Value) -> Option<String> {
     let uid = answer.pointer("/metadata/uid").or_else(|| answer.pointer("/details/uid"))?;
     uid.as_str().map(str::to_owned)
 }
@@ -172,8 +169,8 @@ mod tests {
 
     #[test]
     fn the_uid_is_found_in_both_kinds_of_answer() {
-        assert_eq!(uid_of(r#"{"kind":"Status","details":{"uid":"u"}}"#).as_deref(), Some("u"));
-        assert_eq!(uid_of(r#"{"kind":"Pod","metadata":{"uid":"u"}}"#).as_deref(), Some("u"));
-        assert_eq!(uid_of(r#"{"kind":"Status"}"#), None);
+        assert_eq!(uid_of(&json!({"kind": "Status", "details": {"uid": "u"}})).as_deref(), Some("u"));
+        assert_eq!(uid_of(&json!({"kind": "Pod", "metadata": {"uid": "u"}})).as_deref(), Some("u"));
+        assert_eq!(uid_of(&json!({"kind": "Status"})), None);
     }
 }

@@ -4,7 +4,7 @@
 //! conflict, the conflict is reported and the program does not run again. Its change may be there already, and not
 //! every program may run twice.
 
-use boathook_core::model::{CallError, CallReason, Caller, Patch};
+use boathook_core::model::{CallError, CallReason, Patch};
 use http::Method;
 use serde_json::Value;
 
@@ -15,23 +15,17 @@ use super::{
     errors,
     request::{Named, Place},
     retry,
-    write::{wire, write_query},
+    write::{Written, wire, write_query},
 };
 
 impl Access {
-    pub(super) async fn patch_by_jq(
-        &self,
-        caller: &Caller,
-        patch: &Patch,
-        program: &str,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    pub(super) async fn patch_by_jq(&self, patch: &Patch, program: &str, audit: &mut Audit<'_>) -> Written {
         let place = self.place(Named::object(&patch.target, patch.subresource.as_deref())).await?;
-        place.require(caller, &["get", "update"])?;
+        place.require(audit.caller, &["get", "update"])?;
         let mut tried = 0;
         loop {
             tried += 1;
-            match self.jq_once(caller, &place, program, audit).await {
+            match self.jq_once(&place, program, audit).await {
                 Err(error) if error.reason == CallReason::NotFound && patch.ignore_missing => return Ok(None),
                 Err(error) if error.reason == CallReason::Conflict && audit.meter.uncertain => {
                     return Err(CallError {
@@ -46,24 +40,18 @@ impl Access {
         }
     }
 
-    async fn jq_once(
-        &self,
-        caller: &Caller,
-        place: &Place<'_>,
-        program: &str,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    async fn jq_once(&self, place: &Place<'_>, program: &str, audit: &mut Audit<'_>) -> Written {
         let what = format!("patch {} by jq", place.named);
         let read = self.fetch(audit.caller, &what, place.uri(""), &mut audit.meter).await?;
         audit.found(&read);
         // A lost response to the read no longer matters.
         audit.meter.uncertain = false;
-        let made = self.jq.run(&caller.hook, program, read.clone()).await;
+        let made = self.jq.run(&audit.caller.hook, program, read.clone()).await;
         let made = made.map_err(|error| errors::invalid(format!("{what}: {error}")))?;
         match changed(&read, &made).map_err(|error| errors::invalid(format!("{what}: {error}")))? {
             None => Ok(Some(read)),
             Some(body) => {
-                let uri = place.uri(&write_query(caller, None, None));
+                let uri = place.uri(&write_query(audit.caller, None, None));
                 self.store(&what, &wire(Method::PUT, uri, &body, true), audit).await
             }
         }

@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 
-use boathook_core::model::{CallError, CallReason, Caller, Patch, PatchBody, Update};
-use bytes::Bytes;
+use boathook_core::model::{CallError, CallReason, Patch, PatchBody, Update};
 use http::Method;
 use serde::de::IgnoredAny;
 
@@ -17,17 +16,11 @@ use super::{
     errors,
     request::{Head, Named},
     send::Wire,
-    write::{check_manager, wire, write_query},
+    write::{Written, check_manager, wire, write_query},
 };
 
 impl Access {
-    pub(super) async fn update(
-        &self,
-        caller: &Caller,
-        update: &Update,
-        head: &Head,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    pub(super) async fn update(&self, update: &Update, head: &Head, audit: &mut Audit<'_>) -> Written {
         let named = head.named(update.subresource.as_deref())?;
         let what = format!("update {named}");
         if update.subresource.as_deref() == Some("scale") {
@@ -39,22 +32,16 @@ impl Access {
             return Err(errors::invalid(format!("{what}: set metadata.name")));
         }
         let place = self.place(named).await?;
-        place.require(caller, &["update"])?;
+        place.require(audit.caller, &["update"])?;
         self.look(&place, audit).await;
-        let uri = place.uri(&write_query(caller, None, None));
+        let uri = place.uri(&write_query(audit.caller, None, None));
         let repeatable = head.resource_version().is_some();
         self.store(&what, &wire(Method::PUT, uri, &update.object, repeatable), audit).await
     }
 
     /// Sends any patch but `jq`. An apply only needs the verb `patch`. Whether it may create the object is left to the
     /// API server.
-    pub(super) async fn patch(
-        &self,
-        caller: &Caller,
-        patch: &Patch,
-        head: &Head,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    pub(super) async fn patch(&self, patch: &Patch, head: &Head, audit: &mut Audit<'_>) -> Written {
         let named = Named::object(&patch.target, patch.subresource.as_deref());
         let what = format!("patch {named}");
         let format =
@@ -65,17 +52,11 @@ impl Access {
             head.agree_in_place(&patch.target)?;
         }
         let place = self.place(named).await?;
-        place.require(caller, &["patch"])?;
+        place.require(audit.caller, &["patch"])?;
         self.look(&place, audit).await;
-        let wire = Wire {
-            method: Method::PATCH,
-            uri: place.uri(&write_query(caller, format.manager, format.force)),
-            content_type: format.content_type,
-            body: Bytes::copy_from_slice(format.body.as_bytes()),
-            repeatable: format.repeatable,
-            list: false,
-            asks: false,
-        };
+        let uri = place.uri(&write_query(audit.caller, format.manager, format.force));
+        let wire = wire(Method::PATCH, uri, &format.body, format.repeatable);
+        let wire = Wire { content_type: format.content_type, ..wire };
         match self.store(&what, &wire, audit).await {
             // A 404 for an apply means that the namespace is missing, not the object. `ignore_missing` does not apply
             // to that.

@@ -20,6 +20,9 @@ use super::{
     text::encoded,
 };
 
+/// The object in the server's response to a write, or `None` if there was nothing to write.
+pub(super) type Written = Result<Option<String>, CallError>;
+
 impl Access {
     /// Starts to collect the effect of a write, if something receives effects.
     pub(super) fn watched(&self, object: impl FnOnce() -> ObjectRef) -> Option<Watched> {
@@ -43,13 +46,13 @@ impl Access {
         self.execute(caller, Intent::read(operation)).await
     }
 
-    pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Result<Option<String>, CallError> {
+    pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Written {
         let (verb, object) = (intent.verb(), intent.object());
         let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
         audit.own = self.own.begin(caller, &intent);
         audit.effect = self.watched(|| intent.reference());
         let (operation, target) = (intent.operation, caller.dry_run.then(|| intent.reference()));
-        let mut result = self.dispatch(caller, intent, &mut audit).await;
+        let mut result = self.dispatch(intent, &mut audit).await;
         if let Some(target) = &target {
             result = result.map_err(|error| self.dry_run_objects.explain(caller, target, error));
         }
@@ -65,31 +68,21 @@ impl Access {
         result
     }
 
-    async fn dispatch(
-        &self,
-        caller: &Caller,
-        intent: Intent<'_>,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    async fn dispatch(&self, intent: Intent<'_>, audit: &mut Audit<'_>) -> Written {
         let head = intent.head.map_err(|error| CallError { message: format!("{}: {error}", audit.verb), ..error })?;
         match intent.operation {
-            Operation::Create(create) => self.create(caller, create, &head, audit).await,
-            Operation::Update(update) => self.update(caller, update, &head, audit).await,
+            Operation::Create(create) => self.create(create, &head, audit).await,
+            Operation::Update(update) => self.update(update, &head, audit).await,
             Operation::Patch(patch) => match &patch.body {
-                PatchBody::Jq(program) => self.patch_by_jq(caller, patch, program, audit).await,
-                _ => self.patch(caller, patch, &head, audit).await,
+                PatchBody::Jq(program) => self.patch_by_jq(patch, program, audit).await,
+                _ => self.patch(patch, &head, audit).await,
             },
-            Operation::Delete(delete) => self.delete(caller, delete, audit).await,
+            Operation::Delete(delete) => self.delete(delete, audit).await,
         }
     }
 
     /// Sends a body and returns the object in the response.
-    pub(super) async fn store(
-        &self,
-        what: &str,
-        wire: &Wire,
-        audit: &mut Audit<'_>,
-    ) -> Result<Option<String>, CallError> {
+    pub(super) async fn store(&self, what: &str, wire: &Wire, audit: &mut Audit<'_>) -> Written {
         let body = self.sender.send(Some(audit.caller), what, wire, &mut audit.meter).await?;
         let object = object(what, &body)?;
         if let Some(own) = &audit.own {
