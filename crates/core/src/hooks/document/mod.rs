@@ -7,17 +7,14 @@ mod conversion;
 mod kubernetes;
 mod load;
 mod names;
-mod permission;
 mod policy;
 mod print;
 mod problem;
-mod quantity;
 mod reader;
 mod scalar;
 mod schedule;
 mod selector;
-mod v0;
-mod v1;
+mod version;
 
 use crate::model::{HookName, HookSpec};
 pub use print::print;
@@ -44,8 +41,8 @@ fn read(hook: &HookName, text: &str, reader: &Reader<'_>) -> Option<HookSpec> {
     let value = load::load(text).map_err(|message| reader.wrong("", message)).ok()?;
     let document = Fields::of(&value, "", reader)?;
     let mut spec = match version(&document)? {
-        Version::V0 => v0::read(&document, hook)?,
-        Version::V1 => v1::read(&document, hook),
+        Version::V0 => version::v0(&document, hook)?,
+        Version::V1 => version::v1(&document, hook),
     };
     names::resolve(&mut spec, reader);
     Some(spec)

@@ -1,15 +1,17 @@
-//! Reads `limits`, `retry` and `settings`: how much, how long, how often.
+//! Reads `limits`, `retry`, `settings` and `permissions`: how much, how long, how often, and what a hook may do.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{collections::HashSet, num::NonZeroU32, time::Duration};
 
-use super::{quantity, reader::Fields};
-use crate::model::{Limits, RateLimit, RetryPolicy};
+use serde_json::Value;
+
+use super::reader::{Fields, describe, quoted, whole};
+use crate::model::{Limits, Permission, RateLimit, RetryPolicy};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 pub(super) fn limits(fields: &Fields<'_, '_>) -> Limits {
     let default = Limits::default();
-    let bytes = |key, default| match fields.take(key).map(quantity::bytes) {
+    let bytes = |key, default| match fields.take(key).map(self::bytes) {
         Some(Ok(bytes)) => bytes,
         Some(Err(message)) => {
             fields.wrong(key, message);
@@ -66,4 +68,102 @@ pub(super) fn rate(fields: &Fields<'_, '_>) -> Option<RateLimit> {
 
 fn count(number: i64) -> Option<NonZeroU32> {
     u32::try_from(number).ok().and_then(NonZeroU32::new)
+}
+
+const UNITS: [(&str, u64); 9] = [
+    ("Ki", 1 << 10),
+    ("Mi", 1 << 20),
+    ("Gi", 1 << 30),
+    ("Ti", 1 << 40),
+    ("k", 1_000),
+    ("M", 1_000_000),
+    ("G", 1_000_000_000),
+    ("T", 1_000_000_000_000),
+    ("", 1),
+];
+
+/// Reads an amount of bytes in Kubernetes' notation, written as a number or as text: `64Mi`, `1G`, `4096`.
+fn bytes(value: &Value) -> Result<u64, String> {
+    let amount = match value {
+        Value::Number(_) => value.as_u64().or_else(|| whole(value).and_then(|number| u64::try_from(number).ok())),
+        Value::String(text) => UNITS.iter().find_map(|unit| in_unit(text, unit)),
+        _ => None,
+    };
+    amount.ok_or_else(|| format!("is {}; bytes are needed, such as \"64Mi\" or 1048576", describe(value)))
+}
+
+fn in_unit(text: &str, (suffix, unit): &(&str, u64)) -> Option<u64> {
+    let digits = text.strip_suffix(suffix).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse::<u64>().ok()?.checked_mul(*unit)
+}
+
+const VERBS: [&str; 7] = ["get", "list", "create", "update", "patch", "delete", "*"];
+
+/// `permissions`, which a hook only requests. The admin grants them.
+pub(super) fn permissions(document: &Fields<'_, '_>) -> Vec<Permission> {
+    let Some(fields) = document.fields("permissions") else { return Vec::new() };
+    fields.not_yet("http", "outbound HTTP is");
+    fields.not_yet("files", "access to files is");
+    let rules = fields.items("kubernetes").map(|item| permission(&item)).collect();
+    fields.finish();
+    rules
+}
+
+fn permission(fields: &Fields<'_, '_>) -> Permission {
+    let needed = |key| fields.need(key, fields.some_strings(key)).unwrap_or_default();
+    let permission = Permission {
+        api_groups: needed("apiGroups"),
+        resources: needed("resources"),
+        verbs: needed("verbs"),
+        resource_names: fields.some_strings("resourceNames").unwrap_or_default(),
+        namespaces: fields.some_strings("namespaces").unwrap_or_default(),
+    };
+    let check = |key: &str, texts: &[String], good: &dyn Fn(&str) -> bool, hint: &str| {
+        for (i, text) in texts.iter().enumerate().filter(|(_, text)| !good(text)) {
+            fields.wrong(&format!("{key}[{i}]"), format!("is {}; {hint}", quoted(text)));
+        }
+    };
+    let Permission { api_groups, resources, verbs, resource_names, namespaces } = &permission;
+    let lists = [("apiGroups", api_groups), ("resources", resources), ("verbs", verbs)];
+    for (key, texts) in lists.into_iter().chain([("resourceNames", resource_names), ("namespaces", namespaces)]) {
+        let mut seen = HashSet::new();
+        for (i, text) in texts.iter().enumerate().filter(|(_, text)| !seen.insert(text.as_str())) {
+            fields.wrong(&format!("{key}[{i}]"), format!("is {} once more; write each word once", quoted(text)));
+        }
+    }
+    check("verbs", &permission.verbs, &|verb| VERBS.contains(&verb), &format!("allowed: {}", VERBS.join(", ")));
+    check("apiGroups", &permission.api_groups, &|group| !group.contains('/'), "write the group without a version");
+    check(
+        "resources",
+        &permission.resources,
+        &|resource| !resource.is_empty() && !resource.contains(|c: char| c.is_ascii_uppercase()),
+        "write the plural in lower case, such as \"pods\" or \"pods/eviction\"",
+    );
+    fields.finish();
+    permission
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_kubernetes_quantities() {
+        for (text, expected) in [("64Mi", 64 << 20), ("1k", 1_000), ("4096", 4096), ("0", 0), ("2Gi", 2 << 30)] {
+            assert_eq!(bytes(&Value::from(text)), Ok(expected), "{text}");
+        }
+        assert_eq!(bytes(&Value::from(7)), Ok(7));
+        assert_eq!(bytes(&Value::from(7.0)), Ok(7));
+        assert_eq!(bytes(&Value::from(u64::MAX)), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for text in ["", "Mi", "-1", "1.5Gi", "64 Mi", "64mb", "+1", "99999999999Ti"] {
+            assert!(bytes(&Value::from(text)).is_err(), "{text}");
+        }
+        assert!(bytes(&Value::Bool(true)).is_err());
+        assert!(bytes(&Value::from(-1)).is_err());
+        assert!(bytes(&Value::from(1.5)).is_err());
+    }
 }

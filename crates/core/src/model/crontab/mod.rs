@@ -4,18 +4,19 @@
 //! The grammar is that of robfig/cron's second version, which shell-operator documents are written for. Where
 //! robfig/cron hangs or accepts nonsense, this gives an error.
 
-mod every;
 mod field;
 mod next;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use every::every;
+use super::parse_duration;
 use field::FieldKind;
 use next::Fields;
 
 /// The longest text that is read, in bytes.
 const MAX_LENGTH: usize = 1000;
+/// The longest time of `@every`.
+const MAX_SECONDS: u64 = 100 * 366 * 24 * 3600;
 
 /// Why a text is not a crontab, or never fires.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -167,6 +168,16 @@ fn fields(text: &str) -> Result<Fields, CrontabError> {
         weekdays: FieldKind::Weekday.parse(weekdays)?,
     };
     if fields.has_a_day() { Ok(fields) } else { Err(CrontabError::Never) }
+}
+
+/// Reads the duration of `@every`: whole seconds, at least one. Parts of a second are cut off.
+fn every(text: &str) -> Result<i64, CrontabError> {
+    let duration = parse_duration(text).filter(|duration| !duration.is_zero());
+    duration
+        .map(|duration| duration.as_secs().max(1))
+        .filter(|&seconds| seconds <= MAX_SECONDS)
+        .and_then(|seconds| i64::try_from(seconds).ok())
+        .ok_or_else(|| CrontabError::Duration(text.chars().take(80).collect()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! shows. Reading it gives the same hook. For a document without a version, it gives the same hook in v1.
 
 mod selector;
-mod webhooks;
 
 use std::collections::HashSet;
 
@@ -11,8 +10,9 @@ use serde_json::{Value, json};
 pub(super) use selector::labels as label_selector;
 
 use crate::model::{
-    AdmissionKind, BindingName, Content, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, Permission,
-    QueueName, RateLimit, RetryPolicy, ScheduleBinding, format_duration,
+    AdmissionBinding, AdmissionKind, AdmissionRule, BindingName, Content, ConversionBinding, ConversionRule,
+    FailurePolicy, HookSpec, KubernetesBinding, Limits, MatchCondition, MatchPolicy, MissedRuns, ObjectRef, Permission,
+    QueueName, RateLimit, ReinvocationPolicy, RetryPolicy, ScheduleBinding, SideEffects, format_duration,
 };
 
 /// The normalised document of a hook.
@@ -28,9 +28,9 @@ pub fn print(spec: &HookSpec) -> Value {
         [("kubernetesValidating", AdmissionKind::Validating), ("kubernetesMutating", AdmissionKind::Mutating)]
     {
         let bindings: Vec<_> = spec.admission.iter().filter(|binding| binding.kind == kind).collect();
-        set(&mut document, key, list(&bindings, |binding| webhooks::admission(binding, &doubled)));
+        set(&mut document, key, list(&bindings, |binding| admission(binding, &doubled)));
     }
-    let conversions = list(&spec.conversions, |binding| webhooks::conversion(binding, &doubled));
+    let conversions = list(&spec.conversions, |binding| conversion(binding, &doubled));
     set(&mut document, "kubernetesCustomResourceConversion", conversions);
     set(&mut document, "settings", spec.rate.as_ref().map(rate));
     let permissions = list(&spec.permissions, permission).map(|rules| json!({ "kubernetes": rules }));
@@ -114,6 +114,68 @@ fn kubernetes(binding: &KubernetesBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "allowFailure", Some(json!(binding.allow_failure)));
     set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
     set(&mut item, "retry", Some(retry(&binding.retry)));
+    item
+}
+
+fn admission(binding: &AdmissionBinding, doubled: &HashSet<&str>) -> Value {
+    let mut item = json!({ "name": binding.name.as_str() });
+    set(&mut item, "rules", list(&binding.rules, rule));
+    let failure = match binding.failure_policy {
+        FailurePolicy::Ignore => "Ignore",
+        FailurePolicy::Fail => "Fail",
+    };
+    set(&mut item, "failurePolicy", Some(json!(failure)));
+    let effects = match binding.side_effects {
+        SideEffects::None => "None",
+        SideEffects::NoneOnDryRun => "NoneOnDryRun",
+    };
+    set(&mut item, "sideEffects", Some(json!(effects)));
+    set(&mut item, "timeoutSeconds", Some(json!(binding.timeout.as_secs())));
+    set(&mut item, "matchConditions", list(&binding.match_conditions, condition));
+    let matching = match binding.match_policy {
+        MatchPolicy::Exact => "Exact",
+        MatchPolicy::Equivalent => "Equivalent",
+    };
+    set(&mut item, "matchPolicy", Some(json!(matching)));
+    let again = match binding.reinvocation_policy {
+        ReinvocationPolicy::Never => "Never",
+        ReinvocationPolicy::IfNeeded => "IfNeeded",
+    };
+    let again = (binding.kind == AdmissionKind::Mutating).then(|| json!(again));
+    set(&mut item, "reinvocationPolicy", again);
+    set(&mut item, "labelSelector", binding.object_selector.clone());
+    let mut namespace = json!({});
+    set(&mut namespace, "labelSelector", binding.namespace_selector.clone());
+    set(&mut namespace, "includeSystem", Some(json!(binding.include_system)));
+    set(&mut item, "namespace", Some(namespace));
+    let annotations = binding.audit_annotations.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    let annotations = (!binding.audit_annotations.is_empty()).then(|| Value::Object(annotations));
+    set(&mut item, "auditAnnotations", annotations);
+    set(&mut item, "group", binding.group.as_ref().map(|group| json!(group)));
+    set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
+    item
+}
+
+fn rule(rule: &AdmissionRule) -> Value {
+    json!({
+        "apiGroups": rule.api_groups,
+        "apiVersions": rule.api_versions,
+        "resources": rule.resources,
+        "operations": rule.operations,
+        "scope": rule.scope,
+    })
+}
+
+fn condition(condition: &MatchCondition) -> Value {
+    json!({ "name": condition.name, "expression": condition.expression })
+}
+
+fn conversion(binding: &ConversionBinding, doubled: &HashSet<&str>) -> Value {
+    let step = |rule: &ConversionRule| json!({ "fromVersion": &*rule.from, "toVersion": &*rule.to });
+    let mut item = json!({ "name": binding.name.as_str(), "crdName": &*binding.crd });
+    set(&mut item, "conversions", list(&binding.conversions, step));
+    set(&mut item, "group", binding.group.as_ref().map(|group| json!(group)));
+    set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
     item
 }
 

@@ -1,9 +1,9 @@
-//! Documents with `configVersion: v1`: the top-level keys.
+//! The top-level keys of documents, of either version.
 
-use super::{admission, conversion, kubernetes, permission, policy, reader::Fields, schedule};
+use super::{admission, conversion, kubernetes, policy, reader::Fields, schedule};
 use crate::model::{AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, StartupBinding};
 
-/// The top-level keys other than `configVersion`.
+/// The top-level keys of v1 other than `configVersion`.
 const KEYS: [&str; 12] = [
     "onStartup",
     "schedule",
@@ -19,12 +19,8 @@ const KEYS: [&str; 12] = [
     "failureEvents",
 ];
 
-/// Whether these documents have this top-level key.
-pub(super) fn is_known(key: &str) -> bool {
-    KEYS.contains(&key)
-}
-
-pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
+/// Documents with `configVersion: v1`.
+pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
     let spec = HookSpec {
         name: hook.clone(),
@@ -37,7 +33,7 @@ pub(super) fn read(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
         kubernetes: document.items("kubernetes").map(|item| kubernetes::read(&item, hook, retry)).collect(),
         admission: admission(document),
         conversions: document.items("kubernetesCustomResourceConversion").map(|item| conversion::read(&item)).collect(),
-        permissions: permission::read(document).into(),
+        permissions: policy::permissions(document).into(),
         limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
         concurrency: document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
         rate: document.fields("settings").and_then(|fields| policy::rate(&fields)),
@@ -80,4 +76,60 @@ fn failure_events(fields: &Fields<'_, '_>) -> Option<ObjectRef> {
     });
     fields.finish();
     regarding
+}
+
+const DEPRECATED: &str = "has no configVersion, so that it is read as version v0, which is deprecated: write \
+    \"configVersion: v1\", and \"kubernetes\" for \"onKubernetesEvent\" (in it executeHookOnEvent for event, \
+    executeHookOnSynchronization: false, labelSelector for selector, nameSelector.matchNames for objectName, \
+    namespace.nameSelector for namespaceSelector); `boathook inspect` prints it that way";
+
+/// Documents without `configVersion`: the form of shell-operator's first articles. They are translated into what the
+/// same would be in v1, with a warning. Their contexts are those of v1, too.
+pub(super) fn v0(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpec> {
+    let spec = HookSpec {
+        name: hook.clone(),
+        on_startup: document.integer("onStartup").map(|order| StartupBinding {
+            order,
+            queue: QueueName::main(),
+            retry: Default::default(),
+        }),
+        schedules: document.any_items("schedule").map(|item| schedule::read_v0(&item, hook)).collect(),
+        kubernetes: document.any_items("onKubernetesEvent").map(|item| kubernetes::read_v0(&item, hook)).collect(),
+        admission: Vec::new(),
+        conversions: Vec::new(),
+        permissions: policy::permissions(document).into(),
+        limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
+        concurrency: 1,
+        rate: None,
+        combine: false,
+        failure_events: None,
+        warnings: Vec::new(),
+    };
+    if is_newer(document) {
+        return None;
+    }
+    document.finish();
+    check_triggers_v0(document, &spec);
+    document.reader().warn("", DEPRECATED);
+    Some(spec)
+}
+
+/// An author who writes keys of v1 has forgotten the version.
+fn is_newer(document: &Fields<'_, '_>) -> bool {
+    let newer = document.unknown().into_iter().find(|key| KEYS.contains(key));
+    if let Some(key) = newer {
+        let message = format!("is missing; \"{key}\" is known from v1 on: add \"configVersion: v1\"");
+        document.wrong("configVersion", message);
+    }
+    newer.is_some()
+}
+
+fn check_triggers_v0(document: &Fields<'_, '_>, spec: &HookSpec) {
+    let reader = document.reader();
+    if spec.is_idle() && reader.is_clean() {
+        reader.wrong(
+            "",
+            "has no configVersion and no binding: add \"configVersion: v1\" and onStartup, schedule or kubernetes",
+        );
+    }
 }
