@@ -285,7 +285,7 @@ async fn what_has_no_room_is_not_kept_and_makes_the_snapshot_incomplete_until_a_
     assert!(pool.used(&tenant) <= 33, "{} KiB are kept for nothing", pool.used(&tenant));
 }
 
-// mutant: crates/core/src/filter/binding/objects.rs: `let text = (content == Content::Full).then(|| object.charge.clone());` => `let text = None;`
+// mutant: crates/core/src/filter/binding.rs: `let text = (content == Content::Full).then(|| object.charge.clone());` => `let text = None;`
 // mutant: crates/core/src/model/snapshot.rs: `self.all.fetch_sub(self.bytes, Ordering::Relaxed);` => ``
 #[tokio::test(start_paused = true)]
 async fn what_a_run_still_reads_counts_until_the_run_ends() {

@@ -50,7 +50,7 @@ async fn goes_on(evaluator: &Evaluator, other: &Program) {
     }
 }
 
-// mutant: crates/core/src/filter/worker/child.rs: `limits.allow_cpu()?;` => `let _ = limits;`
+// mutant: crates/core/src/filter/worker/mod.rs: `limits.allow_cpu()?;` => `let _ = limits;`
 // mutant: crates/core/src/child.rs: `lower(Resource::Data, self.memory, self.memory)?;` => ``
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_hostile_filter_ends_and_others_go_on() {
@@ -123,7 +123,7 @@ async fn workers_are_bounded_and_places_are_passed_on() {
     }
 }
 
-// mutant: crates/core/src/filter/evaluator/mod.rs: `let _place = self.place(program.tenant()).await;` => `let _place = self.place(&Tenant::hook("")).await;`
+// mutant: crates/core/src/filter/evaluator.rs: `let _place = self.place(program.tenant()).await;` => `let _place = self.place(&Tenant::hook("")).await;`
 #[tokio::test]
 async fn filters_of_one_tenant_leave_a_worker_for_another() {
     let evaluator = Evaluator::new(WorkerConfig { max_workers: 2, cpu_time: Duration::from_secs(1), ..config() });
@@ -151,7 +151,7 @@ fn large() -> String {
     format!("\"{}\"", "\\(.a)".repeat(5000))
 }
 
-// mutant: crates/core/src/filter/evaluator/mod.rs: `spawn_blocking(work).await.unwrap` => `Ok::<_, tokio::task::JoinError>(work()).unwrap`
+// mutant: crates/core/src/filter/evaluator.rs: `spawn_blocking(work).await.unwrap` => `Ok::<_, tokio::task::JoinError>(work()).unwrap`
 #[tokio::test]
 async fn a_large_program_is_compiled_while_others_go_on() {
     let (evaluator, polls) = (evaluator(), Arc::new(AtomicUsize::new(0)));
@@ -167,7 +167,7 @@ async fn a_large_program_is_compiled_while_others_go_on() {
     other.abort();
 }
 
-// mutant: crates/core/src/filter/evaluator/mod.rs: `let turn = self.compiles.take(tenant, 1).await;` => `let turn = self.compiles.take(&Tenant::hook(""), 1).await;`
+// mutant: crates/core/src/filter/evaluator.rs: `let turn = self.compiles.take(tenant, 1).await;` => `let turn = self.compiles.take(&Tenant::hook(""), 1).await;`
 #[tokio::test]
 async fn programs_of_one_tenant_are_compiled_in_turns_with_those_of_another() {
     let (evaluator, order) = (evaluator(), std::sync::Mutex::new(Vec::new()));

@@ -3,7 +3,6 @@
 //! It never stops by itself: the caller knows that the program is linear, or can kill the process.
 
 use std::{
-    any::Any,
     fmt::{self, Write as _},
     panic::{AssertUnwindSafe, catch_unwind},
 };
@@ -15,6 +14,7 @@ use super::{
     error::FilterError,
     write::{self, Unwritable},
 };
+use crate::tasks::panic_message;
 
 /// The largest result of an evaluation, in bytes of JSON.
 pub const MAX_RESULT: usize = 1024 * 1024;
@@ -54,8 +54,9 @@ impl Outputs {
 /// Runs the program on an object's JSON.
 pub fn run(program: &Compiled, json: &str) -> Result<Outputs, FilterError> {
     let input = program.read(json).map_err(|error| FilterError::Input(error.to_string()))?;
-    catch_unwind(AssertUnwindSafe(|| collect(program, input)))
-        .unwrap_or_else(|panic| Err(FilterError::Crashed(format!("jq panicked: {}", text_of(panic.as_ref())))))
+    catch_unwind(AssertUnwindSafe(|| collect(program, input))).unwrap_or_else(|panic| {
+        Err(FilterError::Crashed(format!("jq panicked: {}", panic_message(panic.as_ref()).unwrap_or("?"))))
+    })
 }
 
 fn collect(program: &Compiled, input: Val) -> Result<Outputs, FilterError> {
@@ -81,10 +82,6 @@ fn collect(program: &Compiled, input: Val) -> Result<Outputs, FilterError> {
         outputs.push(text.into());
     }
     Ok(Outputs(outputs))
-}
-
-fn text_of(panic: &(dyn Any + Send)) -> &str {
-    panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("?")
 }
 
 /// Errors show whole values, but only their beginning is useful.

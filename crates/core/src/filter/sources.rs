@@ -17,7 +17,7 @@ struct Source {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub struct Sources {
     all: HashMap<SourceId, Source>,
     /// No further source belongs to the start.
     complete: bool,
