@@ -109,7 +109,7 @@ impl Stage {
             .boxed()
         });
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Told(end)), &Tasks::default());
-        runner.add_hook(hook.clone(), HookQueueConfig::default());
+        runner.handle().add_hook(hook.clone(), HookQueueConfig::default());
         Ok(Self { runner, hook, ended, ran, finished: Vec::new() })
     }
 
@@ -136,7 +136,7 @@ impl Stage {
     }
 
     fn push(&self, i: usize) -> Result<()> {
-        let pushed = self.runner.push(trigger(&self.hook, i));
+        let pushed = self.runner.handle().push(trigger(&self.hook, i));
         ensure!(pushed == Pushed::Queued, "a trigger was not queued: {pushed:?}");
         Ok(())
     }

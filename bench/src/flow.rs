@@ -147,7 +147,7 @@ impl Stage {
         let (mut inlets, mut drivers) = (Vec::new(), tokio::task::JoinSet::new());
         for i in 0..BINDINGS {
             let hook = HookName::new(&format!("noop-{i}"))?;
-            runner.add_hook(hook.clone(), HookQueueConfig::default());
+            runner.handle().add_hook(hook.clone(), HookQueueConfig::default());
             let (inlet, changes) = mpsc::channel(1024);
             inlets.push(inlet);
             let queue = runner.handle();

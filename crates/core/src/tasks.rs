@@ -215,8 +215,12 @@ impl Drop for Guard {
 
 /// The text of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("it panicked: {}", text.unwrap_or("without a text"))
+    format!("it panicked: {}", panic_message(panic).unwrap_or("without a text"))
+}
+
+/// What a panic says, if it is a text.
+pub fn panic_message(panic: &(dyn Any + Send)) -> Option<&str> {
+    panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 
 use std::{any::Any, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use super::{Handle, HookQueueConfig, Observer, Pushed, QueueConfig, Stats, handle::Shared};
+use super::{Handle, Observer, QueueConfig, handle::Shared};
 use crate::{
-    model::{Failure, FailureKind, HookName, Job, JobId, Outcome, Trigger},
-    tasks::{Task, Tasks},
+    model::{Failure, FailureKind, Job, JobId, Outcome},
+    tasks::{Task, Tasks, panic_message},
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::{
@@ -49,26 +49,6 @@ impl Runner {
     /// For code that pushes triggers.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
-    }
-
-    /// Makes a hook known. See [`Handle::add_hook`].
-    pub fn add_hook(&self, hook: HookName, terms: HookQueueConfig) {
-        self.handle.add_hook(hook, terms);
-    }
-
-    /// Puts a trigger at the end of its queue. Never waits.
-    pub fn push(&self, trigger: Trigger) -> Pushed {
-        self.handle.push(trigger)
-    }
-
-    /// The current state of the queues.
-    pub fn stats(&self) -> Stats {
-        self.handle.stats()
-    }
-
-    /// Returns when nothing waits and nothing runs.
-    pub async fn idle(&self) {
-        self.handle.idle().await;
     }
 
     /// Takes and accepts nothing more, lets runs end within `grace`, and then aborts them.
@@ -173,8 +153,7 @@ fn interrupted() -> Failure {
 }
 
 fn host_failure(panic: &(dyn Any + Send)) -> Failure {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let message = format!("the host panicked while it ran the hook: {}", text.unwrap_or("no message"));
+    let message = format!("the host panicked while it ran the hook: {}", panic_message(panic).unwrap_or("no message"));
     Failure { kind: FailureKind::Host, message, backtrace: None }
 }
 
@@ -185,8 +164,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        model::Cause,
-        queue::{Finished, Verdict, testing::*},
+        model::{Cause, Trigger},
+        queue::{Finished, HookQueueConfig, Pushed, Verdict, testing::*},
     };
 
     /// Runs jobs as the test says, and reports to it what happens.
@@ -221,29 +200,29 @@ mod tests {
                 })
             });
             let runner = Runner::new(QueueConfig::default(), action, Arc::new(Tell(end_to)), &Tasks::default());
-            runner.add_hook(hook("h"), HookQueueConfig::default());
-            runner.add_hook(hook("g"), HookQueueConfig::default());
+            runner.handle().add_hook(hook("h"), HookQueueConfig::default());
+            runner.handle().add_hook(hook("g"), HookQueueConfig::default());
             Self { runner, jobs, ends, let_end }
         }
 
         fn push(&self, hook: &str, cause: Cause) {
-            assert_eq!(self.runner.push(trigger(hook, own(hook), "b", cause)), Pushed::Queued);
+            assert_eq!(self.runner.handle().push(trigger(hook, own(hook), "b", cause)), Pushed::Queued);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn runs_what_is_pushed_and_becomes_idle() {
         let mut stage = Stage::new(|_| Ok(()));
-        stage.runner.idle().await;
+        stage.runner.handle().idle().await;
         stage.push("h", modified("a", 1));
         stage.push("g", modified("a", 2));
         let mut seen = [labels(&stage.jobs.recv().await.unwrap()), labels(&stage.jobs.recv().await.unwrap())].concat();
         seen.sort();
         assert_eq!(seen, ["a1", "a2"]);
-        assert_eq!(stage.runner.stats().running, 2);
+        assert_eq!(stage.runner.handle().stats().running, 2);
         stage.let_end.add_permits(2);
-        stage.runner.idle().await;
-        assert_eq!(stage.runner.stats().running, 0);
+        stage.runner.handle().idle().await;
+        assert_eq!(stage.runner.handle().stats().running, 0);
         assert_eq!(stage.ends.recv().await.unwrap().verdict, Verdict::Done);
     }
 
@@ -253,7 +232,7 @@ mod tests {
         stage.let_end.add_permits(100);
         let start = Instant::now();
         stage.push("h", tick(1));
-        stage.runner.idle().await;
+        stage.runner.handle().idle().await;
         // 5 + 10 + 20 s. tokio's timer rounds up to the millisecond.
         assert!((secs(35)..secs(35) + Duration::from_millis(5)).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
@@ -270,11 +249,11 @@ mod tests {
         // The first retry is due. The second one waits its 10 s, and a debounced event waits its time, too.
         stage.ends.recv().await.unwrap();
         assert!(start.elapsed() < Duration::from_millis(5), "{:?}", start.elapsed());
-        stage.runner.push(Trigger { debounce: secs(2), ..trigger("g", own("g"), "b", modified("a", 1)) });
+        stage.runner.handle().push(Trigger { debounce: secs(2), ..trigger("g", own("g"), "b", modified("a", 1)) });
         assert_eq!(stage.ends.recv().await.unwrap().hook, hook("g"));
         assert!((secs(2)..secs(2) + Duration::from_millis(5)).contains(&start.elapsed()), "{:?}", start.elapsed());
         stage.runner.handle().pass(secs(7));
-        stage.runner.idle().await;
+        stage.runner.handle().idle().await;
         assert!((secs(3)..secs(3) + Duration::from_millis(9)).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
 
@@ -288,7 +267,7 @@ mod tests {
         };
         assert_eq!(failure.kind, FailureKind::Host);
         assert!(failure.message.contains("boom 7"), "{}", failure.message);
-        stage.runner.idle().await;
+        stage.runner.handle().idle().await;
     }
 
     #[tokio::test(start_paused = true)]
@@ -335,11 +314,11 @@ mod tests {
     async fn a_removed_hook_makes_way_for_others() {
         let mut stage = Stage::new(|job| if job.hook == hook("h") { failed(FailureKind::Retry) } else { Ok(()) });
         stage.let_end.add_permits(2);
-        stage.runner.push(trigger("h", shared("x"), "b", tick(1)));
+        stage.runner.handle().push(trigger("h", shared("x"), "b", tick(1)));
         stage.ends.recv().await.unwrap();
-        stage.runner.push(trigger("g", shared("x"), "b", tick(2)));
+        stage.runner.handle().push(trigger("g", shared("x"), "b", tick(2)));
         assert_eq!(stage.runner.handle().remove_hook(&hook("h")), 1);
         assert_eq!(stage.ends.recv().await.unwrap().hook, hook("g"));
-        stage.runner.idle().await;
+        stage.runner.handle().idle().await;
     }
 }

@@ -117,15 +117,11 @@ impl State {
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
         line.belongs_to(&whose);
         let gone = if self.pressed.contains(&whose) { line.press(&whose) } else { Vec::new() };
-        let placed = line.push(item, &self.config);
+        let (pushed, folded) = line.push(item, &self.config);
         self.ask(id, false);
         self.leave(&gone);
-        self.leave(&placed.gone);
-        match placed {
-            _ if placed.folded => Pushed::Folded,
-            _ if placed.beyond => Pushed::Beyond,
-            _ => Pushed::Queued,
-        }
+        self.leave(&folded);
+        pushed
     }
 
     fn line_for(&mut self, name: &QueueName, tenant: Tenant, concurrency: usize) -> LineId {
@@ -377,22 +373,23 @@ impl State {
     /// one. Or there are no objects. Triggers that include its snapshot may be taken, and a group's synchronizations as
     /// one.
     pub fn listed(&mut self, name: &HookName, binding: &BindingName) {
-        if self.hooks.get_mut(name).is_some_and(|hook| hook.listed(binding)) {
-            self.look_again(name);
-        }
+        self.open(name, |hook| hook.listed(binding));
     }
 
     /// Nobody knows whether the binding's objects will ever be listed. Its synchronization no longer has a place, and
     /// only triggers that include its snapshot still wait.
     pub fn excuse(&mut self, name: &HookName, binding: &BindingName) {
-        if self.hooks.get_mut(name).is_some_and(|hook| hook.excuse(binding)) {
-            self.look_again(name);
-        }
+        self.open(name, |hook| hook.excuse(binding));
     }
 
     /// The snapshot of a binding shows all its objects again.
     pub fn complete(&mut self, name: &HookName, binding: &BindingName) {
-        if self.hooks.get_mut(name).is_some_and(|hook| hook.complete(binding)) {
+        self.open(name, |hook| hook.complete(binding));
+    }
+
+    /// `gate` says whether a gate may have opened.
+    fn open(&mut self, name: &HookName, gate: impl FnOnce(&mut Hook) -> bool) {
+        if self.hooks.get_mut(name).is_some_and(gate) {
             self.look_again(name);
         }
     }

@@ -12,6 +12,7 @@ use std::{
 use boathook_core::{
     fair::{Pool, Share, Tenant},
     model::Change,
+    tasks::panic_message,
 };
 use futures::{FutureExt as _, Stream};
 use tokio::{
@@ -233,8 +234,7 @@ async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Subscriber>,
     if let Err(panic) = run {
         context.watch_stats.failed(WatchErrorKind::Died);
         context.watch_stats.lock().state = StreamState::Trying;
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text");
+        let text = panic_message(panic.as_ref()).unwrap_or("a panic without a text");
         context.observer.on_died(&context.selection, text);
     }
 }

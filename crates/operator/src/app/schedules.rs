@@ -146,7 +146,7 @@ mod tests {
         });
         let (tasks, hook) = (Tasks::default(), HookName::new("h").unwrap());
         let runner = Runner::new(QueueConfig::default(), action, Arc::new(Nobody), &tasks);
-        runner.add_hook(hook.clone(), HookQueueConfig::default());
+        runner.handle().add_hook(hook.clone(), HookQueueConfig::default());
         let binding = ScheduleBinding {
             name: BindingName::new("hourly"),
             crontab: "0 * * * *".into(),

@@ -94,9 +94,10 @@ impl Keyed {
         lane.items.push_back(item);
     }
 
-    pub fn take(&mut self, view: View<'_>) -> Taken {
+    /// The error says why nothing can run now.
+    pub fn take(&mut self, view: View<'_>) -> Result<Taken, Taken> {
         if self.running >= self.slots {
-            return Taken::Nothing;
+            return Err(Taken::Nothing);
         }
         if let Some(id) = self.due.front().copied() {
             return self.retry(id, view);
@@ -104,7 +105,7 @@ impl Keyed {
         if !self.ready.is_empty() {
             return self.begin(view);
         }
-        if self.jobs == 0 { self.begin_barrier(view) } else { Taken::Nothing }
+        if self.jobs == 0 { self.begin_barrier(view) } else { Err(Taken::Nothing) }
     }
 
     fn first_ready(&self) -> Option<&Item> {
@@ -112,27 +113,19 @@ impl Keyed {
     }
 
     /// Takes the first event, and others up to this slot's share of the objects that wait.
-    fn begin(&mut self, view: View<'_>) -> Taken {
-        let Some(first) = self.first_ready() else { return Taken::Nothing };
-        if let Some(hindered) = view.hinders(first) {
-            return hindered;
-        }
-        let gathering = Gathering::new(first, view.hooks.get(&first.trigger.hook), view.config);
+    fn begin(&mut self, view: View<'_>) -> Result<Taken, Taken> {
+        let gathering = view.begin(self.first_ready().ok_or(Taken::Nothing)?)?;
         let share = self.ready.len().div_ceil(self.slots - self.running).min(gathering.room());
         let heads = self.ready.iter().take(share).map(|(seq, object)| (*seq, object.clone())).collect();
         let taken = self.gather(heads, gathering);
-        self.begun(taken)
+        Ok(self.begun(taken))
     }
 
-    fn begin_barrier(&mut self, view: View<'_>) -> Taken {
-        let Some(first) = self.behind.front() else { return Taken::Nothing };
-        if let Some(hindered) = view.hinders(first) {
-            return hindered;
-        }
-        let gathering = Gathering::new(first, view.hooks.get(&first.trigger.hook), view.config);
+    fn begin_barrier(&mut self, view: View<'_>) -> Result<Taken, Taken> {
+        let gathering = view.begin(self.behind.front().ok_or(Taken::Nothing)?)?;
         let taken = self.gather_barriers(gathering);
         self.barrier = true;
-        self.begun(taken)
+        Ok(self.begun(taken))
     }
 
     fn begun(&mut self, taken: Vec<Item>) -> Taken {
@@ -142,19 +135,13 @@ impl Keyed {
     }
 
     /// What waits for the objects of the job joins its retry. Other objects continue without it.
-    fn retry(&mut self, id: JobId, view: View<'_>) -> Taken {
-        let Some((batch, first)) = view.batches.get(&id).and_then(|batch| Some((batch, batch.items.first()?))) else {
-            return Taken::Nothing;
-        };
-        if let Some(hindered) = view.hinders_again(batch) {
-            return hindered;
-        }
-        let gathering = Gathering::again(first, batch, view.hooks.get(&batch.hook), view.config);
+    fn retry(&mut self, id: JobId, view: View<'_>) -> Result<Taken, Taken> {
+        let (batch, gathering) = view.begin_again(id)?;
         self.due.pop_front();
         self.running += 1;
         let joined =
             if self.barrier { self.gather_barriers(gathering) } else { self.gather(self.heads_of(batch), gathering) };
-        Taken::Retry(id, joined)
+        Ok(Taken::Retry(id, joined))
     }
 
     fn heads_of(&self, batch: &Batch) -> BTreeMap<u64, ObjectId> {

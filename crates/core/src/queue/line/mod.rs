@@ -16,7 +16,8 @@ use crate::{
 };
 
 use super::{
-    QueueConfig,
+    Pushed, QueueConfig,
+    batching::Gathering,
     coalesce::{Index, Key, Of},
     item::{Batch, Batches, Item, Keep, ObjectId},
     preconditions::{Hold, Hook, Hooks},
@@ -35,24 +36,32 @@ pub(super) struct View<'a> {
     pub(super) now: Instant,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
     pub(super) fn is_paused(&self, hook: &HookName) -> bool {
         self.hooks.get(hook).is_some_and(Hook::stands_still)
     }
 
-    /// Why no job can begin with this trigger: gates first, then tokens, then slots.
-    pub(super) fn hinders(&self, first: &Item) -> Option<Taken> {
+    /// The batch of a new job, or why none can begin with this trigger: gates first, then tokens, then slots.
+    fn begin(&self, first: &Item) -> Result<Gathering<'a>, Taken> {
         let name = &first.trigger.hook;
-        let hook = self.hooks.get(name)?;
-        let gated = hook.holds_back(first, &[]).then(|| Taken::Gated(name.clone()));
-        gated.or_else(|| self.too_early(name, hook))
+        let hook = self.hooks.get(name);
+        let hinders = hook.and_then(|hook| {
+            let gated = hook.holds_back(first, &[]).then(|| Taken::Gated(name.clone()));
+            gated.or_else(|| self.too_early(name, hook))
+        });
+        hinders.map_or_else(|| Ok(Gathering::new(first, hook, self.config)), Err)
     }
 
-    /// Why this job's next try cannot begin.
-    pub(super) fn hinders_again(&self, batch: &Batch) -> Option<Taken> {
-        let hook = self.hooks.get(&batch.hook)?;
-        let gated = hook.lacks(&batch.items).map(|_| Taken::Gated(batch.hook.clone()));
-        gated.or_else(|| self.too_early(&batch.hook, hook))
+    /// The batch of this job's next try, or why it cannot begin.
+    fn begin_again(&self, id: JobId) -> Result<(&'a Batch, Gathering<'a>), Taken> {
+        let batch = self.batches.get(&id).ok_or(Taken::Nothing)?;
+        let first = batch.items.first().ok_or(Taken::Nothing)?;
+        let hook = self.hooks.get(&batch.hook);
+        let hinders = hook.and_then(|hook| {
+            let gated = hook.lacks(&batch.items).map(|_| Taken::Gated(batch.hook.clone()));
+            gated.or_else(|| self.too_early(&batch.hook, hook))
+        });
+        hinders.map_or_else(|| Ok((batch, Gathering::again(first, batch, hook, self.config))), Err)
     }
 
     fn too_early(&self, name: &HookName, hook: &Hook) -> Option<Taken> {
@@ -90,17 +99,6 @@ pub(super) enum Taken {
     New(Vec<Item>),
     /// A job's next try, with the triggers that join it.
     Retry(JobId, Vec<Item>),
-}
-
-/// What happened to a pushed item.
-#[derive(Debug)]
-pub(super) struct Placed {
-    /// It was folded into one that waits.
-    pub(super) folded: bool,
-    /// It waits beyond the bound because it folds with nothing, or there is no room for its texts.
-    pub(super) beyond: bool,
-    /// Items that were folded into others on this occasion.
-    pub(super) gone: Vec<Item>,
 }
 
 #[derive(Debug)]
@@ -200,6 +198,7 @@ impl Line {
             Kind::Serial(line) => line.take(view),
             Kind::Keyed(line) => line.take(view),
         };
+        let taken = taken.unwrap_or_else(|hindered| hindered);
         match &taken {
             Taken::New(items) => {
                 self.jobs += 1;
@@ -311,31 +310,31 @@ impl Line {
         }
     }
 
-    pub(super) fn push(&mut self, mut item: Item, config: &QueueConfig) -> Placed {
-        let mut placed = Placed { folded: false, beyond: false, gone: Vec::new() };
+    /// Also returns the items that were folded into others on this occasion.
+    pub(super) fn push(&mut self, mut item: Item, config: &QueueConfig) -> (Pushed, Vec<Item>) {
+        let mut gone = Vec::new();
         if !self.whole && self.would_exceed(&item, config) {
             (self.whole, self.index) = (true, None);
-            placed.gone = self.sweep(&|_| true);
+            gone = self.sweep(&|_| true);
         }
         let folds = self.whole || self.pressed.contains(item.held.tenant());
-        placed.folded = folds && self.fold_or_note(&mut item);
-        if placed.folded {
+        if folds && self.fold_or_note(&mut item) {
             self.folded += 1;
-            placed.gone.push(item);
-            return placed;
+            gone.push(item);
+            return (Pushed::Folded, gone);
         }
         if !item.held.is_whole() {
             item.settle();
         }
-        placed.beyond = folds && self.would_exceed(&item, config) || item.loose_bytes() > 0;
-        self.beyond += u64::from(placed.beyond);
+        let beyond = folds && self.would_exceed(&item, config) || item.loose_bytes() > 0;
+        self.beyond += u64::from(beyond);
         self.length += 1;
         self.bytes += item.bytes;
         match &mut self.kind {
             Kind::Serial(line) => line.push(item),
             Kind::Keyed(line) => line.push(item),
         }
-        placed
+        (if beyond { Pushed::Beyond } else { Pushed::Queued }, gone)
     }
 
     fn would_exceed(&self, item: &Item, config: &QueueConfig) -> bool {

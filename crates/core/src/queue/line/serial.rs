@@ -59,13 +59,14 @@ impl Serial {
         put(&mut self.items, item);
     }
 
-    pub fn take(&mut self, view: View<'_>) -> Taken {
+    /// The error says why nothing can run now.
+    pub fn take(&mut self, view: View<'_>) -> Result<Taken, Taken> {
         self.bring_back(view);
         loop {
             match self.head {
-                Head::Busy => return Taken::Nothing,
+                Head::Busy => return Err(Taken::Nothing),
                 Head::Due(id) if self.shared && view.is_job_passed(id, true) => {
-                    let Some(batch) = view.batches.get(&id) else { return Taken::Nothing };
+                    let Some(batch) = view.batches.get(&id) else { return Err(Taken::Nothing) };
                     self.put_aside(id, &batch.hook, true);
                     continue;
                 }
@@ -100,27 +101,16 @@ impl Serial {
         }
     }
 
-    fn begin(&mut self, view: View<'_>) -> Taken {
-        let Some(first) = self.items.front() else { return Taken::Nothing };
-        if let Some(hindered) = view.hinders(first) {
-            return hindered;
-        }
-        let hook = view.hooks.get(&first.trigger.hook);
-        let gathering = Gathering::new(first, hook, view.config);
+    fn begin(&mut self, view: View<'_>) -> Result<Taken, Taken> {
+        let gathering = view.begin(self.items.front().ok_or(Taken::Nothing)?)?;
         self.head = Head::Busy;
-        Taken::New(self.gather(gathering))
+        Ok(Taken::New(self.gather(gathering)))
     }
 
-    fn retry(&mut self, id: JobId, view: View<'_>) -> Taken {
-        let Some((batch, first)) = view.batches.get(&id).and_then(|batch| Some((batch, batch.items.first()?))) else {
-            return Taken::Nothing;
-        };
-        if let Some(hindered) = view.hinders_again(batch) {
-            return hindered;
-        }
-        let gathering = Gathering::again(first, batch, view.hooks.get(&batch.hook), view.config);
+    fn retry(&mut self, id: JobId, view: View<'_>) -> Result<Taken, Taken> {
+        let (_, gathering) = view.begin_again(id)?;
         self.head = Head::Busy;
-        Taken::Retry(id, self.gather(gathering))
+        Ok(Taken::Retry(id, self.gather(gathering)))
     }
 
     fn gather(&mut self, mut gathering: Gathering<'_>) -> Vec<Item> {
