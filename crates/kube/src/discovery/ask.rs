@@ -1,20 +1,45 @@
-//! The requests that discovery sends, each with a deadline. Nothing is cached here.
+//! The requests that discovery sends, each with a deadline, and what an answer says is served. Nothing is cached here.
 
 use std::{sync::Arc, time::Duration};
 
+use boathook_core::model::Resource;
 use http::{Request, header::ACCEPT};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use kube::{
     Client,
-    core::discovery::v2::{ACCEPT_AGGREGATED_DISCOVERY_V2, APIGroupDiscovery},
+    core::discovery::v2::{
+        ACCEPT_AGGREGATED_DISCOVERY_V2, APIGroupDiscovery, APIResourceDiscovery, APIVersionDiscovery,
+    },
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 
-use super::{
-    DiscoveryError,
-    served::{self, Resources, Served},
-};
+use super::DiscoveryError;
+
+/// What one version serves.
+pub(super) type Resources = Arc<[Served]>;
+
+/// A resource and its other names.
+#[derive(Debug, Clone)]
+pub(super) struct Served {
+    pub resource: Arc<Resource>,
+    singular: String,
+    short_names: Vec<String>,
+}
+
+impl Served {
+    /// Whether this is its kind, plural or singular.
+    pub fn is_called(&self, name: &str) -> bool {
+        [&self.resource.kind, &self.resource.plural, &self.singular]
+            .into_iter()
+            .any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether this is one of its short names.
+    pub fn is_short_for(&self, name: &str) -> bool {
+        self.short_names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+}
 
 /// The deadline of one response. An aggregated API server that accepts requests and never answers is an ordinary fault.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
@@ -37,7 +62,7 @@ pub(super) async fn version(client: &Client, api_version: &str) -> Result<Vec<Se
     }
     let path = if api_version.contains('/') { format!("/apis/{api_version}") } else { format!("/api/{api_version}") };
     match get::<APIResourceList>(client, &path, "application/json").await {
-        Ok(list) => Ok(served::from_list(list)),
+        Ok(list) => Ok(from_list(list)),
         Err(DiscoveryError::Unavailable(error)) if is_404(&error) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -82,7 +107,7 @@ fn aggregated(group: APIGroupDiscovery) -> Option<Group> {
     let api_version = if name.is_empty() { version } else { format!("{name}/{version}") };
     // Stale resources are the last ones that the API server received from the group, if it ever received any.
     let stale = preferred.freshness.as_deref() == Some("Stale");
-    let resources = served::from_discovery(&name, preferred);
+    let resources = from_discovery(&name, preferred);
     let resources = (!stale || !resources.is_empty()).then(|| Arc::from(resources));
     Some(Group { api_version, resources, asked_for: false })
 }
@@ -107,6 +132,51 @@ fn is_api_version(text: &str) -> bool {
             && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
     };
     parts.next().is_some_and(valid) && parts.next().is_none_or(valid) && parts.next().is_none()
+}
+
+/// Reads what a version's resource list serves, without subresources.
+fn from_list(list: APIResourceList) -> Vec<Served> {
+    let (group, version) = match list.group_version.split_once('/') {
+        Some((group, version)) => (group.to_owned(), version.to_owned()),
+        None => (String::new(), list.group_version.clone()),
+    };
+    list.resources
+        .into_iter()
+        .filter(|resource| !resource.name.contains('/') && !resource.verbs.is_empty())
+        .map(|resource| Served {
+            resource: Arc::new(Resource {
+                group: group.clone(),
+                version: version.clone(),
+                kind: resource.kind,
+                plural: resource.name,
+                namespaced: resource.namespaced,
+            }),
+            singular: resource.singular_name,
+            short_names: resource.short_names.unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// Reads what aggregated discovery reports for a version, without kinds that have only subresources.
+fn from_discovery(group: &str, version: APIVersionDiscovery) -> Vec<Served> {
+    let name = version.version.unwrap_or_default();
+    let served = |resource: APIResourceDiscovery| {
+        let kind = resource.response_kind?.kind.filter(|kind| !kind.is_empty())?;
+        let found = Resource {
+            group: group.to_owned(),
+            version: name.clone(),
+            kind,
+            plural: resource.resource?,
+            namespaced: resource.scope.as_deref() == Some("Namespaced"),
+        };
+        Some(Served {
+            resource: Arc::new(found),
+            singular: resource.singular_resource.unwrap_or_default(),
+            short_names: resource.short_names,
+        })
+        .filter(|_| !resource.verbs.is_empty())
+    };
+    version.resources.into_iter().filter_map(served).collect()
 }
 
 #[cfg(test)]

@@ -5,26 +5,20 @@
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `ask` | the requests, each with a deadline |
-//! | `flights` | one request at a time for the same thing |
-//! | `cache` | the responses |
-//! | `served` | a kind and its names; pure |
-//! | `changes` | the callers that wait for a kind |
+//! | `ask` | the requests, each with a deadline, and what an answer says is served |
+//! | `cache` | the responses, and one request at a time for the same thing |
 
 mod ask;
 mod cache;
-mod changes;
-mod flights;
-mod served;
 
 use std::{sync::Arc, time::Duration};
 
 use boathook_core::model::Resource;
 use kube::Client;
+use tokio::sync::watch;
 
+use ask::Served;
 use cache::Cache;
-pub use changes::Changes;
-use served::Served;
 
 /// Why a kind was not found.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -78,13 +72,13 @@ const REFRESH_AFTER: Duration = Duration::from_secs(1);
 /// Finds kinds. Cheap to share behind an `Arc`.
 pub struct Discovery {
     cache: Cache,
-    changes: changes::Board,
+    changes: Board,
 }
 
 impl Discovery {
     /// Sends no request yet.
     pub fn new(client: Client) -> Self {
-        Self { cache: Cache::new(client, REFRESH_AFTER), changes: changes::Board::default() }
+        Self { cache: Cache::new(client, REFRESH_AFTER), changes: Board::default() }
     }
 
     /// Finds the resource of exactly this kind, as it is written in an object.
@@ -180,5 +174,86 @@ impl Discovery {
             return Ok(Some(found));
         }
         Ok(pick(&self.cache.refreshed(api_version).await?))
+    }
+}
+
+/// Counts the notifications and the callers that wait for them.
+#[derive(Debug, Default)]
+struct Board {
+    news: watch::Sender<u64>,
+    waiting: Arc<watch::Sender<usize>>,
+}
+
+impl Board {
+    fn tell(&self) {
+        self.news.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn wait(&self) -> Changes {
+        self.waiting.send_modify(|count| *count = count.saturating_add(1));
+        Changes { news: self.news.subscribe(), waiting: self.waiting.clone() }
+    }
+
+    /// Waits until somebody waits for kinds or, with `wanted` false, until nobody does.
+    async fn awaited(&self, wanted: bool) {
+        // The sender is held here, so the channel cannot be closed.
+        let _ = self.waiting.subscribe().wait_for(|count| (*count > 0) == wanted).await;
+    }
+}
+
+/// Waits for kinds to come or go. While this value lives, it counts as a caller that waits.
+#[derive(Debug)]
+pub struct Changes {
+    news: watch::Receiver<u64>,
+    waiting: Arc<watch::Sender<usize>>,
+}
+
+impl Changes {
+    /// Returns when the API server may serve other kinds than it did when this value was created or when this function
+    /// last returned. Cancel-safe.
+    pub async fn next(&mut self) {
+        if self.news.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        self.waiting.send_modify(|count| *count = count.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn news_reach_all_who_waited_when_they_came_and_none_later() {
+        let board = Board::default();
+        let (mut one, mut two) = (board.wait(), board.wait());
+        assert!(one.next().now_or_never().is_none());
+        board.tell();
+        board.tell();
+        for changes in [&mut one, &mut two] {
+            assert!(changes.next().now_or_never().is_some());
+            assert!(changes.next().now_or_never().is_none(), "several news at once are one");
+        }
+        assert!(board.wait().next().now_or_never().is_none());
+    }
+
+    #[test]
+    fn it_is_known_whether_somebody_waits() {
+        let board = Board::default();
+        let awaited = |wanted| board.awaited(wanted).now_or_never().is_some();
+        assert!(!awaited(true) && awaited(false));
+        let (one, two) = (board.wait(), board.wait());
+        assert!(awaited(true) && !awaited(false));
+        drop(one);
+        assert!(awaited(true));
+        drop(two);
+        assert!(!awaited(true) && awaited(false));
     }
 }
