@@ -33,6 +33,14 @@ impl Hand {
         Self { elector: Elector::new("me".to_owned(), Terms::of(15 * SECOND), start), start, at: 0 }
     }
 
+    /// It has made the Lease.
+    fn leading() -> Self {
+        let mut one = Self::new();
+        let step = one.saw(None);
+        one.done(step);
+        one
+    }
+
     fn now(&self) -> Instant {
         self.start + self.at * SECOND
     }
@@ -104,9 +112,7 @@ fn the_first_one_makes_the_lease() {
 
 #[test]
 fn it_renews_and_keeps_what_stands_there() {
-    let mut one = Hand::new();
-    let step = one.saw(None);
-    one.done(step);
+    let mut one = Hand::leading();
     let step = one.at(2).step();
     let Step::Write(record) = &step else { panic!("{step:?}") };
     assert_eq!((record.version.as_str(), record.transitions), ("v0", 0));
@@ -158,9 +164,7 @@ fn who_deletes_the_lease_makes_no_second_leader() {
 
 #[test]
 fn who_leads_ends_when_it_cannot_renew() {
-    let mut one = Hand::new();
-    let step = one.saw(None);
-    one.done(step);
+    let mut one = Hand::leading();
     one.at(2).failed(false);
     assert!(matches!(one.step(), Step::Rest(_)));
     assert_eq!(one.at(4).step(), Step::Look);
@@ -175,9 +179,7 @@ fn who_leads_ends_when_it_cannot_renew() {
 
 #[test]
 fn a_renewal_that_comes_too_late_is_none() {
-    let mut one = Hand::new();
-    let step = one.saw(None);
-    one.done(step);
+    let mut one = Hand::leading();
     let Step::Write(record) = one.at(9).step() else { panic!() };
     let sent = one.now();
     let late = one.at(11).now();
@@ -188,9 +190,7 @@ fn a_renewal_that_comes_too_late_is_none() {
 #[test]
 fn who_leads_ends_when_another_holds_the_lease_or_nobody() {
     for by in ["other", ""] {
-        let mut one = Hand::new();
-        let step = one.saw(None);
-        one.done(step);
+        let mut one = Hand::leading();
         one.at(2).failed(true);
         assert_eq!(one.at(3).step(), Step::Look);
         assert_eq!(one.saw(held(by, 1)), Step::End);

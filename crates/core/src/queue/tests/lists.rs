@@ -16,9 +16,7 @@ fn others_pass_a_hook_that_waits_for_a_list_in_a_shared_queue() {
     q.push("g", &x, tick(2));
     q.push("h", &x, modified("a", 3));
     q.push("g", &x, tick(4));
-    let (g, what) = q.next();
-    assert_eq!(what, words("t2"));
-    q.done(g);
+    q.ends("t2");
     let (g, what) = q.next();
     assert_eq!(what, words("t4"));
     q.push("g", &x, tick(5));
@@ -37,8 +35,7 @@ fn what_includes_an_incomplete_snapshot_waits_and_others_pass_it() {
         q.state.incomplete(&hook("h"), &b);
         q.state.push(including("h", &queue, "b", modified("a", 1)));
         q.push("g", &shared("x"), tick(2));
-        let (g, what) = q.next();
-        assert_eq!(what, words("t2"));
+        let g = q.runs("t2");
         q.nothing();
         q.done(g);
         q.nothing();
@@ -97,9 +94,7 @@ fn a_binding_that_may_never_be_listed_holds_up_only_what_includes_it() {
         q.state.listed(&hook("h"), &BindingName::new("other"));
         q.nothing();
         q.state.excuse(&hook("h"), &BindingName::new("b"));
-        let (id, what) = q.next();
-        assert_eq!(what, words("t2"));
-        q.done(id);
+        q.ends("t2");
         q.nothing();
         q.state.listed(&hook("h"), &BindingName::new("b"));
         assert_eq!(q.rest(), ["t1"].map(words));

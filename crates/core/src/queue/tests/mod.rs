@@ -50,6 +50,21 @@ impl Bench {
         (job.id, labels(&job))
     }
 
+    /// Takes a job, which must have this.
+    #[track_caller]
+    fn runs(&mut self, what: &str) -> JobId {
+        let (id, taken) = self.next();
+        assert_eq!(taken, words(what));
+        id
+    }
+
+    /// The same, and the job succeeds.
+    #[track_caller]
+    fn ends(&mut self, what: &str) {
+        let id = self.runs(what);
+        self.done(id);
+    }
+
     fn nothing(&mut self) {
         if let Some(job) = self.take() {
             panic!("took {:?} of {} from {}", labels(&job), job.hook, job.queue);
@@ -252,10 +267,8 @@ fn objects_run_side_by_side_and_each_in_order() {
         q.push("h", &own("h"), cause);
     }
     // Three objects for two slots: the first job takes two of them.
-    let (ab, first) = q.next();
-    assert_eq!(first, words("a1 b1 a2"));
-    let (c, second) = q.next();
-    assert_eq!(second, words("c1"));
+    let ab = q.runs("a1 b1 a2");
+    let c = q.runs("c1");
     q.push("h", &own("h"), modified("a", 3));
     q.push("h", &own("h"), modified("d", 1));
     q.nothing();
@@ -280,8 +293,7 @@ fn triggers_without_an_object_are_barriers() {
     for cause in [modified("a", 1), tick(2), tick(3), modified("a", 4), modified("b", 5), Cause::Synchronization] {
         q.push("h", &own("h"), cause);
     }
-    let (a1, first) = q.next();
-    assert_eq!(first, words("a1"));
+    let a1 = q.runs("a1");
     q.nothing();
     q.finish(a1, failed(K::Retry));
     q.nothing();
@@ -289,8 +301,7 @@ fn triggers_without_an_object_are_barriers() {
     let (a1, again) = q.next();
     assert_eq!(again, words("a1"), "nothing joins over a barrier");
     q.done(a1);
-    let (ticks, barrier) = q.next();
-    assert_eq!(barrier, words("t2 t3"));
+    let ticks = q.runs("t2 t3");
     q.push("h", &own("h"), modified("c", 9));
     q.nothing();
     q.done(ticks);
@@ -353,9 +364,7 @@ fn triggers_wait_for_the_snapshots_that_they_include() {
         q.state.listed(&hook("g"), &BindingName::new("nodes"));
         q.nothing();
         q.state.listed(&hook("h"), &BindingName::new("nodes"));
-        let (sync, what) = q.next();
-        assert_eq!(what, words("sync"));
-        q.done(sync);
+        q.ends("sync");
         assert_eq!(q.rest().concat(), ["a1", "t2"]);
     }
 }
@@ -517,8 +526,7 @@ fn a_removed_hook_leaves_nothing_behind() {
         q.push("h", &shared("x"), tick(3));
         let (held, _) = q.next();
         q.finish(held, failed(K::Retry));
-        let (running, what) = q.next();
-        assert_eq!(what, words("a1"));
+        let running = q.runs("a1");
         q.push("h", &own("h"), modified("a", 2));
         q.push("h", &own("h"), tick(3));
         assert_eq!(q.state.remove_hook(&hook("h")), 4);

@@ -51,23 +51,19 @@ fn synchronizations_go_to_the_places_that_were_kept_for_them() {
             q.state.expect_list(&hook("h"), BindingName::new(binding));
         }
         q.push("h", &QueueName::main(), Cause::Startup);
-        let (startup, what) = q.next();
-        assert_eq!(what, words("start"));
+        let startup = q.runs("start");
         q.state.push(of("timer", tick(1)));
         q.state.push(of("b1", Cause::Synchronization));
         q.state.listed(&hook("h"), &BindingName::new("b1"));
         q.state.push(of("b1", modified("a", 2)));
         q.nothing();
         q.done(startup);
-        let (sync, what) = q.next();
-        assert_eq!(what, words("sync"));
-        q.done(sync);
+        q.ends("sync");
         q.nothing();
         q.state.push(of("b2", Cause::Synchronization));
         q.state.push(of("b2", modified("z", 3)));
         q.state.listed(&hook("h"), &BindingName::new("b2"));
-        let (sync, what) = q.next();
-        assert_eq!(what, words("sync"));
+        let sync = q.runs("sync");
         q.nothing();
         q.done(sync);
         assert_eq!(q.rest().concat(), words("t1 a2 z3"));

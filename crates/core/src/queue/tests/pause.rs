@@ -13,9 +13,7 @@ fn nothing_of_a_paused_hook_starts_and_all_keeps_its_order() {
         q.push("h", &own("h"), tick(2));
         q.push("g", &own("g"), tick(3));
         q.done(running);
-        let (g, what) = q.next();
-        assert_eq!(what, words("t3"));
-        q.done(g);
+        q.ends("t3");
         q.nothing();
         let stats = q.state.stats(q.now);
         assert!(stats.hooks[1].paused && !stats.hooks[0].paused);
@@ -35,8 +33,7 @@ fn others_pass_a_paused_hook_in_a_shared_queue() {
     for (name, at) in [("h", 1), ("g", 2), ("h", 3), ("h", 4), ("g", 5)] {
         q.push(name, &x, tick(at));
     }
-    let (g, what) = q.next();
-    assert_eq!(what, words("t2"));
+    let g = q.runs("t2");
     assert_eq!(q.state.stats(q.now).queues[0].length, 4);
     q.push("h", &x, tick(6));
     q.state.resume(&hook("h"));
@@ -63,8 +60,7 @@ fn others_pass_the_failed_job_of_a_paused_hook() {
             q.nothing();
             q.state.pause(&hook("h"));
         }
-        let (g, what) = q.next();
-        assert_eq!(what, words("t2"));
+        let g = q.runs("t2");
         q.pass(secs(5));
         q.nothing();
         if resumed_while_busy {
@@ -110,12 +106,9 @@ fn what_is_put_aside_folds_and_can_be_removed() {
     assert_eq!(q.push("h", &x, modified("a", 4)), Pushed::Folded);
     q.state.check_index();
     q.push("g", &x, tick(5));
-    let (g, what) = q.next();
-    assert_eq!(what, words("t5"));
-    q.done(g);
+    q.ends("t5");
     q.state.resume(&hook("h"));
-    let (job, what) = q.next();
-    assert_eq!(what, words("a4 b2"));
+    let job = q.runs("a4 b2");
     q.state.pause(&hook("h"));
     q.finish(job, failed(K::Retry));
     q.push("h", &x, tick(6));

@@ -27,8 +27,7 @@ fn a_run_takes_a_token_and_what_comes_meanwhile_joins_the_next() {
         q.nothing();
         assert_eq!(q.state.next_due(q.now), Some(q.now + secs(20)));
         q.pass(secs(20));
-        let (id, what) = q.next();
-        assert_eq!(what, words("t3 t4"));
+        let id = q.runs("t3 t4");
         q.push("h", &own("h"), tick(5));
         q.finish(id, failed(K::Retry));
         q.nothing();

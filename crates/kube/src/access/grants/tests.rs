@@ -174,17 +174,15 @@ fn words() -> impl Strategy<Value = String> {
     ]))
 }
 
+type Lists = (Vec<String>, Vec<String>, Vec<String>, Vec<String>, Vec<String>);
+
+fn of_lists((api_groups, resources, verbs, resource_names, namespaces): Lists) -> Permission {
+    Permission { api_groups, resources, verbs, resource_names, namespaces }
+}
+
 fn permissions() -> impl Strategy<Value = Vec<Permission>> {
     let words = || prop::collection::vec(words(), 0..4);
-    let one = (words(), words(), words(), words(), words()).prop_map(
-        |(api_groups, resources, verbs, resource_names, namespaces)| Permission {
-            api_groups,
-            resources,
-            verbs,
-            resource_names,
-            namespaces,
-        },
-    );
+    let one = (words(), words(), words(), words(), words()).prop_map(of_lists);
     prop::collection::vec(one, 0..4)
 }
 
@@ -351,15 +349,8 @@ fn resource() -> impl Strategy<Value = String> {
 fn any_permission() -> impl Strategy<Value = Permission> {
     use proptest::collection::vec;
     let plain = || proptest::sample::select(vec!["a", "b"]).prop_map(str::to_owned);
-    (vec(word(), 0..3), vec(resource(), 0..3), vec(word(), 0..3), vec(plain(), 0..3), vec(plain(), 0..3)).prop_map(
-        |(api_groups, resources, verbs, resource_names, namespaces)| Permission {
-            api_groups,
-            resources,
-            verbs,
-            resource_names,
-            namespaces,
-        },
-    )
+    (vec(word(), 0..3), vec(resource(), 0..3), vec(word(), 0..3), vec(plain(), 0..3), vec(plain(), 0..3))
+        .prop_map(of_lists)
 }
 
 /// Every request that the values of these tests can make, and a few that they cannot make.
