@@ -1,13 +1,106 @@
 //! Compares two states of an object, field by field.
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt,
+};
 
 use serde_json::{Map, Value};
 
-use super::{
-    noise::Ignore,
-    path::{Path, Segment},
-};
+/// One step into an object.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Segment {
+    /// A key of a mapping.
+    Key(String),
+    /// An index in a list, counted from 0.
+    Index(usize),
+    /// The item of a list that has this value under this key.
+    Item {
+        /// `name`, `key`, …
+        key: &'static str,
+        /// A value that no other item has.
+        value: Value,
+    },
+}
+
+/// The steps from an object to a part of it. Shown as `spec.containers[name=app].image`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Path(pub Vec<Segment>);
+
+impl Path {
+    /// Whether these keys lead to this part, or to a part around it.
+    pub(super) fn is_within(&self, keys: &[&str]) -> bool {
+        let is = |(segment, key): (&Segment, &&str)| matches!(segment, Segment::Key(own) if own == *key);
+        self.0.len() >= keys.len() && self.0.iter().zip(keys).all(is)
+    }
+
+    /// Calls `work` on the path with one more step.
+    pub(super) fn within(&mut self, segment: Segment, work: impl FnOnce(&mut Self)) {
+        self.0.push(segment);
+        work(self);
+        self.0.pop();
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Key(key) if is_plain(key) && n == 0 => f.write_str(key)?,
+                Segment::Key(key) if is_plain(key) => write!(f, ".{key}")?,
+                Segment::Key(key) => write!(f, "[{}]", Value::from(key.as_str()))?,
+                Segment::Index(index) => write!(f, "[{index}]")?,
+                Segment::Item { key, value } => match value.as_str().filter(|text| is_plain(text)) {
+                    Some(text) => write!(f, "[{key}={text}]")?,
+                    None => write!(f, "[{key}={value}]")?,
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the text cannot be mistaken for anything else in a path.
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '$'))
+}
+
+/// The fields that differ after every write and carry no information. None of them is a part that somebody wrote.
+const VERSIONS: [&str; 4] = ["managedFields", "resourceVersion", "generation", "selfLink"];
+const BIRTH: [&str; 2] = ["uid", "creationTimestamp"];
+
+/// What a comparison leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ignore {
+    /// `metadata.managedFields`, `resourceVersion`, `generation`, `selfLink`. Default: true.
+    pub versions: bool,
+    /// `metadata.uid` and `creationTimestamp` of objects that are new or gone. Default: true.
+    pub birth: bool,
+}
+
+impl Default for Ignore {
+    fn default() -> Self {
+        Self { versions: true, birth: true }
+    }
+}
+
+impl Ignore {
+    pub const NOTHING: Self = Self { versions: false, birth: false };
+
+    /// The object without what is left out. `lone`: there is no other state to compare it with.
+    pub(super) fn cleaned(self, object: &Value, lone: bool) -> Value {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            if self.versions {
+                metadata.retain(|key, _| !VERSIONS.contains(&key.as_str()));
+            }
+            if self.birth && lone {
+                metadata.retain(|key, _| !BIRTH.contains(&key.as_str()));
+            }
+        }
+        object
+    }
+}
 
 /// One difference between two states of an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +152,7 @@ fn there(value: Option<&Value>) -> Option<&Value> {
 }
 
 impl Change {
-    pub(super) fn new(path: &Path, before: Option<&Value>, after: Option<&Value>) -> Self {
+    fn new(path: &Path, before: Option<&Value>, after: Option<&Value>) -> Self {
         Self { path: path.clone(), before: before.cloned(), after: after.cloned(), reordered: false }
     }
 }
@@ -246,5 +339,16 @@ mod tests {
         assert_eq!(told(&json!(["a", "b"]), &json!(["b", "a"])), [": [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]);
         assert_eq!(told(&json!([{"x": 1}]), &json!([{"x": 2}])), ["[0].x: 1 > 2"]);
         assert_eq!(told(&json!(["a", "a"]), &json!(["a"])), ["[1]: \"a\" > nothing"]);
+    }
+
+    #[test]
+    fn a_path_is_read_in_one_way_only() {
+        let key = |key: &str| Segment::Key(key.to_owned());
+        let item = |value: Value| Segment::Item { key: "name", value };
+        let shown = |segments: Vec<Segment>| Path(segments).to_string();
+        assert_eq!(shown(vec![key("spec"), key("a"), item("app".into()), key("image")]), "spec.a[name=app].image");
+        assert_eq!(shown(vec![key("data"), key("app.conf")]), r#"data["app.conf"]"#);
+        assert_eq!(shown(vec![key("a/b"), Segment::Index(2), item(7.into())]), r#"["a/b"][2][name=7]"#);
+        assert_eq!(shown(vec![key("a\u{1b}[31m")]), r#"["a\u001b[31m"]"#);
     }
 }

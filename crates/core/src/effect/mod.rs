@@ -9,8 +9,6 @@
 mod diff;
 mod json;
 mod lines;
-mod noise;
-mod path;
 mod redact;
 mod render;
 mod style;
@@ -21,10 +19,8 @@ use serde_json::Value;
 
 use crate::model::{CallError, CallReason, HookName, ObjectRef, RunId};
 
-pub use diff::{Change, diff};
+pub use diff::{Change, Ignore, Path, Segment, diff};
 pub use json::json;
-pub use noise::Ignore;
-pub use path::{Path, Segment};
 pub use render::render;
 pub use style::Style;
 

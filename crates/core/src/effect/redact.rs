@@ -2,11 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
-    Effect,
-    diff::Change,
-    path::{Path, Segment},
-};
+use super::{Change, Effect, Path, Segment};
 
 /// Shown instead of a hidden value.
 pub(super) const SENSITIVE: &str = "(sensitive)";

@@ -2,11 +2,9 @@
 //!
 //! Pure: no client, no runtime, no clock, no wasmtime. Decisions receive their facts as arguments.
 
-mod admission;
 mod bundle;
 mod call;
 mod chain;
-mod conversion;
 mod crontab;
 mod duration;
 mod failure;
@@ -22,11 +20,8 @@ mod run;
 mod script;
 mod snapshot;
 mod trigger;
+mod webhook;
 
-pub use admission::{
-    AdmissionBinding, AdmissionKind, AdmissionRule, Denial, FailurePolicy, MatchCondition, MatchPolicy, Mutation,
-    ReinvocationPolicy, Requested, Review, Reviewed, SideEffects, Verdict,
-};
 pub use bundle::{
     BundleId, BundleNews, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError, Installation,
     Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
@@ -36,7 +31,6 @@ pub use call::{
     PatchBody, Propagation, Update,
 };
 pub use chain::error_chain;
-pub use conversion::{Conversion, ConversionBinding, ConversionRule};
 pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
@@ -55,3 +49,8 @@ pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
 pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};
 pub use snapshot::{Item, Items, Kept, Moment};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};
+pub use webhook::{
+    AdmissionBinding, AdmissionKind, AdmissionRule, Conversion, ConversionBinding, ConversionRule, Denial,
+    FailurePolicy, MatchCondition, MatchPolicy, Mutation, ReinvocationPolicy, Requested, Review, Reviewed, SideEffects,
+    Verdict,
+};

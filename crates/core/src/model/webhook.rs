@@ -1,6 +1,6 @@
-//! Admission: what a hook binds, what it is asked, and what it answers.
+//! Admission, and conversion of custom resources: what a hook binds, what it is asked, and what it answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -216,4 +216,41 @@ pub struct Review {
     pub request: Arc<str>,
     /// The request is a dry run, and so are all writes of the hook.
     pub dry_run: bool,
+}
+
+/// One entry of `kubernetesCustomResourceConversion[]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversionBinding {
+    pub name: BindingName,
+    /// `crdName`, for example `crontabs.stable.example.com`.
+    pub crd: Arc<str>,
+    /// `conversions[]`: at least one, without duplicates.
+    pub conversions: Vec<ConversionRule>,
+    pub group: Option<Arc<str>>,
+    /// Names of `kubernetes` bindings, including those of its group.
+    pub include_snapshots_from: Arc<[BindingName]>,
+}
+
+/// One step that a hook can do. Versions are short (`v1beta1`), because the group is the definition's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConversionRule {
+    /// `fromVersion`
+    pub from: Arc<str>,
+    /// `toVersion`
+    pub to: Arc<str>,
+}
+
+impl fmt::Display for ConversionRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.from, self.to)
+    }
+}
+
+/// One conversion request for a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversion {
+    pub binding: BindingName,
+    pub rule: ConversionRule,
+    /// Objects of version `rule.from`, as JSON.
+    pub objects: Vec<String>,
 }
