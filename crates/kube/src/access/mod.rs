@@ -10,7 +10,6 @@
 
 mod answer;
 mod audit;
-mod batch;
 mod create;
 mod delete;
 mod dry_run_objects;
