@@ -160,12 +160,12 @@ fn fields(text: &str) -> Result<Fields, CrontabError> {
         return Err(CrontabError::FieldCount(parts.len()));
     };
     let fields = Fields {
-        seconds: FieldKind::Second.parse(seconds)?.set,
-        minutes: FieldKind::Minute.parse(minutes)?.set,
-        hours: FieldKind::Hour.parse(hours)?.set,
-        days: FieldKind::Day.parse(days)?,
-        months: FieldKind::Month.parse(months)?.set,
-        weekdays: FieldKind::Weekday.parse(weekdays)?,
+        seconds: FieldKind::SECOND.parse(seconds)?.set,
+        minutes: FieldKind::MINUTE.parse(minutes)?.set,
+        hours: FieldKind::HOUR.parse(hours)?.set,
+        days: FieldKind::DAY.parse(days)?,
+        months: FieldKind::MONTH.parse(months)?.set,
+        weekdays: FieldKind::WEEKDAY.parse(weekdays)?,
     };
     if fields.has_a_day() { Ok(fields) } else { Err(CrontabError::Never) }
 }
