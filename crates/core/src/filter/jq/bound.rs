@@ -92,21 +92,19 @@ impl Bound {
 
     /// One or the other.
     pub fn either(&self, other: &Self) -> Self {
-        Self {
-            out: self.out.max(&other.out),
-            work: self.work.max(&other.work),
-            count: self.count.max(&other.count),
-            scalar: self.scalar && other.scalar,
-            plain: self.plain && other.plain,
-        }
+        self.and(other, Form::max)
     }
 
     /// First all of one, then all of the other.
     pub fn then(&self, other: &Self) -> Self {
+        self.and(other, Form::plus)
+    }
+
+    fn and(&self, other: &Self, with: fn(&Form, &Form) -> Form) -> Self {
         Self {
-            out: self.out.plus(&other.out),
-            work: self.work.plus(&other.work),
-            count: self.count.plus(&other.count),
+            out: with(&self.out, &other.out),
+            work: with(&self.work, &other.work),
+            count: with(&self.count, &other.count),
             scalar: self.scalar && other.scalar,
             plain: self.plain && other.plain,
         }

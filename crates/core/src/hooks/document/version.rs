@@ -1,7 +1,9 @@
 //! The top-level keys of documents, of either version.
 
 use super::{admission, conversion, kubernetes, policy, reader::Fields, schedule};
-use crate::model::{AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, StartupBinding};
+use crate::model::{
+    AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, StartupBinding,
+};
 
 /// The top-level keys of v1 other than `configVersion`.
 const KEYS: [&str; 12] = [
@@ -24,11 +26,7 @@ pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
     let spec = HookSpec {
         name: hook.clone(),
-        on_startup: document.integer("onStartup").map(|order| StartupBinding {
-            order,
-            queue: QueueName::main(),
-            retry,
-        }),
+        on_startup: startup(document, retry),
         schedules: document.items("schedule").map(|item| schedule::read(&item, hook, retry)).collect(),
         kubernetes: document.items("kubernetes").map(|item| kubernetes::read(&item, hook, retry)).collect(),
         admission: admission(document),
@@ -44,6 +42,10 @@ pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     document.finish();
     check_triggers(document, &spec);
     spec
+}
+
+fn startup(document: &Fields<'_, '_>, retry: RetryPolicy) -> Option<StartupBinding> {
+    document.integer("onStartup").map(|order| StartupBinding { order, queue: QueueName::main(), retry })
 }
 
 fn admission(document: &Fields<'_, '_>) -> Vec<AdmissionBinding> {
@@ -88,11 +90,7 @@ const DEPRECATED: &str = "has no configVersion, so that it is read as version v0
 pub(super) fn v0(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpec> {
     let spec = HookSpec {
         name: hook.clone(),
-        on_startup: document.integer("onStartup").map(|order| StartupBinding {
-            order,
-            queue: QueueName::main(),
-            retry: Default::default(),
-        }),
+        on_startup: startup(document, RetryPolicy::default()),
         schedules: document.any_items("schedule").map(|item| schedule::read_v0(&item, hook)).collect(),
         kubernetes: document.any_items("onKubernetesEvent").map(|item| kubernetes::read_v0(&item, hook)).collect(),
         admission: Vec::new(),

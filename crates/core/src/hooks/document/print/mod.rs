@@ -3,16 +3,16 @@
 
 mod selector;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, fmt};
 
 use serde_json::{Value, json};
 
 pub(super) use selector::labels as label_selector;
 
 use crate::model::{
-    AdmissionBinding, AdmissionKind, AdmissionRule, BindingName, Content, ConversionBinding, ConversionRule,
-    FailurePolicy, HookSpec, KubernetesBinding, Limits, MatchCondition, MatchPolicy, MissedRuns, ObjectRef, Permission,
-    QueueName, RateLimit, ReinvocationPolicy, RetryPolicy, ScheduleBinding, SideEffects, format_duration,
+    AdmissionBinding, AdmissionKind, AdmissionRule, BindingName, Content, ConversionBinding, ConversionRule, HookSpec,
+    KubernetesBinding, Limits, MatchCondition, MissedRuns, ObjectRef, Permission, QueueName, RateLimit, RetryPolicy,
+    ScheduleBinding, format_duration,
 };
 
 /// The normalised document of a hook.
@@ -61,6 +61,11 @@ fn snapshots(names: &[BindingName], doubled: &HashSet<&str>) -> Option<Value> {
     (!names.is_empty()).then(|| names.into())
 }
 
+/// The document's word for a variant is the variant's name.
+fn word(variant: &impl fmt::Debug) -> Value {
+    json!(format!("{variant:?}"))
+}
+
 fn queue(queue: &QueueName) -> Option<Value> {
     match queue {
         QueueName::Own(_) => None,
@@ -93,8 +98,7 @@ fn kubernetes(binding: &KubernetesBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "namespace", namespace(binding));
     set(&mut item, "labelSelector", binding.label_selector.as_deref().map(selector::labels));
     set(&mut item, "fieldSelector", binding.field_selector.as_deref().map(selector::fields));
-    let events = binding.events.iter().map(|event| format!("{event:?}")).collect::<Vec<_>>();
-    set(&mut item, "executeHookOnEvent", Some(json!(events)));
+    set(&mut item, "executeHookOnEvent", Some(binding.events.iter().map(word).collect()));
     set(&mut item, "executeHookOnSynchronization", Some(json!(binding.on_synchronization)));
     set(&mut item, "waitForSynchronization", Some(json!(binding.wait_for_synchronization)));
     let period = binding.resynchronization_period.map(|period| json!(format_duration(period)));
@@ -120,28 +124,12 @@ fn kubernetes(binding: &KubernetesBinding, doubled: &HashSet<&str>) -> Value {
 fn admission(binding: &AdmissionBinding, doubled: &HashSet<&str>) -> Value {
     let mut item = json!({ "name": binding.name.as_str() });
     set(&mut item, "rules", list(&binding.rules, rule));
-    let failure = match binding.failure_policy {
-        FailurePolicy::Ignore => "Ignore",
-        FailurePolicy::Fail => "Fail",
-    };
-    set(&mut item, "failurePolicy", Some(json!(failure)));
-    let effects = match binding.side_effects {
-        SideEffects::None => "None",
-        SideEffects::NoneOnDryRun => "NoneOnDryRun",
-    };
-    set(&mut item, "sideEffects", Some(json!(effects)));
+    set(&mut item, "failurePolicy", Some(word(&binding.failure_policy)));
+    set(&mut item, "sideEffects", Some(word(&binding.side_effects)));
     set(&mut item, "timeoutSeconds", Some(json!(binding.timeout.as_secs())));
     set(&mut item, "matchConditions", list(&binding.match_conditions, condition));
-    let matching = match binding.match_policy {
-        MatchPolicy::Exact => "Exact",
-        MatchPolicy::Equivalent => "Equivalent",
-    };
-    set(&mut item, "matchPolicy", Some(json!(matching)));
-    let again = match binding.reinvocation_policy {
-        ReinvocationPolicy::Never => "Never",
-        ReinvocationPolicy::IfNeeded => "IfNeeded",
-    };
-    let again = (binding.kind == AdmissionKind::Mutating).then(|| json!(again));
+    set(&mut item, "matchPolicy", Some(word(&binding.match_policy)));
+    let again = (binding.kind == AdmissionKind::Mutating).then(|| word(&binding.reinvocation_policy));
     set(&mut item, "reinvocationPolicy", again);
     set(&mut item, "labelSelector", binding.object_selector.clone());
     let mut namespace = json!({});
