@@ -168,13 +168,7 @@ pub fn trigger(hook: &HookName, i: usize) -> Trigger {
 
 /// An event of one of a hundred objects, for a binding that is called as their resource.
 pub fn modified(hook: &HookName, (kind, plural): (&'static str, &'static str), object: String, i: usize) -> Trigger {
-    let resource = Resource {
-        group: String::new(),
-        version: "v1".into(),
-        kind: kind.into(),
-        plural: plural.into(),
-        namespaced: true,
-    };
+    let resource = Resource::of("v1", kind, plural, true);
     let item = Item {
         key: ObjectKey { namespace: Some("default".into()), name: format!("object-{}", i % 100).into() },
         uid: "2a5b7f3e-0000-4000-8000-000000000000".into(),

@@ -193,13 +193,7 @@ fn bind(
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
     let compiles = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     let spec = hooks::parse(&hook, DOCUMENT, &compiles)?.kubernetes.pop().context("no binding")?;
-    let resource = Resource {
-        group: String::new(),
-        version: "v1".into(),
-        kind: "ConfigMap".into(),
-        plural: "configmaps".into(),
-        namespaced: true,
-    };
+    let resource = Resource::of("v1", "ConfigMap", "configmaps", true);
     let driver = Driver {
         filter: spec.jq_filter.as_deref().map(filter::compile).transpose()?,
         evaluator: evaluator.clone(),

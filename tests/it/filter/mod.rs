@@ -80,13 +80,7 @@ fn waiting(spec: KubernetesBinding, sources: usize) -> Binding {
 }
 
 fn pods() -> Arc<Resource> {
-    Arc::new(Resource {
-        group: String::new(),
-        version: "v1".into(),
-        kind: "Pod".into(),
-        plural: "pods".into(),
-        namespaced: true,
-    })
+    Arc::new(Resource::of("v1", "Pod", "pods", true))
 }
 
 fn pod(json: &serde_json::Value) -> Arc<Object> {

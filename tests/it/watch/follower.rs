@@ -10,14 +10,7 @@ use tokio::time::timeout;
 use super::scripted::DEADLINE;
 
 pub fn config_maps() -> Selection {
-    let resource = Resource {
-        group: String::new(),
-        version: "v1".into(),
-        kind: "ConfigMap".into(),
-        plural: "configmaps".into(),
-        namespaced: true,
-    };
-    Selection::of(resource.into())
+    Selection::of(Resource::of("v1", "ConfigMap", "configmaps", true).into())
 }
 
 /// One word for a change: `[`, `+name`, `-name`, `]`.

@@ -56,14 +56,7 @@ fn patient() -> StreamConfig {
 }
 
 fn boats(version: &str) -> Selection {
-    let resource = Resource {
-        group: "example.com".into(),
-        version: version.into(),
-        kind: "Boat".into(),
-        plural: "boats".into(),
-        namespaced: true,
-    };
-    Selection::of(resource.into())
+    Selection::of(Resource::of(&format!("example.com/{version}"), "Boat", "boats", true).into())
 }
 
 impl Harbour {

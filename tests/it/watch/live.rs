@@ -253,13 +253,7 @@ async fn metadata_alone_comes_as_objects_of_the_kind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kind_that_comes_later_is_found() {
     let live = live(quick()).await;
-    let resource = Resource {
-        group: "example.com".into(),
-        version: "v1".into(),
-        kind: "Boat".into(),
-        plural: "boats".into(),
-        namespaced: true,
-    };
+    let resource = Resource::of("example.com/v1", "Boat", "boats", true);
     let mut follower = live.follow(Selection { resource: resource.into(), ..config_maps() });
     live.recorder.error(WatchErrorKind::NotFound).await;
     let crd: CustomResourceDefinition = serde_json::from_value(json!({

@@ -21,6 +21,13 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// A kind that is known without discovery. `api_version` is `v1` or `apps/v1`.
+    pub fn of(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (group, version) = (group.to_owned(), version.to_owned());
+        Self { group, version, kind: kind.to_owned(), plural: plural.to_owned(), namespaced }
+    }
+
     /// `v1` or `apps/v1`.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
@@ -78,26 +85,14 @@ mod tests {
     use super::*;
 
     fn secrets() -> Resource {
-        Resource {
-            group: String::new(),
-            version: "v1".into(),
-            kind: "Secret".into(),
-            plural: "secrets".into(),
-            namespaced: true,
-        }
+        Resource::of("v1", "Secret", "secrets", true)
     }
 
     #[test]
     fn paths_of_core_and_grouped_kinds() {
         assert_eq!(secrets().path(None, None, None), "/api/v1/secrets");
         assert_eq!(secrets().path(Some("a"), Some("b"), Some("status")), "/api/v1/namespaces/a/secrets/b/status");
-        let nodes = Resource {
-            group: "g.io".into(),
-            kind: "Node".into(),
-            plural: "nodes".into(),
-            namespaced: false,
-            ..secrets()
-        };
+        let nodes = Resource::of("g.io/v1", "Node", "nodes", false);
         assert_eq!(nodes.path(Some("ignored"), Some("n"), None), "/apis/g.io/v1/nodes/n");
     }
 

@@ -11,15 +11,8 @@ use crate::model::{
     Resource, RetryPolicy, Tick, Trigger, WatchEventKind,
 };
 
-pub(super) static RESOURCE: LazyLock<Arc<Resource>> = LazyLock::new(|| {
-    Arc::new(Resource {
-        group: String::new(),
-        version: "v1".into(),
-        kind: "ConfigMap".into(),
-        plural: "configmaps".into(),
-        namespaced: true,
-    })
-});
+pub(super) static RESOURCE: LazyLock<Arc<Resource>> =
+    LazyLock::new(|| Arc::new(Resource::of("v1", "ConfigMap", "configmaps", true)));
 
 pub(super) fn hook(name: &str) -> HookName {
     HookName::new(name).unwrap()

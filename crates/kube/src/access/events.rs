@@ -59,7 +59,8 @@ impl Access {
         let namespace = namespace(event);
         require(caller, namespace)?;
         let what = format!("create Event {} about {}", event.reason, Named::object(&event.regarding, None));
-        let uri = resource().path(Some(namespace), None, None) + "?" + &write_query(caller, None, None);
+        let events = Resource::of("events.k8s.io/v1", "Event", "events", true);
+        let uri = events.path(Some(namespace), None, None) + "?" + &write_query(caller, None, None);
         let body = body(caller, event, name, &self.config.reporting_instance, now());
         let result = match self
             .sender
@@ -75,16 +76,6 @@ impl Access {
             watched.emitted(&body, &result);
         }
         result
-    }
-}
-
-fn resource() -> Resource {
-    Resource {
-        group: GROUP.to_owned(),
-        version: "v1".to_owned(),
-        kind: "Event".to_owned(),
-        plural: "events".to_owned(),
-        namespaced: true,
     }
 }
 

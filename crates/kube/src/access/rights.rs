@@ -46,13 +46,7 @@ impl Right {
 impl Access {
     /// Whether this ServiceAccount exists. An error means that the API server did not answer.
     pub async fn is_there(&self, identity: &Identity) -> Result<bool, CallError> {
-        let accounts = Resource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            kind: "ServiceAccount".to_owned(),
-            plural: "serviceaccounts".to_owned(),
-            namespaced: true,
-        };
+        let accounts = Resource::of("v1", "ServiceAccount", "serviceaccounts", true);
         let wire = Wire::get(accounts.path(Some(&identity.namespace), Some(&identity.service_account), None));
         let what = format!("look whether there is a {identity}");
         match self.sender.send(None, &what, &wire, &mut Meter::default()).await {

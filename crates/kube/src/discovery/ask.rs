@@ -136,21 +136,12 @@ fn is_api_version(text: &str) -> bool {
 
 /// Reads what a version's resource list serves, without subresources.
 fn from_list(list: APIResourceList) -> Vec<Served> {
-    let (group, version) = match list.group_version.split_once('/') {
-        Some((group, version)) => (group.to_owned(), version.to_owned()),
-        None => (String::new(), list.group_version.clone()),
-    };
+    let api_version = list.group_version;
     list.resources
         .into_iter()
         .filter(|resource| !resource.name.contains('/') && !resource.verbs.is_empty())
         .map(|resource| Served {
-            resource: Arc::new(Resource {
-                group: group.clone(),
-                version: version.clone(),
-                kind: resource.kind,
-                plural: resource.name,
-                namespaced: resource.namespaced,
-            }),
+            resource: Arc::new(Resource::of(&api_version, &resource.kind, &resource.name, resource.namespaced)),
             singular: resource.singular_name,
             short_names: resource.short_names.unwrap_or_default(),
         })

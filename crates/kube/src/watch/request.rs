@@ -117,14 +117,7 @@ mod tests {
 
     fn selection() -> Selection {
         Selection {
-            resource: Resource {
-                group: "apps".into(),
-                version: "v1".into(),
-                kind: "Deployment".into(),
-                plural: "deployments".into(),
-                namespaced: true,
-            }
-            .into(),
+            resource: Resource::of("apps/v1", "Deployment", "deployments", true).into(),
             namespace: Some("a".into()),
             label_selector: Some("tier in (x,y),app=w&b".into()),
             field_selector: None,

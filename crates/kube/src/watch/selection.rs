@@ -122,13 +122,7 @@ mod tests {
     use super::*;
 
     fn resource(namespaced: bool) -> Arc<Resource> {
-        Arc::new(Resource {
-            group: String::new(),
-            version: "v1".into(),
-            kind: "Pod".into(),
-            plural: "pods".into(),
-            namespaced,
-        })
+        Arc::new(Resource::of("v1", "Pod", "pods", namespaced))
     }
 
     fn binding(namespaces: &[&str], names: &[&str], fields: Option<&str>) -> KubernetesBinding {
