@@ -43,10 +43,7 @@ impl Access {
         place.require_list(caller, query.field_selector.as_deref())?;
         let wire = Wire { list: true, ..Wire::get(place.uri(&list_query(query))) };
         let body = self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;
-        std::str::from_utf8(&body)
-            .map_err(|error| error.to_string())
-            .and_then(|text| answer::page(text, named.api_version, named.kind).map_err(|error| error.to_string()))
-            .map_err(|error| not_readable(&what, &error))
+        readable(&what, &body, |text| answer::page(text, named.api_version, named.kind))
     }
 
     /// Sends a GET whose response is an object.
@@ -76,14 +73,19 @@ fn list_query(query: &ListQuery) -> String {
 
 /// Returns a response as the hook gets it.
 pub(super) fn object(what: &str, body: &[u8]) -> Result<String, CallError> {
-    std::str::from_utf8(body)
-        .map_err(|error| error.to_string())
-        .and_then(|text| answer::object(text).map_err(|error| error.to_string()))
-        .map_err(|error| not_readable(what, &error))
+    readable(what, body, answer::object)
 }
 
-fn not_readable(what: &str, error: &str) -> CallError {
-    errors::refused(CallReason::Other, format!("{what}: the answer is not the JSON of an object: {error}"))
+fn readable<T>(
+    what: &str,
+    body: &[u8],
+    read: impl FnOnce(&str) -> Result<T, serde_json::Error>,
+) -> Result<T, CallError> {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string());
+    let answer = text.and_then(|text| read(text).map_err(|error| error.to_string()));
+    answer.map_err(|error| {
+        errors::refused(CallReason::Other, format!("{what}: the answer is not the JSON of an object: {error}"))
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, mem, panic::resume_unwind, sync::Arc, time::Dur
 
 use boathook_core::{
     fair::Tenant,
-    model::{Change, error_chain},
+    model::{Change, Object, error_chain},
 };
 use bytes::BytesMut;
 use futures::future::pending;
@@ -377,14 +377,8 @@ impl Stream {
         }
         match line {
             Ok(Line::Failed(error)) => return self.watch_failed(&error),
-            Ok(Line::Upsert(object)) => {
-                let version = object.resource_version.clone();
-                self.changed(Change::Upsert(object), &version).await;
-            }
-            Ok(Line::Delete(object)) => {
-                let version = object.resource_version.clone();
-                self.changed(Change::Delete(object), &version).await;
-            }
+            Ok(Line::Upsert(object)) => self.changed(object, false).await,
+            Ok(Line::Delete(object)) => self.changed(object, true).await,
             Ok(Line::Bookmark { version, .. }) => {
                 self.context.watch_stats.heard(0);
                 self.position = version;
@@ -399,15 +393,12 @@ impl Stream {
         }
     }
 
-    async fn changed(&mut self, change: Change, version: &str) {
+    async fn changed(&mut self, object: Arc<Object>, deleted: bool) {
         self.context.watch_stats.heard(1);
-        let witness = match &change {
-            Change::Upsert(object) => Witness::new(object, false),
-            Change::Delete(object) => Witness::new(object, true),
-            _ => None,
-        };
-        self.witness = Witness::later(self.witness.take(), witness);
-        let number = position::number(version);
+        self.witness = Witness::later(self.witness.take(), Witness::new(&object, deleted));
+        let version = object.resource_version.clone();
+        let number = position::number(&version);
+        let change = if deleted { Change::Delete(object) } else { Change::Upsert(object) };
         let mut next = 0;
         while let Some(subscriber) = self.active.get_mut(next) {
             let delivery = match number {
@@ -423,7 +414,7 @@ impl Stream {
                 }
             }
         }
-        version.clone_into(&mut self.position);
+        self.position = version.into();
     }
 
     /// Sends nothing more until the subscriber has taken everything that was sent. A list then replaces what it missed.
@@ -454,17 +445,11 @@ impl Stream {
     fn watch_failed(&mut self, error: &RequestError) {
         let chance = rand::random_range(0.0..1.0);
         let delay = self.delay(error, |stream| stream.watch_backoff.next(chance));
-        if let RequestError::WentBack { .. } = error {
-            // What the subscribers know never happened.
+        // What the subscribers know never happened, or what comes back under the same name is another collection.
+        let all_is_void = matches!(error, RequestError::WentBack { .. }) || error.is_unserved();
+        if all_is_void || error.kind() == WatchErrorKind::Expired {
             self.list_not_before = Instant::now() + delay;
-            self.waiting.append(&mut self.active);
-        } else if error.kind() == WatchErrorKind::Expired {
-            self.list_not_before = Instant::now() + delay;
-            self.forget_history();
-        } else if error.is_unserved() {
-            // What comes back under the same name is another collection.
-            self.list_not_before = Instant::now() + delay;
-            self.waiting.append(&mut self.active);
+            if all_is_void { self.waiting.append(&mut self.active) } else { self.forget_history() }
         }
         self.watch_off(delay);
     }

@@ -105,10 +105,10 @@ impl Streams {
     /// Follows a selection: first a list, then changes. Call this within a tokio runtime. A subscriber that joins later
     /// gets a list of its own, which the other subscribers do not see.
     pub fn subscribe(&self, subscribe: impl Into<Subscribe>) -> Subscription {
-        let Subscribe { selection, resynchronization, tenant } = subscribe.into();
-        let (subscriber, changes) = self.0.subscriber(tenant.clone(), resynchronization);
-        let stream = self.0.join(&selection, subscriber, None);
-        Subscription { changes, shared: self.0.clone(), selection, resynchronization, tenant, stream }
+        let subscribe = subscribe.into();
+        let (subscriber, changes) = self.0.subscriber(&subscribe);
+        let stream = self.0.join(&subscribe.selection, subscriber, None);
+        Subscription { changes, shared: self.0.clone(), subscribe, stream }
     }
 
     /// Takes one of the turns for lists, for any other request to the API server for a tenant's watches.
@@ -149,8 +149,9 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn subscriber(&self, tenant: Tenant, resynchronization: Option<Duration>) -> (Subscriber, Receiver<Sent>) {
-        Subscriber::new(self.config.capacity, self.on_the_way.clone(), tenant, resynchronization)
+    fn subscriber(&self, subscribe: &Subscribe) -> (Subscriber, Receiver<Sent>) {
+        let Subscribe { tenant, resynchronization, .. } = subscribe;
+        Subscriber::new(self.config.capacity, self.on_the_way.clone(), tenant.clone(), *resynchronization)
     }
 
     fn trouble(&self, selection: &Selection) -> Option<WatchErrorKind> {
@@ -250,25 +251,23 @@ async fn supervise(context: Arc<Context>, joined: UnboundedReceiver<Subscriber>,
 pub struct Subscription {
     changes: Receiver<Sent>,
     shared: Arc<Shared>,
-    selection: Selection,
-    resynchronization: Option<Duration>,
-    tenant: Tenant,
+    subscribe: Subscribe,
     stream: u64,
 }
 
 impl Subscription {
     pub fn selection(&self) -> &Selection {
-        &self.selection
+        &self.subscribe.selection
     }
 
     /// What its stream's last try failed with. `None` if something has worked since.
     pub fn trouble(&self) -> Option<WatchErrorKind> {
-        self.shared.trouble(&self.selection)
+        self.shared.trouble(&self.subscribe.selection)
     }
 
     fn rejoin(&mut self) {
-        let (subscriber, changes) = self.shared.subscriber(self.tenant.clone(), self.resynchronization);
-        self.stream = self.shared.join(&self.selection, subscriber, Some(self.stream));
+        let (subscriber, changes) = self.shared.subscriber(&self.subscribe);
+        self.stream = self.shared.join(&self.subscribe.selection, subscriber, Some(self.stream));
         self.changes = changes;
     }
 }
@@ -287,6 +286,6 @@ impl Stream for Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.shared.leave(&self.selection, self.stream);
+        self.shared.leave(&self.subscribe.selection, self.stream);
     }
 }

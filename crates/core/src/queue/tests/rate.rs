@@ -84,14 +84,19 @@ fn queues_of_one_hook_get_its_tokens_in_turn() {
     }
 }
 
-#[test]
-fn new_terms_count_at_once_and_the_same_ones_give_no_token() {
+/// A hook that has used its only token, and has more to do.
+fn without_token() -> Bench {
     let mut q = Bench::new(&[]);
     q.state.add_hook(hook("h"), limited(60, 1, 1));
     q.push("h", &own("h"), tick(1));
-    let (id, _) = q.next();
-    q.done(id);
+    q.ends("t1");
     q.push("h", &own("h"), tick(2));
+    q
+}
+
+#[test]
+fn new_terms_count_at_once_and_the_same_ones_give_no_token() {
+    let mut q = without_token();
     q.state.add_hook(hook("h"), limited(60, 1, 1));
     q.nothing();
     q.state.add_hook(hook("h"), wide(1));
@@ -101,12 +106,7 @@ fn new_terms_count_at_once_and_the_same_ones_give_no_token() {
 
 #[test]
 fn a_removed_hook_leaves_no_token_to_wait_for() {
-    let mut q = Bench::new(&[]);
-    q.state.add_hook(hook("h"), limited(60, 1, 1));
-    q.push("h", &own("h"), tick(1));
-    let (id, _) = q.next();
-    q.done(id);
-    q.push("h", &own("h"), tick(2));
+    let mut q = without_token();
     q.nothing();
     q.state.remove_hook(&hook("h"));
     assert_eq!(q.state.next_due(q.now), None);
