@@ -2,19 +2,19 @@
 //!
 //! The parser recurses, so it runs on a thread with a stack for the deepest program that passes the check.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use jaq_core::{
     Bind, Compiler, Ctx, Vars,
     load::{self, Arena, File, Loader},
     native,
 };
-use jaq_json::Val;
+use jaq_json::{Map, Val};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 use super::{
     analysis::{self, Cost},
     error::CompileError,
-    input,
     parents::{self, Data},
     prelude, roots,
     syntax::{self, Refusal},
@@ -85,13 +85,13 @@ fn is_env(name: &str, args: &[Bind]) -> bool {
 }
 
 fn no_env() -> Val {
-    Val::obj(jaq_json::Map::default())
+    Val::obj(Map::default())
 }
 
 impl Compiled {
     /// The part of an object that the program sees.
     pub fn read(&self, json: &str) -> serde_json::Result<Val> {
-        input::read(json, self.roots.as_ref())
+        read(json, self.roots.as_ref())
     }
 
     /// Whether the program can see no other top-level fields than these.
@@ -103,6 +103,42 @@ impl Compiled {
     pub fn run(&self, input: Val) -> impl Iterator<Item = jaq_core::ValX<'_, Val>> {
         let context = Ctx::<Data>::new(&self.filter.lut, Vars::new([no_env()]));
         self.filter.id.run((context, input))
+    }
+}
+
+/// Converts an object's JSON into jq's value. With `roots`, other fields are left out. Text that is not JSON is an error,
+/// even in fields that are skipped.
+fn read(json: &str, roots: Option<&BTreeSet<Box<str>>>) -> serde_json::Result<Val> {
+    let Some(roots) = roots.filter(|_| json.trim_start().starts_with('{')) else {
+        return serde_json::from_str(json);
+    };
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let value = reader.deserialize_map(Fields(roots))?;
+    reader.end()?;
+    Ok(value)
+}
+
+struct Fields<'a>(&'a BTreeSet<Box<str>>);
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = Val;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Val, A::Error> {
+        let mut fields = Map::default();
+        while let Some(key) = map.next_key::<Val>()? {
+            if let Val::TStr(name) = &key
+                && std::str::from_utf8(name).is_ok_and(|name| self.0.contains(name))
+            {
+                fields.insert(key, map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Val::obj(fields))
     }
 }
 
@@ -298,5 +334,17 @@ mod tests {
         assert!(!is_linear(&vec!["."; 300].join(" + ")));
         let copies: Vec<_> = (0..300).map(|n| format!("k{n}: .")).collect();
         assert!(!is_linear(&format!("{{{}}}", copies.join(", "))));
+    }
+
+    #[test]
+    fn only_the_roots_of_objects_are_read() {
+        let roots = BTreeSet::from(["a".into()]);
+        let read = |json| read(json, Some(&roots)).map(|value| value.to_string());
+        assert_eq!(read(r#"{"b":[1],"a":{"b":2},"c":3}"#).unwrap(), r#"{"a":{"b":2}}"#);
+        assert_eq!(read(r#"{"\u0061":1,"a":2}"#).unwrap(), r#"{"a":2}"#);
+        assert_eq!(read("[1]").unwrap(), "[1]");
+        for bad in [r#"{"b":nul,"a":1}"#, r#"{"a":1}}"#, "{", r#"{"b":"#] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -7,8 +7,6 @@ mod analysis;
 mod bound;
 mod compile;
 mod error;
-mod form;
-mod input;
 mod parents;
 mod prelude;
 mod roots;
@@ -17,7 +15,6 @@ mod run;
 mod soundness;
 mod syntax;
 mod walk;
-mod write;
 
 pub use analysis::Cost;
 pub use compile::{Compiled, compile};

@@ -6,10 +6,7 @@
 use jaq_core::load::parse::Term;
 
 use super::{
-    super::{
-        bound::{Bound, LOG, NUMBER, one},
-        form::Form,
-    },
+    super::bound::{Bound, Form, LOG, NUMBER, one},
     Scope, term, update,
 };
 

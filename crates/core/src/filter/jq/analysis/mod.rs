@@ -15,10 +15,7 @@ use jaq_core::{
     path::Part,
 };
 
-use super::{
-    bound::{Bound, LOG, NUMBER, one},
-    form::Form,
-};
+use super::bound::{Bound, Form, LOG, NUMBER, one};
 
 /// The deepest parse tree that is analysed. A program that runs in this process recurses as deep.
 const MAX_DEPTH: usize = 48;

@@ -8,10 +8,7 @@ use jaq_core::{
 };
 
 use super::{
-    super::{
-        bound::{Bound, one},
-        form::Form,
-    },
+    super::bound::{Bound, Form, one},
     Scope, term,
 };
 
