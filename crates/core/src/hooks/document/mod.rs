@@ -2,8 +2,6 @@
 //!
 //! It reports everything that is wrong with a document at once, and ignores nothing without a warning.
 
-mod admission;
-mod conversion;
 mod kubernetes;
 mod load;
 mod names;
@@ -11,17 +9,17 @@ mod policy;
 mod print;
 mod problem;
 mod reader;
-mod scalar;
 mod schedule;
 mod selector;
 mod version;
+mod webhooks;
 
 use crate::model::{HookName, HookSpec};
+pub use load::plain as plain_scalar;
 pub use print::print;
 use problem::Reader;
 pub use problem::{DocumentError, Problem, ProblemKind};
 use reader::{Fields, describe};
-pub use scalar::plain as plain_scalar;
 
 /// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with a jq program, if
 /// anything is. [`HookSpec::warnings`] has what was accepted but should be changed.

@@ -1,6 +1,6 @@
 //! The top-level keys of documents, of either version.
 
-use super::{admission, conversion, kubernetes, policy, reader::Fields, schedule};
+use super::{kubernetes, policy, reader::Fields, schedule, webhooks};
 use crate::model::{
     AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, StartupBinding,
 };
@@ -30,7 +30,10 @@ pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
         schedules: document.items("schedule").map(|item| schedule::read(&item, hook, retry)).collect(),
         kubernetes: document.items("kubernetes").map(|item| kubernetes::read(&item, hook, retry)).collect(),
         admission: admission(document),
-        conversions: document.items("kubernetesCustomResourceConversion").map(|item| conversion::read(&item)).collect(),
+        conversions: document
+            .items("kubernetesCustomResourceConversion")
+            .map(|item| webhooks::conversion(&item))
+            .collect(),
         permissions: policy::permissions(document).into(),
         limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
         concurrency: document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
@@ -49,7 +52,7 @@ fn startup(document: &Fields<'_, '_>, retry: RetryPolicy) -> Option<StartupBindi
 }
 
 fn admission(document: &Fields<'_, '_>) -> Vec<AdmissionBinding> {
-    let read = |key, kind| document.items(key).map(move |item| admission::read(&item, kind));
+    let read = |key, kind| document.items(key).map(move |item| webhooks::admission(&item, kind));
     let validating = read("kubernetesValidating", AdmissionKind::Validating);
     validating.chain(read("kubernetesMutating", AdmissionKind::Mutating)).collect()
 }

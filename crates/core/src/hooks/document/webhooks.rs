@@ -1,8 +1,7 @@
-//! Reads `kubernetesValidating[]` and `kubernetesMutating[]`. What the API server would refuse when the webhook is
-//! registered is refused here, with its place. CEL is read only as text, because the code that loads the hook compiles
-//! it.
+//! Reads the bindings of webhooks. What the API server would refuse when an admission webhook is registered is refused
+//! here, with its place. CEL is read only as text, because the code that loads the hook compiles it.
 
-use std::time::Duration;
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -12,8 +11,8 @@ use super::{
     schedule, selector,
 };
 use crate::model::{
-    AdmissionBinding, AdmissionKind, AdmissionRule, BindingName, FailurePolicy, MatchCondition, MatchPolicy,
-    ReinvocationPolicy, SideEffects,
+    AdmissionBinding, AdmissionKind, AdmissionRule, BindingName, ConversionBinding, ConversionRule, FailurePolicy,
+    MatchCondition, MatchPolicy, ReinvocationPolicy, SideEffects,
 };
 
 const OPERATIONS: [&str; 5] = ["CREATE", "UPDATE", "DELETE", "CONNECT", "*"];
@@ -21,7 +20,8 @@ const SCOPES: [(&str, &str); 3] = [("Cluster", "Cluster"), ("Namespaced", "Names
 /// The API server's limit.
 const MAX_CONDITIONS: usize = 64;
 
-pub(super) fn read(fields: &Fields<'_, '_>, kind: AdmissionKind) -> AdmissionBinding {
+/// `kubernetesValidating[]` and `kubernetesMutating[]`.
+pub(super) fn admission(fields: &Fields<'_, '_>, kind: AdmissionKind) -> AdmissionBinding {
     let policies = [("Ignore", FailurePolicy::Ignore), ("Fail", FailurePolicy::Fail)];
     let effects = [("None", SideEffects::None), ("NoneOnDryRun", SideEffects::NoneOnDryRun)];
     let matching = [("Exact", MatchPolicy::Exact), ("Equivalent", MatchPolicy::Equivalent)];
@@ -169,4 +169,49 @@ fn annotations(fields: &Fields<'_, '_>) -> Vec<(String, String)> {
         });
     }
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// `kubernetesCustomResourceConversion[]`. Whether the definition has these versions can be checked only when it exists.
+pub(super) fn conversion(fields: &Fields<'_, '_>) -> ConversionBinding {
+    let crd = fields.required_string("crdName").unwrap_or_default();
+    fields.check(crd.is_empty() || (selector::is_subdomain(crd) && crd.contains('.')), "crdName", || {
+        format!("is {}; write the definition's name, PLURAL.GROUP, like \"crontabs.stable.example.com\"", quoted(crd))
+    });
+    let group = crd.split_once('.').map_or("", |(_, group)| group);
+    fields.need("conversions", Some(()));
+    let mut known = HashSet::new();
+    let mut conversions = Vec::new();
+    for item in fields.items("conversions") {
+        let Some(rule) = step(&item, group) else { continue };
+        if item.check(known.insert(rule.clone()), "fromVersion", || format!("and toVersion are {rule} once more")) {
+            conversions.push(rule);
+        }
+    }
+    let binding = ConversionBinding {
+        name: BindingName::new(fields.required_string("name").unwrap_or_default()),
+        crd: crd.into(),
+        conversions,
+        group: schedule::group(fields),
+        include_snapshots_from: schedule::include_snapshots_from(fields),
+    };
+    fields.finish();
+    binding
+}
+
+fn step(fields: &Fields<'_, '_>, group: &str) -> Option<ConversionRule> {
+    let (from, to) = (version(fields, "fromVersion", group), version(fields, "toVersion", group));
+    fields.finish();
+    let rule = ConversionRule { from: from?, to: to? };
+    fields.check(rule.from != rule.to, "toVersion", || "is the same as fromVersion".to_owned()).then_some(rule)
+}
+
+/// `v1`, or `stable.example.com/v1` with the definition's own group.
+fn version(fields: &Fields<'_, '_>, key: &'static str, group: &str) -> Option<Arc<str>> {
+    let text = fields.required_string(key)?;
+    let (prefix, version) = text.split_once('/').map_or((None, text), |(group, version)| (Some(group), version));
+    let own = prefix.is_none_or(|prefix| prefix == group);
+    fields.check(own, key, || format!("is {}; versions of {group:?} are meant, the group of crdName", quoted(text)));
+    let valid = selector::is_subdomain(version) && !version.contains('.') && version.len() <= 63;
+    fields.check(valid, key, || format!("is {}; write a version like \"v1beta1\"", quoted(text)));
+    (own && valid).then(|| version.into())
 }
