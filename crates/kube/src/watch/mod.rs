@@ -10,7 +10,6 @@ mod context;
 mod error;
 mod list;
 mod past;
-mod position;
 mod request;
 mod schedule;
 mod selection;

@@ -25,8 +25,7 @@ use super::{
     context::Context,
     error::RequestError,
     list::{self, Complete, Listed, Opened},
-    past::{self, Missing, Witness},
-    position::{self, Resume},
+    past::{self, Missing, Resume, Witness},
     request,
     stats::StreamState,
     subscriber::{Delivery, Subscriber},
@@ -289,13 +288,13 @@ impl Stream {
         self.list_backoff.reset();
         self.unserved = false;
         let watch = (!self.active.is_empty()).then_some(self.position.as_str());
-        let resume = position::resume(watch, asked_at, &list.version);
+        let resume = past::resume(watch, asked_at, &list.version);
         match resume {
             Resume::Keep => {}
             Resume::FromList => self.note_what_is_seen(),
             Resume::FromListAndRelist => self.waiting.append(&mut self.active),
         }
-        let seen = position::number(&list.version).unwrap_or(0);
+        let seen = past::number(&list.version).unwrap_or(0);
         let (now, stretch) = (Instant::now(), rand::random_range(1.0..1.05));
         for mut subscriber in subscribers {
             subscriber.listed(seen, now, stretch);
@@ -313,7 +312,7 @@ impl Stream {
     }
 
     fn note_what_is_seen(&mut self) {
-        let at = position::number(&self.position).unwrap_or(0);
+        let at = past::number(&self.position).unwrap_or(0);
         for subscriber in &mut self.active {
             subscriber.seen = subscriber.seen.max(at);
         }
@@ -370,7 +369,7 @@ impl Stream {
                 Ok(true) => self.missing = None,
                 Err(found) => {
                     self.missing = None;
-                    let known = position::number(&self.position).unwrap_or_default();
+                    let known = past::number(&self.position).unwrap_or_default();
                     return self.watch_failed(&RequestError::WentBack { known, found });
                 }
             }
@@ -397,7 +396,7 @@ impl Stream {
         self.context.watch_stats.heard(1);
         self.witness = Witness::later(self.witness.take(), Witness::new(&object, deleted));
         let version = object.resource_version.clone();
-        let number = position::number(&version);
+        let number = past::number(&version);
         let change = if deleted { Change::Delete(object) } else { Change::Upsert(object) };
         let mut next = 0;
         while let Some(subscriber) = self.active.get_mut(next) {
@@ -471,7 +470,7 @@ impl Stream {
     /// The server has no history after `position`. Subscribers that have seen more continue from there. The others need
     /// a list.
     fn forget_history(&mut self) {
-        let at = position::number(&self.position);
+        let at = past::number(&self.position);
         let (ahead, lost): (Vec<_>, Vec<_>) =
             mem::take(&mut self.active).into_iter().partition(|subscriber| at.is_some_and(|at| subscriber.seen > at));
         self.waiting.extend(lost);
