@@ -607,9 +607,7 @@ impl State {
 
     fn give_up(&mut self, id: JobId, failure: Failure, now: Instant, finished: &mut Finished) -> Verdict {
         let items = self.end(id);
-        self.leave(&items);
-        let triggers = items.iter().map(|item| item.trigger.clone()).collect();
-        self.bury(items, &failure, now, finished);
+        let triggers = self.bury(items, &failure, now, finished);
         Verdict::GivenUp { failure, triggers }
     }
 
@@ -630,15 +628,16 @@ impl State {
         {
             line.released(&exhausted, &batch.items);
         }
-        self.leave(&exhausted);
-        let triggers = exhausted.iter().map(|item| item.trigger.clone()).collect();
-        self.bury(exhausted, failure, now, finished);
-        triggers
+        self.bury(exhausted, failure, now, finished)
     }
 
-    fn bury(&mut self, items: Vec<Item>, failure: &Failure, now: Instant, finished: &mut Finished) {
+    /// Makes a dead letter of triggers that no job has any more. Returns them.
+    fn bury(&mut self, items: Vec<Item>, failure: &Failure, now: Instant, finished: &mut Finished) -> Vec<Trigger> {
+        self.leave(&items);
+        let triggers = items.iter().map(|item| item.trigger.clone()).collect();
         let whose = (finished.hook.clone(), finished.queue.clone());
         (finished.dead_letter, finished.lost) = self.archive.add(whose, items, failure, now, &self.config);
+        triggers
     }
 
     /// The job waits for its next try: until this time, or only for its line.
