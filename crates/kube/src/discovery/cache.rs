@@ -231,16 +231,9 @@ impl<K: Eq + Hash, T: Clone> Flights<K, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the response to the request that is under way, or sends one. `ask` receives the request's number. A
+    /// The response to the request that is under way, or to one that is sent now. `ask` receives the request's number. A
     /// request that nobody waits for any more is canceled.
-    async fn join<F>(&self, about: K, ask: impl FnOnce(u64) -> F) -> Result<T, DiscoveryError>
-    where
-        F: Future<Output = Result<T, DiscoveryError>> + Send + 'static,
-    {
-        self.shared(about, ask).await
-    }
-
-    fn shared<F>(&self, about: K, ask: impl FnOnce(u64) -> F) -> Shared<Answer<T>>
+    fn join<F>(&self, about: K, ask: impl FnOnce(u64) -> F) -> Shared<Answer<T>>
     where
         F: Future<Output = Result<T, DiscoveryError>> + Send + 'static,
     {
