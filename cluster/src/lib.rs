@@ -46,7 +46,7 @@ mod tls;
 mod validate;
 mod webhook;
 
-pub use auth::user::User;
+pub use auth::User;
 pub use cluster::{Cluster, Error, Options};
 pub use controllers::{Controller, UnknownController};
 pub use state::{State, StateError};

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::Auth;
 use crate::kinds::schema::Schema;
 use crate::kinds::{Registry, crd};
-use crate::store::{Query, Store};
+use crate::store::Store;
 use crate::tls::Tls;
 
 /// The options for requests.
@@ -58,9 +58,7 @@ impl Shared {
     /// Reads all definitions again. Called after each change of a definition.
     pub(crate) fn rebuild_registry(&self) {
         let mut slot = self.registry.write().unwrap_or_else(PoisonError::into_inner);
-        let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
-        let definitions = self.store.list("customresourcedefinitions.apiextensions.k8s.io", &query);
-        let definitions = definitions.map(|page| page.items).unwrap_or_default();
+        let definitions = self.store.all("customresourcedefinitions.apiextensions.k8s.io", "");
         let custom = definitions.iter().flat_map(|d| crd::resources(&d.value(), &self.schema));
         let before = std::mem::replace(&mut *slot, Arc::new(Registry::new(&self.schema, custom)));
         // As on the real server, watches end in all versions when one is no longer served.

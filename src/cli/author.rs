@@ -1,6 +1,6 @@
 //! The command line of the commands for authors of hooks, and shell completion.
 
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory as _, Subcommand, ValueEnum};
 
@@ -117,10 +117,10 @@ pub struct Completion {
 }
 
 impl Completion {
-    pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
+    pub fn script(&self) -> Vec<u8> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut typed_by_people(), "boathook", &mut script);
-        out.write_all(&script)
+        script
     }
 }
 

@@ -4,16 +4,14 @@ pub mod admin;
 pub mod author;
 pub mod bundle;
 pub mod dev;
-pub mod election;
 pub mod hookbundle;
 pub mod interpreters;
 pub mod rbac;
 pub mod record;
 pub mod run;
 pub mod webhooks;
-pub mod worker;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -84,13 +82,13 @@ pub enum Command {
     Admin(admin::Admin),
     /// Evaluate jq filters for a parent process
     #[command(hide = true)]
-    FilterWorker(worker::WorkerBounds),
+    FilterWorker(WorkerBounds),
     /// Check settings against a schema for a parent process
     #[command(hide = true)]
-    SettingsWorker(worker::WorkerBounds),
+    SettingsWorker(WorkerBounds),
     /// Compile a component for a parent process
     #[command(hide = true)]
-    CompileWorker(worker::CompileWorker),
+    CompileWorker(CompileWorker),
 }
 
 /// `boathook serve`
@@ -179,7 +177,7 @@ pub struct Serve {
     pub webhooks: webhooks::Webhooks,
     /// Flags for replicas.
     #[command(flatten)]
-    pub election: election::Election,
+    pub election: Election,
     /// How long running hooks may take to end on shutdown (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,
@@ -369,12 +367,105 @@ fn grace(text: &str) -> Result<std::time::Duration, String> {
     if duration.as_secs() > 30 { Err("at most 30s are allowed".to_owned()) } else { Ok(duration) }
 }
 
+/// Flags for replicas.
+#[derive(Debug, Args)]
+pub struct Election {
+    /// Run as one of several replicas: a Lease elects the replica that runs hooks. The others answer webhooks and are
+    /// ready to take over
+    #[arg(long, conflicts_with = "plan", env = "BOATHOOK_LEADER_ELECT")]
+    pub leader_elect: bool,
+    /// Name of the Lease that all replicas of this operator share [default: boathook, with --instance
+    /// boathook-INSTANCE]
+    #[arg(long, value_name = "NAME", value_parser = object_name, env = "BOATHOOK_LEASE_NAME")]
+    pub lease_name: Option<String>,
+    /// Namespace of the Lease [default: the operator's own]
+    #[arg(long, value_name = "NAME", value_parser = object_name, env = "BOATHOOK_LEASE_NAMESPACE")]
+    pub lease_namespace: Option<String>,
+    /// Lease duration, from 2s to 5m: how long standbys wait after the last observed renewal. A leader that cannot
+    /// renew the Lease for two thirds of this time ends
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration, env = "BOATHOOK_LEASE_DURATION")]
+    pub lease_duration: Duration,
+}
+
+/// Checks for a valid name of a Kubernetes object.
+fn object_name(text: &str) -> Result<String, String> {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if text.len() <= 253 && text.chars().all(inner) && text.starts_with(edge) && text.ends_with(edge) {
+        return Ok(text.to_owned());
+    }
+    Err("use lower-case letters, digits, '-' and '.', a letter or digit first and last".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if (2..=300).contains(&duration.as_secs()) { Ok(duration) } else { Err("must be from 2s to 5m".to_owned()) }
+}
+
+/// Resource limits of a worker process.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct WorkerBounds {
+    /// Memory limit in bytes
+    #[arg(long, value_name = "BYTES")]
+    pub memory: u64,
+    /// CPU time limit in seconds [default: as the parent process sets it later]
+    #[arg(long, value_name = "SECONDS")]
+    pub cpu: Option<u64>,
+    /// Seconds until the process ends itself [default: it ends with its input]
+    #[arg(long, value_name = "SECONDS")]
+    pub time: Option<u64>,
+}
+
+/// `boathook compile-worker`
+#[derive(Debug, Args)]
+pub struct CompileWorker {
+    /// Resource limits.
+    #[command(flatten)]
+    pub bounds: WorkerBounds,
+    /// Which engine to compile for.
+    #[command(flatten)]
+    pub engine: CompileFor,
+    /// Also write the code to this file of the cache
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+}
+
+/// Which engine a component is compiled for.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct CompileFor {
+    /// For an engine with a pool of instances
+    #[arg(long)]
+    pub pooled: bool,
+    /// For an engine without one
+    #[arg(long)]
+    pub on_demand: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
 
+    use super::{duration, object_name};
+
     #[test]
     fn the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_lease_is_neither_too_short_nor_too_long() {
+        for (text, fits) in [("2s", true), ("15s", true), ("5m", true), ("1s", false), ("6m", false), ("15", false)] {
+            assert_eq!(duration(text).is_ok(), fits, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_lease_has_the_name_of_an_object() {
+        for (text, fits) in
+            [("boathook", true), ("a.b-1", true), ("", false), ("A", false), ("-a", false), ("a/b", false)]
+        {
+            assert_eq!(object_name(text).is_ok(), fits, "{text}");
+        }
     }
 }

@@ -1,12 +1,7 @@
 //! `boathook build`: builds a component from a project, and checks it as the operator will. It writes no output that is
 //! not a valid hook.
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 use boathook_author::author::{Project, Tools};
@@ -15,10 +10,10 @@ use serde_json::Value;
 
 use super::{
     inspect::{check_names, hook_name},
+    sandbox::programs,
     summary,
-    tools::programs,
 };
-use crate::cli::{Output, author::Build};
+use crate::cli::author::Build;
 
 /// Exit code if the component was built but cannot be used.
 const NO_HOOK: u8 = 3;
@@ -38,15 +33,11 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(NO_HOOK));
         }
     };
-    put(&bytes, &out)?;
+    super::put(&out, &bytes)?;
     if let Value::Object(facts) = &mut facts {
         facts.shift_insert(0, "path".to_owned(), out.to_string_lossy().into());
     }
-    match args.output {
-        Output::Text => print!("{}", summary::text(&facts)),
-        Output::Json => println!("{facts:#}"),
-        Output::Yaml => print!("{}", yaml_serde::to_string(&facts)?),
-    }
+    super::print(args.output, &facts, || summary::text(&facts))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -57,13 +48,4 @@ fn place(asked: Option<PathBuf>, project: &Project) -> PathBuf {
         Some(path) => path,
         None => project.output().join(file),
     }
-}
-
-/// Writes with a rename, so that a reader sees the old file or the new one, and never a part.
-fn put(bytes: &[u8], out: &Path) -> anyhow::Result<()> {
-    let mut beside = OsString::from(out);
-    beside.push(".new");
-    let folder = out.parent().map_or(Ok(()), fs::create_dir_all);
-    let written = folder.and_then(|()| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, out));
-    written.with_context(|| format!("can't write {}", out.display()))
 }

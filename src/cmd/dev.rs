@@ -26,8 +26,7 @@ use super::{
     cluster::{write_kubeconfig, write_private},
     connect, effects,
     runtime::{Stop, block_on},
-    sandbox,
-    tools::programs,
+    sandbox::{self, programs},
 };
 use crate::cli::{
     Connection,

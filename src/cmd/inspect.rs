@@ -14,16 +14,12 @@ use boathook_sandbox::Sandbox;
 use serde_json::{Value, json};
 
 use super::{language, rbac::local, runtime::block_on, sandbox, summary};
-use crate::cli::{Inspect, Output};
+use crate::cli::Inspect;
 
 pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
     let facts = check(&hook_name(&args.file)?, &bytes)?;
-    match args.output {
-        Output::Text => print!("{}", text(&facts)),
-        Output::Json => println!("{facts:#}"),
-        Output::Yaml => print!("{}", yaml_serde::to_string(&facts)?),
-    }
+    super::print(args.output, &facts, || text(&facts))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -16,12 +16,10 @@ use serde_json::{Value, json};
 use super::{
     directories,
     place::{self, policy},
+    put,
     runtime::block_on,
 };
-use crate::cli::{
-    Output,
-    interpreters::{Compile, Interpreters, InterpretersCommand, List, Pull, Push},
-};
+use crate::cli::interpreters::{Compile, Interpreters, InterpretersCommand, List, Pull, Push};
 
 pub(super) fn run(args: Interpreters) -> anyhow::Result<ExitCode> {
     match args.command {
@@ -40,17 +38,13 @@ fn list(args: List) -> anyhow::Result<()> {
         json!({"name": name, "version": version, "digest": digest, "path": path})
     };
     let data = Value::Array(found.iter().map(entry).collect());
-    match args.output {
-        Output::Json => println!("{data:#}"),
-        Output::Yaml => print!("{}", yaml_serde::to_string(&data)?),
-        Output::Text if found.is_empty() => println!("no interpreters"),
-        Output::Text => {
-            for (InterpreterRef { name, version, digest }, path) in &found {
-                println!("{name} {version}  {digest}  {}", path.display());
-            }
-        }
-    }
-    Ok(())
+    let line = |(InterpreterRef { name, version, digest }, path): &(_, PathBuf)| {
+        format!("{name} {version}  {digest}  {}\n", path.display())
+    };
+    super::print(args.output, &data, || match found.as_slice() {
+        [] => "no interpreters\n".to_owned(),
+        found => found.iter().map(line).collect(),
+    })
 }
 
 fn compile(args: Compile) -> anyhow::Result<()> {
@@ -109,13 +103,6 @@ async fn usable(from: &str, stem: &str, scratch: &Path, bytes: &[u8]) -> anyhow:
     let sandbox = Sandbox::new(SandboxConfig { cache_dir, pooling: false, interpreters, ..Default::default() })?;
     let what = || format!("{from} is no interpreter that this boathook can use");
     sandbox.check_interpreter(&HookName::new(stem)?, &interpreter).await.with_context(what)
-}
-
-fn put(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let beside = to.with_extension("wasm.new");
-    let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
-    let written = folder.and_then(|()| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, to));
-    written.with_context(|| format!("can't write {}", to.display()))
 }
 
 async fn push(args: Push) -> anyhow::Result<()> {

@@ -2,24 +2,34 @@
 //! feature, and the operator's image does not include them.
 
 mod admin;
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::{self, Write as _},
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use boathook_core::child::Bounds;
+use serde_json::Value;
+
+use crate::cli::{Command, Output, WorkerBounds, webhooks::Remove};
+
 #[cfg(feature = "author")]
 mod build;
 #[cfg(feature = "author")]
 mod bundle;
 #[cfg(feature = "author")]
 mod cluster;
-mod compile_worker;
-#[cfg(feature = "author")]
-mod completion;
 mod connect;
-mod crds;
 #[cfg(feature = "author")]
 mod demo;
 #[cfg(feature = "author")]
 mod dev;
 mod directories;
 mod effects;
-pub mod filter_worker;
 mod hookbundles;
 #[cfg(feature = "author")]
 mod inspect;
@@ -38,20 +48,14 @@ mod run;
 mod runtime;
 #[cfg(feature = "author")]
 mod sandbox;
-mod schema;
 mod serve;
-mod settings_worker;
 #[cfg(feature = "author")]
 mod summary;
 #[cfg(feature = "author")]
 mod test;
 #[cfg(feature = "author")]
-mod tools;
 mod uninstall;
 
-use std::process::ExitCode;
-
-use crate::cli::{Command, webhooks::Remove};
 #[cfg(feature = "author")]
 use crate::cli::{author::Author, record::Record};
 
@@ -63,8 +67,17 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cluster(args) => cluster::run(args),
         #[cfg(feature = "author")]
         Command::Inspect(args) => inspect::run(args),
-        Command::Schema => schema::run(),
-        Command::Crd(args) => crds::run(&args),
+        Command::Schema => print_whole(boathook_core::hooks::SCHEMA.as_bytes()),
+        Command::Crd(args) => {
+            let definition = boathook_operator::hookbundle::definition();
+            print_whole(
+                match args.output {
+                    Output::Json => format!("{definition:#}\n"),
+                    Output::Text | Output::Yaml => yaml_serde::to_string(&definition)?,
+                }
+                .as_bytes(),
+            )
+        }
         #[cfg(feature = "author")]
         Command::Test(args) => test::run(args),
         #[cfg(feature = "author")]
@@ -76,7 +89,9 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "author")]
         Command::Bundle(args) => bundle::run(args),
         Command::Interpreters(args) => interpreters::run(args),
-        Command::CompileWorker(args) => Ok(compile_worker::run(&args)),
+        Command::CompileWorker(args) => {
+            Ok(boathook_sandbox::compiler::serve(args.bounds.into(), args.engine.pooled, args.keep.as_deref()))
+        }
         #[cfg(feature = "author")]
         Command::Dev(args) => dev::run(args),
         #[cfg(feature = "author")]
@@ -84,12 +99,47 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "author")]
         Command::Author(Author::Build(args)) => build::run(args),
         #[cfg(feature = "author")]
-        Command::Author(Author::Completion(args)) => completion::run(&args),
+        Command::Author(Author::Completion(args)) => print_whole(&args.script()),
         #[cfg(feature = "author")]
         Command::Record(Record::Replay(args)) => replay::run(&args),
         Command::Remove(Remove::Uninstall(args)) => uninstall::run(args),
         Command::Admin(args) => admin::run(args),
-        Command::FilterWorker(args) => Ok(filter_worker::run(args.into())),
-        Command::SettingsWorker(args) => Ok(settings_worker::run(args.into())),
+        Command::FilterWorker(args) => Ok(boathook_core::filter::worker::serve(args.into())),
+        Command::SettingsWorker(args) => Ok(boathook_operator::app::serve_settings(args.into())),
     }
+}
+
+impl From<WorkerBounds> for Bounds {
+    fn from(args: WorkerBounds) -> Self {
+        Self { memory: args.memory, cpu: args.cpu, time: args.time }
+    }
+}
+
+/// Prints a document for a file or for another program.
+fn print_whole(text: &[u8]) -> anyhow::Result<ExitCode> {
+    match io::stdout().lock().write_all(text) {
+        // The reader has closed the pipe.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        done => done?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a result as text or as data.
+fn print(output: Output, data: &Value, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+    match output {
+        Output::Text => print!("{}", text()),
+        Output::Json => println!("{data:#}"),
+        Output::Yaml => print!("{}", yaml_serde::to_string(data)?),
+    }
+    Ok(())
+}
+
+/// Writes with a rename, so that a reader sees the old file or the new one, and never a part.
+fn put(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut beside = OsString::from(to);
+    beside.push(".new");
+    let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = folder.and_then(|()| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, to));
+    written.with_context(|| format!("can't write {}", to.display()))
 }

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use boathook_sandbox::{CompilerConfig, SandboxConfig};
+use boathook_author::author::Programs;
+use boathook_sandbox::{CompilerConfig, SandboxConfig, interpreters_in};
 
 use super::directories;
 
@@ -26,6 +27,16 @@ pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
         }),
         ..SandboxConfig::default()
     })
+}
+
+/// Replacements for the usual programs, and the interpreters for scripts.
+pub(super) fn programs() -> Programs {
+    let named = |variable: &str| std::env::var_os(variable);
+    Programs {
+        cargo: named("CARGO"),
+        go: named("GO"),
+        interpreters: interpreters_in(&directories::interpreters(Vec::new())),
+    }
 }
 
 #[cfg(test)]

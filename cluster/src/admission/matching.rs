@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use boathook_cel as cel;
+use boathook_cel::{Budget, Program, Scope, to_cel};
 use serde_json::Value;
 
-use super::hooks::Hook;
-use super::{Admission, Attributes, Operation, conditions};
+use super::{Admission, Attributes, Hook, Operation, review};
 use crate::json;
 use crate::kinds::Resource;
 use crate::selectors::LabelSelector;
@@ -48,7 +49,7 @@ pub(super) fn meets_conditions(
     if written.is_empty() {
         return Ok(true);
     }
-    match conditions::hold(written, attributes, object, old) {
+    match hold(written, attributes, object, old) {
         Ok(holds) => Ok(holds),
         Err(_) if hook.ignores_failure() => Ok(false),
         Err(why) => Err(Failure::forbidden(attributes.resource.gr(), &attributes.name, &why)),
@@ -116,4 +117,37 @@ fn takes(selector: &LabelSelector, object: &Value) -> bool {
 
 fn selects(selector: &LabelSelector, object: Option<&Value>, old: Option<&Value>) -> bool {
     selector.is_everything() || [object, old].into_iter().flatten().any(|object| takes(selector, object))
+}
+
+/// Whether all conditions hold. A condition that is false decides, even if others fail.
+///
+/// # Errors
+/// The texts of the conditions that could not be evaluated.
+pub(super) fn hold(
+    written: &[Value],
+    attributes: &Attributes<'_>,
+    object: Option<&Value>,
+    old: Option<&Value>,
+) -> Result<bool, String> {
+    let mut budget = Budget::default();
+    let mut errors = Vec::new();
+    let any = |value: Option<&Value>| value.map_or(cel::Value::Null, |value| to_cel(value, &Value::Null));
+    let empty = Scope::default();
+    let with_object = empty.with("object", any(object));
+    let with_old = with_object.with("oldObject", any(old));
+    let scope = with_old.with("request", any(Some(&review::request(attributes, attributes.resource))));
+    for condition in written {
+        let expression = json::text(condition, &["expression"]);
+        match Program::parse(expression).map(|program| program.run(&scope, &mut budget)) {
+            Ok(Ok(cel::Value::Bool(false))) => return Ok(false),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => errors.push(format!("expression '{expression}' resulted in error: {error}")),
+            Err(why) => errors.push(format!("compilation error: {why}")),
+        }
+    }
+    match errors.as_slice() {
+        [] => Ok(true),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
 }

@@ -1,16 +1,19 @@
 //! Parsed roles and bindings: what a user may do where. An unchanged object is not parsed again.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::attributes::{Attributes, Target};
-use super::rules::{Rule, quoted};
-use super::user::{MASTERS, User, as_service_account};
-use crate::store::{Query, Store, Stored};
+use super::{Attributes, Auth, MASTERS, ResourceTarget, Target, User, as_service_account};
+use crate::json;
+use crate::kinds::Resource;
+use crate::status::Failure;
+use crate::store::{Store, Stored};
 
 const CLUSTER_ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
 const ROLES: &str = "roles.rbac.authorization.k8s.io";
@@ -84,14 +87,12 @@ impl Policies {
 }
 
 fn read(store: &Store, storage: &str, known: &Objects) -> Objects {
-    let query = Query { prefix: "", after: None, at: None, limit: 0, matches: &|_| true };
-    let found = store.list(storage, &query).map(|page| page.items).unwrap_or_default();
     let parse = |object: &Arc<Stored>| match known.get(&object.key) {
         Some((revision, parsed)) if *revision == object.revision => parsed.clone(),
         // Types are checked before objects are stored, so a role that cannot be parsed allows nothing.
         _ => Arc::new(serde_json::from_slice(&object.json).unwrap_or_default()),
     };
-    found.iter().map(|object| (object.key.clone(), (object.revision, parse(object)))).collect()
+    store.all(storage, "").iter().map(|object| (object.key.clone(), (object.revision, parse(object)))).collect()
 }
 
 impl Policy {
@@ -223,4 +224,296 @@ pub(crate) fn escalates(user: &User, missing: &[Rule], problems: &[String]) -> S
         text.push_str(&format!("; resolution errors: [{}]", problems.join(", ")));
     }
     text
+}
+
+/// `PolicyRule` of `rbac.authorization.k8s.io/v1`.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Rule {
+    pub verbs: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub api_groups: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_names: Vec<String>,
+    #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty")]
+    pub non_resource_urls: Vec<String>,
+}
+
+fn has(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|item| item == "*" || item == wanted)
+}
+
+impl Rule {
+    pub(crate) fn allows(&self, attributes: &Attributes) -> bool {
+        if !has(&self.verbs, &attributes.verb) {
+            return false;
+        }
+        match &attributes.target {
+            Target::Path(path) => self.non_resource_urls.iter().any(|url| url_covers(url, path)),
+            Target::Resource(target) => self.allows_resource(target),
+        }
+    }
+
+    fn allows_resource(&self, target: &ResourceTarget) -> bool {
+        let combined = target.combined();
+        let any_parent = |rule: &str| {
+            rule.strip_prefix("*/").is_some_and(|sub| !target.subresource.is_empty() && sub == target.subresource)
+        };
+        has(&self.api_groups, &target.group)
+            && self.resources.iter().any(|r| r == "*" || *r == combined || any_parent(r))
+            && (self.resource_names.is_empty() || self.resource_names.contains(&target.name))
+    }
+
+    /// Equivalent rules with at most one verb, resource and name each.
+    fn atoms(&self) -> Vec<Self> {
+        let one = |text: &String| vec![text.clone()];
+        let mut atoms = Vec::new();
+        for group in &self.api_groups {
+            for resource in &self.resources {
+                for verb in &self.verbs {
+                    let base =
+                        Self { verbs: one(verb), api_groups: one(group), resources: one(resource), ..Self::default() };
+                    if self.resource_names.is_empty() {
+                        atoms.push(base);
+                        continue;
+                    }
+                    atoms.extend(self.resource_names.iter().map(|n| Self { resource_names: one(n), ..base.clone() }));
+                }
+            }
+        }
+        for url in &self.non_resource_urls {
+            let path = |verb| Self { verbs: one(verb), non_resource_urls: one(url), ..Self::default() };
+            atoms.extend(self.verbs.iter().map(path));
+        }
+        atoms
+    }
+
+    /// Whether this rule allows everything that an atom allows.
+    fn covers(&self, atom: &Self) -> bool {
+        let all = |mine: &[String], theirs: &[String]| theirs.iter().all(|item| has(mine, item));
+        let resource = |wanted: &String| {
+            has(&self.resources, wanted)
+                || wanted.split_once('/').is_some_and(|(_, sub)| self.resources.contains(&format!("*/{sub}")))
+        };
+        let url = |wanted: &String| self.non_resource_urls.iter().any(|mine| url_covers(mine, wanted));
+        let names = self.resource_names.is_empty()
+            || !atom.resource_names.is_empty() && atom.resource_names.iter().all(|n| self.resource_names.contains(n));
+        all(&self.verbs, &atom.verbs)
+            && all(&self.api_groups, &atom.api_groups)
+            && atom.resources.iter().all(resource)
+            && atom.non_resource_urls.iter().all(url)
+            && names
+    }
+}
+
+/// Whether a path of a rule, which may end in `*`, covers another path.
+fn url_covers(rule: &str, path: &str) -> bool {
+    rule == path || rule.ends_with('*') && path.starts_with(rule.trim_end_matches('*'))
+}
+
+/// The format of the real server's refusals.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [
+            ("APIGroups", &self.api_groups),
+            ("Resources", &self.resources),
+            ("NonResourceURLs", &self.non_resource_urls),
+            ("ResourceNames", &self.resource_names),
+            ("Verbs", &self.verbs),
+        ];
+        let shown = lists.iter().filter(|(_, list)| !list.is_empty());
+        let parts: Vec<String> = shown.map(|(name, list)| format!("{name}:{}", quoted(list))).collect();
+        write!(f, "{{{}}}", parts.join(", "))
+    }
+}
+
+/// A list of texts as Go prints it.
+pub(crate) fn quoted(list: &[String]) -> String {
+    let items: Vec<String> = list.iter().map(|item| format!("{item:?}")).collect();
+    format!("[{}]", items.join(" "))
+}
+
+/// The part of `wanted` that `held` does not cover. Rules that differ only in the verb are merged.
+pub(crate) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<Rule> {
+    let mut joined: BTreeMap<Rule, Rule> = BTreeMap::new();
+    for atom in wanted.iter().flat_map(Rule::atoms).filter(|atom| !held.iter().any(|rule| rule.covers(atom))) {
+        let mut key = atom.clone();
+        if atom.non_resource_urls.is_empty() {
+            key.verbs.clear();
+        }
+        match joined.get_mut(&key) {
+            Some(rule) => rule.verbs.extend(atom.verbs),
+            None => {
+                joined.insert(key, atom);
+            }
+        }
+    }
+    joined.into_values().collect()
+}
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Refuses a role or binding, complete and about to be stored, that grants more than `user` has. `asked` is the name in
+/// the request's path.
+pub(crate) fn check(
+    auth: &Auth,
+    store: &Store,
+    user: &User,
+    resource: &Resource,
+    old: Option<&Value>,
+    new: &Value,
+    asked: &str,
+) -> Result<(), Failure> {
+    if resource.group != GROUP || !auth.rbac || user.is_in(MASTERS) || !old.is_none_or(|old| changes(old, new)) {
+        return Ok(());
+    }
+    let policy = auth.policies.get(store);
+    let writer = Writer { user, policy: &policy, namespace: json::text(new, &["metadata", "namespace"]) };
+    let name = json::text(new, &["metadata", "name"]);
+    let problem = match resource.plural.as_str() {
+        "roles" | "clusterroles" => writer.role_problem(&resource.plural, asked, old, new),
+        _ => writer.binding_problem(resource, new)?,
+    };
+    problem.map_or(Ok(()), |why| Err(Failure::forbidden(resource.gr(), name, &why)))
+}
+
+/// Whether the write changes more than the fields that let the object be collected.
+fn changes(old: &Value, new: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        for key in ["ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"] {
+            json::metadata(&mut object).shift_remove(key);
+        }
+        object
+    };
+    rest(old) != rest(new)
+}
+
+struct Writer<'a> {
+    user: &'a User,
+    policy: &'a Policy,
+    namespace: &'a str,
+}
+
+impl Writer<'_> {
+    fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
+        let target = ResourceTarget {
+            group: GROUP.to_owned(),
+            resource: resource.to_owned(),
+            namespace: self.namespace.to_owned(),
+            name: name.to_owned(),
+            ..ResourceTarget::default()
+        };
+        self.policy.decide(self.user, &Attributes::of_resource(verb, target)).allowed
+    }
+
+    fn escalation(&self, wanted: &[Rule]) -> Option<String> {
+        let (held, problems) = self.policy.rules(self.user, self.namespace);
+        let missing = missing(&held, wanted);
+        (!missing.is_empty()).then(|| escalates(self.user, &missing, &problems))
+    }
+
+    fn role_problem(&self, plural: &str, asked: &str, old: Option<&Value>, new: &Value) -> Option<String> {
+        if self.may("escalate", plural, asked) {
+            return None;
+        }
+        if let Some(problem) = self.escalation(&rules(new)) {
+            return Some(problem);
+        }
+        let gathers = |role: &Value| !json::list(role, &["aggregationRule", "clusterRoleSelectors"]).is_empty();
+        if !gathers(new) && !old.is_some_and(gathers) {
+            return None;
+        }
+        // The role aggregates rules that others write, so only users with all rights may use it.
+        let all = || vec!["*".to_owned()];
+        let everything = [
+            Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() },
+            Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() },
+        ];
+        let why = "must have cluster-admin privileges to use the aggregationRule";
+        self.escalation(&everything).map(|_| why.to_owned())
+    }
+
+    /// An error if the role does not exist.
+    fn binding_problem(&self, resource: &Resource, binding: &Value) -> Result<Option<String>, Failure> {
+        let text = |key: &str| json::text(binding, &["roleRef", key]).to_owned();
+        let role = RoleRef { kind: text("kind"), name: text("name") };
+        let plural = if role.kind == "ClusterRole" { "clusterroles" } else { "roles" };
+        if self.may("bind", plural, &role.name) {
+            return Ok(None);
+        }
+        match self.policy.referred(&role, self.namespace) {
+            Ok(rules) => Ok(self.escalation(rules)),
+            Err(_) if matches!(role.kind.as_str(), "ClusterRole" | "Role") => {
+                // The real server names the binding's kind, and the role.
+                Err(Failure::not_found(resource.gr(), &role.name))
+            }
+            Err(why) => Err(Failure::internal(why)),
+        }
+    }
+}
+
+fn rules(role: &Value) -> Vec<Rule> {
+    let rules = role.get("rules").filter(|rules| !rules.is_null()).cloned();
+    rules.and_then(|rules| serde_json::from_value(rules).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn rule(value: Value) -> Rule {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn pods(verbs: &[&str], resources: &[&str], names: &[&str]) -> Rule {
+        rule(json!({ "verbs": verbs, "apiGroups": [""], "resources": resources, "resourceNames": names }))
+    }
+
+    fn wants(verb: &str, resource: &str, sub: &str, name: &str) -> Attributes {
+        let (resource, subresource, name) = (resource.to_owned(), sub.to_owned(), name.to_owned());
+        Attributes::of_resource(verb, ResourceTarget { resource, subresource, name, ..ResourceTarget::default() })
+    }
+
+    #[test]
+    fn rules_allow_what_they_name() {
+        let cases = [
+            (pods(&["get"], &["pods"], &[]), wants("get", "pods", "", "x"), true),
+            (pods(&["get"], &["pods"], &[]), wants("get", "pods", "log", "x"), false),
+            (pods(&["get"], &["*"], &[]), wants("get", "pods", "log", "x"), true),
+            (pods(&["*"], &["*/log"], &[]), wants("get", "pods", "log", "x"), true),
+            (pods(&["*"], &["*/log"], &[]), wants("get", "pods", "", "x"), false),
+            (pods(&["get"], &["pods"], &["y"]), wants("get", "pods", "", "x"), false),
+            (pods(&["list"], &["pods"], &["y"]), wants("list", "pods", "", ""), false),
+            (pods(&["list"], &["pods"], &["y"]), wants("list", "pods", "", "y"), true),
+            (rule(json!({ "verbs": ["get"], "nonResourceURLs": ["/a/*"] })), Attributes::of_path("get", "/a/b"), true),
+            (rule(json!({ "verbs": ["get"], "nonResourceURLs": ["/a"] })), Attributes::of_path("get", "/a/b"), false),
+        ];
+        for (rule, attributes, wanted) in cases {
+            assert_eq!(rule.allows(&attributes), wanted, "{rule} {attributes:?}");
+        }
+        let other = ResourceTarget { group: "apps".into(), resource: "pods".into(), ..ResourceTarget::default() };
+        assert!(!pods(&["get"], &["pods"], &[]).allows(&Attributes::of_resource("get", other)));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_by_place() {
+        let held = [pods(&["get", "list"], &["pods", "*/scale"], &[]), pods(&["delete"], &["secrets"], &["a"])];
+        let none: [Rule; 0] = [];
+        assert_eq!(missing(&held, &[pods(&["get"], &["pods", "pods/scale"], &["x"])]), none);
+        let wanted = [pods(&["get", "watch", "delete"], &["pods"], &[]), pods(&["delete"], &["secrets"], &[])];
+        let told: Vec<String> = missing(&held, &wanted).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                r#"{APIGroups:[""], Resources:["pods"], Verbs:["watch" "delete"]}"#,
+                r#"{APIGroups:[""], Resources:["secrets"], Verbs:["delete"]}"#,
+            ]
+        );
+        assert_eq!(missing(&[pods(&["*"], &["*"], &[])], &wanted), none);
+    }
 }

@@ -8,7 +8,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::user::User;
+use super::User;
 use crate::store::{Store, key};
 
 /// The issuer of the tokens, and their default audience.
@@ -113,7 +113,7 @@ impl Signer {
         let claims = self.read(token).ok_or(Refused::Unknown)?;
         let meant: Vec<String> = audiences.iter().filter(|a| claims.aud.contains(a)).cloned().collect();
         if meant.is_empty() {
-            let (given, wanted) = (super::rules::quoted(&claims.aud), super::rules::quoted(audiences));
+            let (given, wanted) = (super::policy::quoted(&claims.aud), super::policy::quoted(audiences));
             return Err(Refused::Audience { given, wanted });
         }
         if now > claims.exp + LEEWAY {

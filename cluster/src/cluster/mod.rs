@@ -1,29 +1,27 @@
 //! The public handle: options, start, kubeconfig, faults for tests, shutdown.
 
-#[cfg(feature = "client")]
-mod client;
-mod roles;
-
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http::Uri;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Auth;
-use crate::auth::user::User;
-use crate::controllers::{self, Controller};
-use crate::lifecycle;
-use crate::server;
+use crate::auth::{Auth, User};
+use crate::controllers::Controller;
+use crate::kinds::Registry;
 use crate::shared::{Limits, Shared};
-use crate::state::{self, State, StateError};
+use crate::state::{State, StateError};
 use crate::store::{HistoryLimits, Store};
 use crate::tls::Tls;
+use crate::{controllers, lifecycle, server, state};
 
 /// Options to start a [`Cluster`].
 #[derive(Clone, Debug)]
@@ -189,7 +187,7 @@ pub struct Cluster {
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
     #[cfg(feature = "client")]
-    client: client::Connection,
+    client: Connection,
 }
 
 impl Cluster {
@@ -219,7 +217,7 @@ impl Cluster {
         let shared = Arc::new(Shared::new(store, auth, tls, limits, address, stop.clone()));
         lifecycle::seed(&shared.store, &shared.registry());
         if options.rbac {
-            roles::put(&shared.store, &shared.registry());
+            put(&shared.store, &shared.registry());
         }
         state::load(&shared, &state).map_err(Error::State)?;
         tokio::spawn(lifecycle::collect::run(shared.clone()));
@@ -230,7 +228,7 @@ impl Cluster {
         Ok(Self {
             address,
             #[cfg(feature = "client")]
-            client: client::Connection::new(address, shared.auth.admin_token())?,
+            client: Connection::new(address, shared.auth.admin_token())?,
             shared,
             stop,
             task: Some(task),
@@ -329,5 +327,56 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+pub(crate) struct Connection(kube::Client);
+
+impl Connection {
+    pub(crate) fn new(address: SocketAddr, token: Option<&str>) -> Result<Self, Error> {
+        let authority = address.to_string();
+        let url = Uri::builder().scheme("http").authority(authority).path_and_query("/").build();
+        let url = url.map_err(|error| Error::Client(error.into()))?;
+        let mut config = kube::Config::new(url);
+        // The token has a secret type, which only deserialization can create.
+        let user = serde_json::json!({ "token": token });
+        config.auth_info = serde_json::from_value(user).map_err(|error| Error::Client(error.into()))?;
+        let client = kube::Client::try_from(config).map_err(|error| Error::Client(error.into()))?;
+        Ok(Self(client))
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connection")
+    }
+}
+
+const ROLES: &str = include_str!("roles.jsonl");
+
+fn put(store: &Store, registry: &Registry) {
+    for object in ROLES.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        lifecycle::seed_object(store, registry, object);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_line_is_an_object() {
+        let kinds = ROLES.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        assert!(kinds.clone().all(|o| o.get("kind").is_some()));
+        let name = |o: &Value| o.pointer("/metadata/name").and_then(Value::as_str).map(str::to_owned);
+        let names: Vec<String> = kinds.filter_map(|o| name(&o)).collect();
+        for wanted in ["cluster-admin", "admin", "edit", "view", "system:basic-user", "system:discovery"] {
+            assert!(names.iter().any(|n| n == wanted), "{wanted}");
+        }
     }
 }

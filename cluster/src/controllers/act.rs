@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Controller;
-use crate::auth::user::{MASTERS, User};
+use crate::auth::{MASTERS, User};
 use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::server::internal_client::InternalClient;

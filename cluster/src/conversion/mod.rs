@@ -1,21 +1,19 @@
 //! Converts custom objects to another version with the webhook of their definition. Without a webhook, `kinds` converts
 //! between versions.
 
-mod review;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::json;
 use crate::kinds::crd::Converter;
 use crate::kinds::{Resource, structural};
 use crate::lifecycle::create::uid;
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::Stored;
-use crate::webhook::{self, Endpoint};
+use crate::webhook::Endpoint;
+use crate::{json, webhook};
 
 /// The real server's timeout for a converter.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,7 +44,7 @@ async fn convert(shared: &Shared, converter: &Converter, objects: Vec<Value>, to
     });
     let endpoint = Endpoint::of(shared, &converter.client).map_err(|why| failed(&why))?;
     let answer = webhook::post(&endpoint, &review, PATIENCE).await.map_err(|why| failed(&why))?;
-    let converted = review::objects(&answer, &converter.review, &uid).map_err(|why| failed(&why))?;
+    let converted = converted_objects(&answer, &converter.review, &uid).map_err(|why| failed(&why))?;
     if converted.len() != others.len() {
         return Err(Failure::internal(format!(
             "conversion webhook for {subject} returned {} objects, expected {}",
@@ -62,7 +60,7 @@ async fn convert(shared: &Shared, converter: &Converter, objects: Vec<Value>, to
             continue;
         }
         let Some(new) = converted.next() else { break };
-        let new = review::accepted(&object, new, to);
+        let new = accepted(&object, new, to);
         out.push(new.map_err(|why| Failure::internal(format!("conversion webhook for {subject} returned {why}")))?);
     }
     Ok(out)
@@ -139,4 +137,78 @@ fn rebuilt(resource: &Resource, stored: &Stored, value: &Value) -> Arc<Stored> {
     typed.extend(fields.map(|(k, v)| (k.clone(), v.clone())));
     let value = Value::Object(typed);
     Arc::new(Stored::build(&value, stored.revision, resource.index(&value)))
+}
+
+/// The objects of a response.
+///
+/// # Errors
+/// The converter's own message, or the problem of the response.
+fn converted_objects(answer: &Value, version: &str, uid: &str) -> Result<Vec<Value>, String> {
+    let (api_version, kind) = (json::text(answer, &["apiVersion"]), json::text(answer, &["kind"]));
+    let (group, short) = api_version.split_once('/').unwrap_or(("", api_version));
+    let wanted = "apiextensions.k8s.io/v1, Kind=ConversionReview";
+    if version == "v1" && format!("{group}/{short}, Kind={kind}") != wanted {
+        return Err(format!("expected webhook response of {wanted}, got {group}/{short}, Kind={kind}"));
+    }
+    let response = answer.get("response").filter(|r| r.is_object()).ok_or("no response provided")?;
+    let got = json::text(response, &["uid"]);
+    if version == "v1" && got != uid {
+        return Err(format!("expected response.uid={uid:?}, got {got:?}"));
+    }
+    let status = json::text(response, &["result", "status"]);
+    if status != "Success" {
+        let message = json::text(response, &["result", "message"]);
+        return Err(match message {
+            "" => format!("response.result.status was '{status}', not 'Success'"),
+            message => message.to_owned(),
+        });
+    }
+    Ok(json::list(response, &["convertedObjects"]).to_vec())
+}
+
+/// A converted object, with the metadata that a converter cannot change.
+fn accepted(from: &Value, mut to: Value, wanted: &str) -> Result<Value, String> {
+    let text = |value: &Value, path: &[&str]| json::text(value, path).to_owned();
+    let typed = "invalid object at index 0";
+    let got = text(&to, &["apiVersion"]);
+    if got != wanted {
+        return Err(format!("{typed}: invalid groupVersion (expected {wanted}, received {got})"));
+    }
+    let (kind, received) = (text(from, &["kind"]), text(&to, &["kind"]));
+    if kind != received {
+        return Err(format!("{typed}: invalid kind (expected {kind}, received {received})"));
+    }
+    for (key, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+        let (before, after) = (text(from, &["metadata", key]), text(&to, &["metadata", key]));
+        if before != after {
+            return Err(format!("invalid object: must have the same {name}: {before} != {after}"));
+        }
+    }
+    restore(from, &mut to).map_err(|why| format!("invalid metadata: {why}"))?;
+    Ok(to)
+}
+
+/// The converter may change labels and annotations. All other metadata is restored.
+fn restore(from: &Value, to: &mut Value) -> Result<(), String> {
+    let mut kept: Map<String, Value> = from.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    for key in ["labels", "annotations"] {
+        let new = json::at(to, &["metadata", key]).filter(|v| !v.is_null()).cloned();
+        match new {
+            Some(Value::Object(map)) if map.is_empty() => {
+                kept.shift_remove(key);
+            }
+            Some(Value::Object(map)) => {
+                if let Some((name, value)) = map.iter().find(|(_, value)| !value.is_string()) {
+                    return Err(format!("metadata.{key}[{name}]: invalid type of {value}"));
+                }
+                kept.insert(key.to_owned(), Value::Object(map));
+            }
+            Some(_) => return Err(format!("invalid metadata.{key} in converted object")),
+            None => {
+                kept.shift_remove(key);
+            }
+        }
+    }
+    json::object(to).insert("metadata".into(), Value::Object(kept));
+    Ok(())
 }

@@ -5,8 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::registry::Group;
-use super::{Registry, Resource, Sub, group_version, published};
+use super::{Group, Registry, Resource, Sub, group_version, published};
 use crate::json::text;
 
 /// `/api`.

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::defaults::{services, workloads};
+use super::defaults;
 use crate::context::Context;
 use crate::json;
 use crate::kinds::Resource;
@@ -62,8 +62,8 @@ pub(crate) fn always(resource: &Resource, object: &mut Value) {
                 tolerate(list, "node.kubernetes.io/unreachable");
             }
         }
-        "services" => services::allocate(json::child(map, "spec")),
-        "jobs.batch" => workloads::select_pods(map),
+        "services" => defaults::allocate(json::child(map, "spec")),
+        "jobs.batch" => defaults::select_pods(map),
         _ => {}
     }
 }

@@ -8,7 +8,6 @@ use crate::json;
 use crate::kinds::Resource;
 use crate::shared::Shared;
 use crate::status::{Failure, GroupResource};
-use crate::store::Query;
 use crate::validate::quantity::Quantity;
 
 const PODS: GroupResource<'_> = GroupResource { group: "", resource: "pods" };
@@ -80,9 +79,7 @@ impl Plugins {
 }
 
 fn objects(shared: &Shared, storage: &str, prefix: &str) -> Vec<Value> {
-    let query = Query { prefix, after: None, at: None, limit: 0, matches: &|_| true };
-    let found = shared.store.list(storage, &query).map(|page| page.items).unwrap_or_default();
-    found.iter().map(|object| object.value()).collect()
+    shared.store.all(storage, prefix).iter().map(|object| object.value()).collect()
 }
 
 /// The priority of a pod, and its preemption policy.

@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use super::create::Origin;
-use super::{admit, create, defaults, frozen, kinds, resize};
+use super::kinds::qos_class;
+use super::{admit, create, defaults, kinds};
 use crate::context::Context;
 use crate::json;
 use crate::kinds::{Resource, Sub, custom};
 use crate::patch::managed;
 use crate::status::{Cause, Failure};
-use crate::validate::{data, metadata, objects, status};
+use crate::validate::{data, metadata, objects};
 
 /// Metadata that only the server writes.
 const SYSTEM: &[&str] = &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
@@ -97,9 +98,9 @@ pub(crate) fn prepare(
         }
         None => causes.extend(objects::problems(resource, new, Some(old))),
     }
-    causes.extend(frozen::problem(resource, old, new, sub));
+    causes.extend(frozen_problem(resource, old, new, sub));
     if sub == Some(Sub::Status) {
-        causes.extend(status::problems(&resource.storage, old, new));
+        causes.extend(objects::status_problems(&resource.storage, old, new));
     }
     if sub.is_none() {
         causes.extend(objects::immutable_problems(resource, old, new));
@@ -250,7 +251,7 @@ fn separate(resource: &Resource, old: &Value, new: &mut Value, sub: Option<Sub>)
             }
             *new = kept;
         }
-        Some(Sub::Resize) => *new = resize::merged(old, new),
+        Some(Sub::Resize) => *new = resized(old, new),
         _ if resource.has(Sub::Status) => {
             match old.get("status") {
                 Some(status) => json::object(new).insert("status".into(), status.clone()),
@@ -315,4 +316,70 @@ fn count_generation(resource: &Resource, old: &Value, new: &mut Value) {
         let generation = json::int(old, &["metadata", "generation"]).unwrap_or_default() + 1;
         json::metadata(new).insert("generation".into(), generation.into());
     }
+}
+
+/// Fields of a StatefulSet's spec that may change.
+const STATEFUL_SET: &[&str] = &[
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+
+/// The problem of `new`, which replaces `old`. Both are complete.
+pub(super) fn frozen_problem(resource: &Resource, old: &Value, new: &Value, sub: Option<Sub>) -> Option<Cause> {
+    match (&*resource.storage, sub) {
+        ("services", Some(Sub::Status)) => load_balancer(new),
+        ("pods", Some(Sub::Resize)) => qos_problem(old, new),
+        ("statefulsets.apps", None) => stateful_set(old, new),
+        _ => None,
+    }
+}
+
+fn load_balancer(service: &Value) -> Option<Cause> {
+    let balanced = !json::list(service, &["status", "loadBalancer", "ingress"]).is_empty();
+    let why = "may only be used when `spec.type` is 'LoadBalancer'";
+    let wrong = balanced && json::text(service, &["spec", "type"]) != "LoadBalancer";
+    wrong.then(|| Cause::forbidden("status.loadBalancer.ingress", why))
+}
+
+fn stateful_set(old: &Value, new: &Value) -> Option<Cause> {
+    let fixed = |set: &Value| {
+        let mut spec = set.get("spec").cloned().unwrap_or_default();
+        json::object(&mut spec).retain(|key, value| !STATEFUL_SET.contains(&key.as_str()) && !value.is_null());
+        spec
+    };
+    let why = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
+        'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+    (fixed(old) != fixed(new)).then(|| Cause::forbidden("spec", why))
+}
+
+/// The old pod with the resources of the new one.
+pub(super) fn resized(old: &Value, new: &Value) -> Value {
+    let mut pod = old.clone();
+    for key in ["containers", "initContainers"] {
+        let wanted = json::list(new, &["spec", key]);
+        let containers = pod.get_mut("spec").and_then(|spec| spec.get_mut(key)).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            let name = json::text(container, &["name"]);
+            let same = wanted.iter().find(|c| json::text(c, &["name"]) == name);
+            if let Some(resources) = same.and_then(|c| c.get("resources")).cloned() {
+                json::object(container).insert("resources".into(), resources);
+            }
+        }
+    }
+    if let Some(managed) = json::at(new, &["metadata", "managedFields"]).cloned() {
+        json::metadata(&mut pod).insert("managedFields".into(), managed);
+    }
+    pod
+}
+
+/// The QoS class of a pod cannot change.
+pub(super) fn qos_problem(old: &Value, new: &Value) -> Option<Cause> {
+    let (before, after) = (qos_class(old), qos_class(new));
+    let why = "Pod QOS Class may not change as a result of resizing";
+    (before != after).then(|| Cause::invalid("spec", &before.into(), why))
 }

@@ -5,7 +5,6 @@ pub(crate) mod compare;
 mod fields;
 pub(crate) mod json;
 pub(crate) mod managed;
-pub(crate) mod merge;
 pub(crate) mod strategic;
 pub(crate) mod typed;
 
@@ -50,5 +49,21 @@ fn fits(value: &Value, depth: usize) -> bool {
         Value::Array(items) => items.iter().all(|v| fits(v, below)),
         Value::Object(map) => map.values().all(|v| fits(v, below)),
         _ => true,
+    }
+}
+
+/// Applies `patch` to `target`.
+pub(crate) fn merge_patch(target: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    let map = crate::json::object(target);
+    for (key, change) in changes {
+        if change.is_null() {
+            map.shift_remove(key);
+        } else {
+            merge_patch(map.entry(key.as_str()).or_insert(Value::Null), change);
+        }
     }
 }

@@ -1,14 +1,11 @@
 //! Decodes Kubernetes' protobuf encoding of built-in objects, with the type table. Responses are always JSON. Lengths,
 //! numbers and depths are checked.
 
-mod wire;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use crate::kinds::schema::{Field, Schema, Ty, Type};
-use wire::{Reader, Wire};
 
 /// The prefix of every Kubernetes protobuf body.
 const MAGIC: &[u8] = b"k8s\0";
@@ -215,6 +212,83 @@ fn time(value: Wire<'_>, micro: bool) -> Result<Value, Error> {
 fn duration(value: Wire<'_>) -> Result<Value, Error> {
     let nanos = first(value)?.map_or(Ok(0), |v| v.number())?.cast_signed();
     Ok(format!("{}s", nanos as f64 / 1e9).into())
+}
+
+/// One value on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wire<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Wire<'a> {
+    pub(crate) fn number(self) -> Result<u64, Error> {
+        match self {
+            Self::Number(number) => Ok(number),
+            Self::Bytes(_) => Err(Error::Malformed),
+        }
+    }
+
+    pub(crate) fn bytes(self) -> Result<&'a [u8], Error> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Number(_) => Err(Error::Malformed),
+        }
+    }
+
+    pub(crate) fn text(self) -> Result<String, Error> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| Error::Malformed)
+    }
+}
+
+pub(crate) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next field's number and value.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Wire<'a>)>, Error> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        let value = match tag & 7 {
+            0 => Wire::Number(self.varint()?),
+            1 => Wire::Number(self.fixed::<8>().map(u64::from_le_bytes)?),
+            2 => {
+                let length = usize::try_from(self.varint()?).map_err(|_| Error::Malformed)?;
+                Wire::Bytes(self.take(length)?)
+            }
+            5 => Wire::Number(self.fixed::<4>().map(|b| u64::from(u32::from_le_bytes(b)))?),
+            _ => return Err(Error::Malformed),
+        };
+        Ok(Some((tag >> 3, value)))
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Error> {
+        let (head, rest) = self.0.split_at_checked(length).ok_or(Error::Malformed)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        self.take(N)?.try_into().map_err(|_| Error::Malformed)
+    }
+
+    fn varint(&mut self) -> Result<u64, Error> {
+        let mut value = 0u64;
+        for shift in (0..70).step_by(7) {
+            let (byte, rest) = self.0.split_first().ok_or(Error::Malformed)?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or_default();
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Error::Malformed)
+    }
 }
 
 #[cfg(test)]

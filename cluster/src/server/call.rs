@@ -5,11 +5,9 @@ use std::sync::Arc;
 use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderValue, Response};
 
-use super::negotiate::Accept;
-use super::params::Params;
-use super::respond::Body;
-use crate::auth::user::User;
-use crate::context::Context;
+use super::respond::{Accept, Body};
+use crate::auth::User;
+use crate::context::{Context, Validation};
 use crate::conversion;
 use crate::kinds::{Resource, Sub};
 use crate::shared::Shared;
@@ -86,4 +84,107 @@ pub(crate) fn warn(mut response: Response<Body>, warnings: &[impl AsRef<str>]) -
         }
     }
     response
+}
+
+/// The parameters of all verbs. Missing ones are empty.
+#[derive(Debug, Default)]
+pub(crate) struct Params {
+    pub label_selector: String,
+    pub field_selector: String,
+    pub limit: usize,
+    pub continue_token: String,
+    pub resource_version: String,
+    pub resource_version_match: String,
+    pub watch: bool,
+    pub bookmarks: bool,
+    pub send_initial_events: Option<bool>,
+    pub timeout_seconds: Option<u64>,
+    pub dry_run: bool,
+    pub field_manager: String,
+    pub force: Option<bool>,
+    pub include_object: String,
+    pub field_validation: Validation,
+    /// The same, as the client wrote it.
+    pub given_validation: String,
+    pub propagation: String,
+    pub orphan_dependents: Option<bool>,
+    pub grace: Option<i64>,
+}
+
+fn flag(value: &str) -> bool {
+    // As on the real server: present, and not clearly false.
+    !matches!(value, "false" | "0")
+}
+
+impl Params {
+    pub(crate) fn parse(query: &str) -> Result<Self, Failure> {
+        let mut p = Self::default();
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            let text = value.clone().into_owned();
+            match &*key {
+                "labelSelector" => p.label_selector = text,
+                "fieldSelector" => p.field_selector = text,
+                "limit" if !text.is_empty() => p.limit = number(&text)?,
+                "continue" => p.continue_token = text,
+                "resourceVersion" => p.resource_version = text,
+                "resourceVersionMatch" => p.resource_version_match = text,
+                "watch" => p.watch = flag(&text),
+                "allowWatchBookmarks" => p.bookmarks = flag(&text),
+                "sendInitialEvents" => p.send_initial_events = Some(flag(&text)),
+                "timeoutSeconds" if !text.is_empty() => p.timeout_seconds = Some(number(&text)? as u64),
+                "dryRun" => p.dry_run = dry_run(&text)?,
+                "fieldManager" => p.field_manager = text,
+                "force" => p.force = Some(flag(&text)),
+                "includeObject" => p.include_object = text,
+                "fieldValidation" => {
+                    p.field_validation = validation(&text)?;
+                    p.given_validation = text;
+                }
+                "orphanDependents" => p.orphan_dependents = Some(flag(&text)),
+                "gracePeriodSeconds" if !text.is_empty() => p.grace = Some(signed(&text)?),
+                "propagationPolicy" => p.propagation = text,
+                _ => {}
+            }
+        }
+        if p.field_manager.len() > 128 {
+            return Err(Failure::bad_request("fieldManager: Too long: may not be more than 128 bytes"));
+        }
+        Ok(p)
+    }
+}
+
+fn number(text: &str) -> Result<usize, Failure> {
+    signed(text).map(|n| usize::try_from(n).unwrap_or_default())
+}
+
+fn signed(text: &str) -> Result<i64, Failure> {
+    let parsed: Result<i64, _> = text.parse();
+    parsed.map_err(|_| Failure::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax")))
+}
+
+/// `All` is the only dry-run directive.
+pub(crate) fn dry_run(text: &str) -> Result<bool, Failure> {
+    match text {
+        "" => Ok(false),
+        "All" => Ok(true),
+        other => Err(Failure::invalid(
+            "meta.k8s.io",
+            "CreateOptions",
+            "",
+            &[crate::status::Cause::unsupported("dryRun", &serde_json::json!([other]), &["All"])],
+        )),
+    }
+}
+
+fn validation(text: &str) -> Result<Validation, Failure> {
+    match text {
+        "" | "Warn" => Ok(Validation::Warn),
+        "Strict" => Ok(Validation::Strict),
+        "Ignore" => Ok(Validation::Ignore),
+        other => {
+            let supported = ["", "Ignore", "Strict", "Warn"];
+            let cause = crate::status::Cause::unsupported("fieldValidation", &other.into(), &supported);
+            Err(Failure::invalid("meta.k8s.io", "CreateOptions", "", &[cause]))
+        }
+    }
 }

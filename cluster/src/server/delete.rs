@@ -5,16 +5,14 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use super::call::{Call, warn};
-use super::params::{self, Params};
-use super::respond::{self, Body};
-use super::{admit, body, list, render};
+use super::call::{Call, Params, warn};
+use super::respond::Body;
+use super::{admit, body, call, list, render, respond};
 use crate::context::Context;
-use crate::conversion;
-use crate::json;
 use crate::lifecycle::delete::{DeleteOptions, Outcome, Preconditions, Propagation, check, delete};
-use crate::status::{self, Cause, Failure};
+use crate::status::{Cause, Failure};
 use crate::store::{Query, Stored};
+use crate::{conversion, json, status};
 
 /// The body and parameters of a deletion.
 pub(crate) struct Options {
@@ -46,7 +44,7 @@ pub(crate) fn parse(given: &Value, params: &Params) -> Result<Options, Failure> 
     let precondition = |key: &str| json::at(given, &["preconditions", key]).and_then(Value::as_str).map(str::to_owned);
     let mut dry_run = params.dry_run;
     for directive in json::list(given, &["dryRun"]) {
-        dry_run |= params::dry_run(directive.as_str().unwrap_or_default())?;
+        dry_run |= call::dry_run(directive.as_str().unwrap_or_default())?;
     }
     let preconditions = Preconditions { uid: precondition("uid"), resource_version: precondition("resourceVersion") };
     let cascades = orphan(given, params) == Some(false);

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::call::Call;
+use super::call::{Call, Params};
 use super::delete::admitted;
-use super::negotiate::Accept;
-use super::params::Params;
+use super::respond::Accept;
 use super::write;
-use crate::auth::user::User;
+use crate::auth::User;
 use crate::context::{Context, Validation};
 use crate::json;
 use crate::kinds::{Resource, Sub};

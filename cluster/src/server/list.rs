@@ -5,17 +5,15 @@ use base64::{DecodeError, Engine};
 use http::Response;
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::negotiate::Shape;
-use super::params::Params;
-use super::render::{self, ListMeta};
-use super::respond::Body;
-use crate::conversion;
-use crate::json;
+use super::call::{Call, Params};
+use super::render;
+use super::render::ListMeta;
+use super::respond::{Body, Shape};
 use crate::kinds::Resource;
 use crate::selectors::{FieldSelector, LabelSelector, Selection};
 use crate::status::{Cause, Failure};
 use crate::store::{OutOfRange, Query};
+use crate::{conversion, json};
 
 pub(crate) async fn get(call: &Call<'_>) -> Result<Response<Body>, Failure> {
     let resource = call.resource;

@@ -2,19 +2,13 @@
 //! which objects are valid.
 
 mod admit;
-mod applied;
 pub(crate) mod body;
 mod call;
 mod delete;
-mod documents;
 pub(crate) mod internal_client;
 mod list;
-mod logs;
-mod negotiate;
 mod pages;
-mod params;
 mod render;
-mod repeated;
 pub(crate) mod respond;
 mod reviews;
 mod route;
@@ -36,16 +30,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::auth;
-use crate::auth::user::User;
+use self::call::Params;
+use self::respond::Accept;
+use self::route::{ResourcePath, Route};
+use crate::auth::User;
 use crate::shared::Shared;
 use crate::status::Failure;
-use crate::tls;
+use crate::{auth, tls};
+
 pub(crate) use call::{Call, warn};
-use negotiate::Accept;
-use params::Params;
 pub(crate) use respond::Body;
-use route::{ResourcePath, Route};
 
 /// The real server's text outside of its API groups.
 const NO_PAGE: &str = "404 page not found\n";
@@ -118,7 +112,7 @@ async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
             if !matches!(*request.method(), Method::GET | Method::HEAD) {
                 return Err(Failure::method_not_allowed());
             }
-            documents::answer(shared, &document, request.uri().query().unwrap_or_default(), request.headers())
+            route::answer(shared, &document, request.uri().query().unwrap_or_default(), request.headers())
         }
         Route::Nothing => Ok(respond::plain(404, NO_PAGE)),
     }

@@ -8,13 +8,12 @@ use http::Response;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::negotiate::{Accept, Shape};
-use super::params::Params;
-use super::respond::{self, Body};
-use crate::json;
+use super::call::Params;
+use super::respond;
+use super::respond::{Accept, Body, Shape};
 use crate::kinds::{Conversion, Resource};
 use crate::store::Stored;
-use crate::table;
+use crate::{json, table};
 
 /// Size of the chunks of a streamed list.
 const CHUNK: usize = 64 << 10;

@@ -6,17 +6,16 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 
 use super::call::{Call, warn};
-use super::respond::{self, Body};
-use super::reviews;
-use super::write::{self, PatchType};
-use super::{admit, body, delete, list, logs};
-use crate::json;
+use super::respond::Body;
+use super::write::PatchType;
+use super::{admit, body, delete, list, respond, reviews, write};
 use crate::kinds::{Sub, scale};
 use crate::lifecycle::commit;
 use crate::lifecycle::create::Origin;
 use crate::lifecycle::delete::delete as remove;
-use crate::patch::{self, apply};
-use crate::status::{self, Cause, Failure, GroupResource};
+use crate::patch::apply;
+use crate::status::{Cause, Failure, GroupResource};
+use crate::{json, patch, status};
 
 pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     match (call.sub, request.method().clone()) {
@@ -25,7 +24,7 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
         (Some(Sub::Status | Sub::EphemeralContainers | Sub::Resize), Method::PATCH) => {
             write::patch(call, request).await
         }
-        (Some(Sub::Log), _) => logs::read(call, &request).await,
+        (Some(Sub::Log), _) => read_logs(call, &request).await,
         (Some(Sub::Finalize), Method::PUT) => write::put(call, request).await,
         (Some(Sub::Scale), Method::GET) => {
             let stored = call.found().await?.seen;
@@ -179,4 +178,60 @@ async fn bind(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Bo
         }
     }
     Err(Failure::modified(call.resource.gr(), call.name))
+}
+
+pub(super) async fn read_logs(call: &Call<'_>, request: &Request<Incoming>) -> Result<Response<Body>, Failure> {
+    if *request.method() != Method::GET {
+        return Err(Failure::method_not_allowed());
+    }
+    let query = request.uri().query().unwrap_or_default();
+    let wanted =
+        |key: &str| form_urlencoded::parse(query.as_bytes()).find(|(k, _)| k == key).map(|(_, v)| v.into_owned());
+    let causes = problems(&wanted);
+    if !causes.is_empty() {
+        return Err(Failure::invalid("", "PodLogOptions", call.name, &causes));
+    }
+    let pod = call.found().await?.raw.value();
+    check_container(&pod, call.name, &wanted("container").unwrap_or_default())?;
+    if json::text(&pod, &["spec", "nodeName"]).is_empty() {
+        return Ok(respond::empty(204));
+    }
+    Ok(respond::plain(200, ""))
+}
+
+fn problems(wanted: &impl Fn(&str) -> Option<String>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (key, least) in [("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)] {
+        let number: Option<i64> = wanted(key).and_then(|text| text.parse().ok());
+        if let Some(number) = number.filter(|number| *number < least) {
+            let why = if least == 0 { "must be greater than or equal to 0" } else { "must be greater than 0" };
+            causes.push(Cause::invalid(key, &number.into(), why));
+        }
+    }
+    causes
+}
+
+fn check_container(pod: &Value, name: &str, wanted: &str) -> Result<(), Failure> {
+    let names = |key: &str| -> Vec<String> {
+        json::list(pod, &["spec", key]).iter().map(|c| json::text(c, &["name"]).to_owned()).collect()
+    };
+    let (containers, init) = (names("containers"), names("initContainers"));
+    if wanted.is_empty() {
+        if containers.len() == 1 {
+            return Ok(());
+        }
+        let more = if init.is_empty() {
+            String::new()
+        } else {
+            format!(" or one of the init containers: [{}]", init.join(" "))
+        };
+        let why = format!(
+            "a container name must be specified for pod {name}, choose one of: [{}]{more}",
+            containers.join(" ")
+        );
+        return Err(Failure::bad_request(why));
+    }
+    let known =
+        containers.iter().chain(&init).chain(&names("ephemeralContainers")).any(|container| container == wanted);
+    if known { Ok(()) } else { Err(Failure::bad_request(format!("container {wanted} is not valid for pod {name}"))) }
 }

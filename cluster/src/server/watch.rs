@@ -14,20 +14,17 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::call::Call;
+use super::call::{Call, Params};
 use super::list::{internal_type, prefix, revision, selection};
-use super::negotiate::Shape;
-use super::params::Params;
-use super::render::{self, Renderer};
-use super::respond::{self, Body};
-use crate::conversion;
-use crate::json;
+use super::render::Renderer;
+use super::respond::{Body, Shape};
+use super::{render, respond};
 use crate::kinds::Resource;
 use crate::selectors::Selection;
 use crate::shared::Shared;
 use crate::status::{Cause, Failure};
 use crate::store::{Event, OutOfRange, Query, Stored};
-use crate::table;
+use crate::{conversion, json, table};
 
 /// Maximum size of a write.
 const CHUNK: usize = 64 << 10;

@@ -10,19 +10,16 @@ use serde_json::{Value, json};
 
 use super::call::{Call, Found, warn};
 use super::respond::Body;
-use super::{admit, applied, body, render};
-use crate::auth::escalation;
+use super::{admit, body, render};
+use crate::auth::policy;
 use crate::context::Context;
-use crate::conversion;
-use crate::json;
 use crate::kinds::{Resource, Sub};
 use crate::lifecycle::create::Origin;
 use crate::lifecycle::plugins::Plugins;
 use crate::lifecycle::{commit, create as creation, update};
-use crate::patch;
 use crate::status::{Cause, Failure};
 use crate::store::Stored;
-use crate::validate;
+use crate::{conversion, json, patch, validate};
 
 /// How many generated names are tried.
 const NAME_ATTEMPTS: usize = 8;
@@ -86,7 +83,7 @@ async fn insert_once(
     let prepared = creation::prepare(call.resource, &mut object, call.namespace, origin, context);
     warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
     plugins.complete(&mut object)?;
-    escalation::check(&call.shared.auth, &call.shared.store, call.user, call.resource, None, &object, call.name)?;
+    policy::check(&call.shared.auth, &call.shared.store, call.user, call.resource, None, &object, call.name)?;
     if admission.validates() {
         admission.name_if_none(json::text(&object, &["metadata", "name"]));
         let shown = admit::shown(call, &object);
@@ -166,7 +163,7 @@ pub(crate) async fn write(
     }
     let prepared = update::prepare(call.resource, &old, &mut new, call.sub, origin, context);
     warnings.extend(prepared.map_err(|failure| failure.after_warnings(&warnings))?);
-    escalation::check(&call.shared.auth, &call.shared.store, call.user, call.resource, Some(&old), &new, call.name)?;
+    policy::check(&call.shared.auth, &call.shared.store, call.user, call.resource, Some(&old), &new, call.name)?;
     if admission.validates() {
         let shown = admit::shown(call, &new);
         let validated = admission.validate(Some(&shown), Some(&old_shown)).await;
@@ -257,7 +254,7 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
     }
     let patch = decode_patch(kind, &bytes)?;
     let strict = context.validation == crate::context::Validation::Strict;
-    let config = if kind == PatchType::Apply { Some(applied::configuration(call, &patch)?) } else { None };
+    let config = if kind == PatchType::Apply { Some(configuration(call, &patch)?) } else { None };
     for _ in 0..ATTEMPTS {
         let Some(current) = call.find().await? else {
             let Some(config) = config.filter(|_| call.sub.is_none()) else {
@@ -276,8 +273,7 @@ pub(crate) async fn patch(call: &Call<'_>, request: Request<Incoming>) -> Result
         };
         let written = match &config {
             Some(config) => {
-                write(call, &current, Origin::Apply, &context, |old| applied::merge(call, old, config, &context))
-                    .await?
+                write(call, &current, Origin::Apply, &context, |old| applied_merge(call, old, config, &context)).await?
             }
             None => {
                 let next = |_: &Value| patched(call.resource, &current.seen, kind, &patch, strict);
@@ -315,7 +311,7 @@ fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
 }
 
 async fn create_applied(call: &Call<'_>, config: &Value, context: &Context) -> Result<Response<Body>, Failure> {
-    let merged = applied::merge(call, &json!({}), config, context)?;
+    let merged = applied_merge(call, &json!({}), config, context)?;
     let (stored, warnings) = insert(call, merged, Origin::Apply, context).await?;
     Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }
@@ -368,11 +364,81 @@ pub(crate) fn apply_patch(
         PatchType::Strategic => {
             patch::strategic::apply(object, patch, crate::kinds::shape::Shape::of(resource))?;
         }
-        PatchType::Merge | PatchType::Apply => patch::merge::apply(object, patch),
+        PatchType::Merge | PatchType::Apply => patch::merge_patch(object, patch),
     }
     patch::check_depth(object)?;
     if object.is_object() {
         return Ok(());
     }
     Err(Failure::unfit_patch())
+}
+
+/// An applied configuration, checked, in the storage version, without the fields that this request cannot own.
+pub(super) fn configuration(call: &Call<'_>, patch: &Value) -> Result<Value, Failure> {
+    let mut config = patch.clone();
+    let (version, kind) = (json::text(&config, &["apiVersion"]), json::text(&config, &["kind"]));
+    if version.is_empty() || kind.is_empty() {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
+    }
+    let unknown = || {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        call.resource.schema.of_kind(group, version, kind).is_none()
+    };
+    if call.resource.custom.is_none() && (kind != call.resource.kind || unknown()) {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        return Err(Failure::bad_request(format!("invalid object type: {group}/{version}, Kind={kind}")));
+    }
+    creation::check_type(call.resource, &mut config)?;
+    check_applied(call.resource, &config)?;
+    if !json::is_empty(json::at(&config, &["metadata", "managedFields"])) {
+        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+    }
+    let name = json::text(&config, &["metadata", "name"]);
+    if !name.is_empty() && name != call.name {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name
+        )));
+    }
+    json::metadata(&mut config).insert("name".into(), call.name.into());
+    creation::set_namespace(call.resource, &mut config, call.namespace)?;
+    call.resource.to_storage(&mut config);
+    if call.resource.has(Sub::Status) {
+        let status = call.sub == Some(Sub::Status);
+        json::object(&mut config)
+            .retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata") || (key == "status") == status);
+    }
+    Ok(config)
+}
+
+/// Server-side apply has no warnings: a configuration that does not fit the type is an error.
+fn check_applied(resource: &Resource, config: &Value) -> Result<(), Failure> {
+    let mut typed = config.clone();
+    resource.to_storage(&mut typed);
+    let shape = crate::kinds::shape::Shape::of(resource);
+    let problem = patch::typed::problem(&typed, shape);
+    let problem = problem.or_else(|| patch::compare::duplicate(config, shape, &mut Vec::new()));
+    let problem = problem.or_else(|| validate::typed::check(resource, &mut typed).err());
+    let Some(problem) = problem else {
+        return Ok(());
+    };
+    let text = |path: &[&str]| json::text(config, path).to_owned();
+    let version = text(&["apiVersion"]);
+    let slash = if version.contains('/') { "" } else { "/" };
+    Err(Failure::internal(format!(
+        "failed to create typed patch object ({}/{}; {slash}{version}, Kind={}): {problem}",
+        text(&["metadata", "namespace"]),
+        text(&["metadata", "name"]),
+        resource.kind
+    )))
+}
+
+/// The object with the configuration merged.
+pub(super) fn applied_merge(call: &Call<'_>, old: &Value, config: &Value, context: &Context) -> Result<Value, Failure> {
+    let force = call.params.force.unwrap_or_default();
+    let mut merged = patch::apply::apply(call.resource, old, config, call.sub_name(), force, context)?;
+    patch::check_depth(&merged)?;
+    call.resource.show_stored(&mut merged);
+    Ok(merged)
 }

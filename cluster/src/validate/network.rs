@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::common::{Range, address, range, selector};
-use super::pods;
+use super::{Range, address, pods, range, selector};
 use crate::json::{at, int, is_empty, list, text};
 use crate::names;
 use crate::status::Cause;

@@ -4,27 +4,22 @@
 
 mod contents;
 mod digest;
-mod error;
-mod last;
 mod layout;
 mod manifest;
 mod pack;
-mod payload;
 mod place;
-mod progress;
 mod pull;
 mod push;
 mod reference;
 mod registry;
-mod sign;
 mod store;
 mod trust;
 mod unpack;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 pub use contents::{BundledHook, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
-pub use error::BundleError;
-pub use last::{MAX_SETTINGS_SCHEMA, Ready, SETTINGS_SCHEMA};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,
@@ -32,12 +27,69 @@ pub use manifest::{
 };
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, single};
 pub use place::{Place, save};
-pub use progress::Progress;
-pub use pull::{Pulled, PulledHook, Seen, inspect, look, pull, verify};
-pub use push::{Pushed, copy, push};
+pub use pull::{MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, inspect, look, pull, verify};
+pub use push::{Pushed, Signed, copy, push, sign};
 pub use reference::{InvalidReference, Reference};
 pub use registry::{Allowed, Connect, Credentials, CredentialsError, Reach, RegistryError, RegistryProblem};
-pub use sign::{Signed, sign};
 pub use store::{Store, StoreError};
 pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
 pub use unpack::{UnpackError, Unpacked, unpack};
+
+/// The bytes that are done and the bytes in all. It is shared during the transfer.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    /// Returns the bytes that are done and the bytes in all. Both are zero until the sizes are known.
+    pub fn get(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+
+    fn expect(&self, bytes: u64) {
+        self.total.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn add(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn take(&self, bytes: u64) {
+        self.done.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Why a bundle cannot be pulled, pushed or used.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// It is not a valid bundle.
+    #[error("{at} can't be used")]
+    Contents {
+        /// The place, as the user named it.
+        at: String,
+        #[source]
+        source: ContentsError,
+    },
+    /// It is not trusted.
+    #[error("{at} is refused")]
+    Trust {
+        /// The place, as the user named it.
+        at: String,
+        #[source]
+        source: TrustError,
+    },
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is nothing to pack.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    /// The process is ending.
+    #[error("the work was interrupted")]
+    Interrupted(#[source] Box<dyn std::error::Error + Send + Sync>),
+}

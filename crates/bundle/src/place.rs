@@ -8,10 +8,10 @@ use super::{
     BundleError, Connect, Contents, Descriptor, Digest, Layout, Manifest, Packed, Reference, Store,
     manifest::MANIFEST_TYPE,
     pack::describe,
-    progress::Progress,
     registry::{RegistryError, RegistryProblem, Repository},
     store::blocking,
 };
+use crate::Progress;
 
 #[derive(Debug, Clone)]
 pub struct Place(Kind);
@@ -174,7 +174,7 @@ impl Place {
     pub(super) fn companions(&self, digest: &Digest) -> Result<Vec<Descriptor>, BundleError> {
         let Kind::Layout(layout) = &self.0 else { return Ok(Vec::new()) };
         let mut found = layout.referrers(digest)?;
-        let tag = super::payload::signature_tag(digest);
+        let tag = super::manifest::signature_tag(digest);
         found.extend(layout.manifests()?.into_iter().filter(|entry| super::layout::tag_of(entry) == Some(&tag)));
         Ok(found)
     }

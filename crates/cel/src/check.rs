@@ -4,10 +4,11 @@
 
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue};
 
-use super::calls::{FUNCTIONS, NAMESPACES};
-use super::macros::two_variables;
-use super::source::Tokens;
-use super::types::{Ty, denoted};
+use super::{
+    source::Tokens,
+    types::{Ty, denoted},
+};
+use crate::eval::{FUNCTIONS, NAMESPACES, two_variables};
 
 /// Returns the name of the expression's type, or all of its errors.
 pub(super) fn check(expression: &IdedExpr, source: &str, variables: &[(&str, Ty<'_>)]) -> Result<String, String> {
@@ -56,7 +57,7 @@ impl<'t> Check<'_, 't> {
                 Ty::List(Box::new(if same { first } else { Ty::Dyn }))
             }
             Expr::Map(_) | Expr::Struct(_) => {
-                super::ast::parts(expression).into_iter().for_each(|part| drop(self.ty(part)));
+                super::source::parts(expression).into_iter().for_each(|part| drop(self.ty(part)));
                 Ty::Map(Box::new(Ty::Dyn))
             }
             Expr::Comprehension(loop_) => self.comprehension(loop_),

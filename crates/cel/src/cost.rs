@@ -5,9 +5,8 @@
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use serde_json::Value as Json;
 
-use super::ast;
-use super::macros::two_variables;
 use super::values::escape;
+use crate::{eval::two_variables, source};
 
 /// The bytes of the largest request.
 const REQUEST: f64 = 3_145_728.0;
@@ -21,9 +20,9 @@ pub(super) fn worst(expression: &IdedExpr, known: &mut Known<'_>) -> f64 {
         Expr::Comprehension(loop_) => (&loop_.iter_range, &loop_.iter_var, vec![&loop_.loop_step]),
         Expr::Call(call) => match two_variables(call) {
             Some(parts) => (parts.range, parts.second, parts.rest.iter().collect()),
-            None => return 1.0 + sum(ast::parts(expression), known),
+            None => return 1.0 + sum(source::parts(expression), known),
         },
-        _ => return 1.0 + sum(ast::parts(expression), known),
+        _ => return 1.0 + sum(source::parts(expression), known),
     };
     let around = worst(range, known);
     let schema = schema_of(range, known);

@@ -1,17 +1,20 @@
 //! Evaluates expressions step by step within a budget. Nothing is kept: the same expression on the same values returns
 //! the same result.
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
-use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, ListExpr, SelectExpr};
-use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::parser::Expression;
+use kube_cel::cel::{
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, ListExpr, SelectExpr},
+    objects::{Key, Map, OptionalValue},
+    parser::Expression,
+};
 
-use super::list::items;
-use super::ops::{self, as_optional};
-use super::{Budget, Error, Value, optional};
+use crate::{
+    Budget, Error, Value,
+    ops::{self, as_optional},
+    optional, types,
+    values::items,
+};
 
 /// Variables. Each scope adds one to those of its parent.
 #[derive(Default)]
@@ -160,7 +163,7 @@ impl<'b> Eval<'b> {
 
     /// Spends the cost of comparing lists without order, where each item is compared with each other one.
     fn compare_unordered(&mut self, a: &Value, b: &Value) -> Result<(), Error> {
-        match (super::list::unordered(a), items(b)) {
+        match (super::values::unordered(a), items(b)) {
             (Some(list), Some(others)) => {
                 self.budget.spend((list.items.len() as u64).saturating_mul(others.len() as u64))
             }
@@ -293,4 +296,361 @@ pub(super) fn sorted_keys(map: &Map) -> Vec<Key> {
     let mut keys: Vec<Key> = map.map.keys().cloned().collect();
     keys.sort();
     keys
+}
+
+/// The parts of a macro with two variables.
+pub(super) struct TwoVariables<'e> {
+    pub range: &'e Expression,
+    pub first: &'e str,
+    pub second: &'e str,
+    /// A filter and a transformation, or one expression.
+    pub rest: &'e [Expression],
+}
+
+/// Returns the call's parts, if it is a macro with two variables.
+pub(super) fn two_variables(call: &CallExpr) -> Option<TwoVariables<'_>> {
+    let range = call.target.as_deref()?;
+    let [first, second, rest @ ..] = call.args.as_slice() else {
+        return None;
+    };
+    let (Expr::Ident(first), Expr::Ident(second)) = (&first.expr, &second.expr) else {
+        return None;
+    };
+    let fits = match call.func_name.as_str() {
+        "all" | "exists" | "existsOne" | "exists_one" => rest.len() == 1,
+        "transformList" | "transformMap" | "transformMapEntry" => matches!(rest.len(), 1 | 2),
+        _ => false,
+    };
+    fits.then_some(TwoVariables { range, first, second, rest })
+}
+
+impl Eval<'_> {
+    /// Returns the value of a macro with two variables, or `None` if the call is something else.
+    pub(super) fn macro_call(&mut self, call: &CallExpr, scope: &Scope<'_>) -> Option<Result<Value, Error>> {
+        let parts = two_variables(call)?;
+        Some(match call.func_name.as_str() {
+            "transformList" => self.transform_list(&parts, scope),
+            "transformMap" | "transformMapEntry" => self.transform_map(&call.func_name, &parts, scope),
+            name => self.quantify(name, &parts, scope),
+        })
+    }
+
+    /// The index and item for each item of a list, or the key and value for each entry of a map.
+    fn pairs(&mut self, range: &Expression, scope: &Scope<'_>) -> Result<Vec<(Value, Value)>, Error> {
+        let range = self.value(range, scope)?;
+        let pairs: Vec<(Value, Value)> = match (&range, items(&range)) {
+            (_, Some(items)) => (0..).map(Value::Int).zip(items.iter().cloned()).collect(),
+            (Value::Map(map), _) => {
+                let keys = sorted_keys(map).into_iter();
+                keys.filter_map(|key| map.get(&key).cloned().map(|value| (Value::from(key.clone()), value))).collect()
+            }
+            _ => return Err(Error::NoOverload),
+        };
+        self.budget.spend(pairs.len() as u64)?;
+        Ok(pairs)
+    }
+
+    fn quantify(&mut self, name: &str, parts: &TwoVariables<'_>, scope: &Scope<'_>) -> Result<Value, Error> {
+        let [predicate] = parts.rest else {
+            return Err(Error::NoOverload);
+        };
+        let decisive = name != "all";
+        let (mut found, mut failed) = (0, None);
+        for (a, b) in self.pairs(parts.range, scope)? {
+            let outer = scope.with(parts.first, a);
+            match self.bool(predicate, &outer.with(parts.second, b)) {
+                Ok(on) if on == decisive => found += 1,
+                Err(error) if error == Error::TooExpensive || name.starts_with("existsOne") => return Err(error),
+                Err(error) => failed = Some(error),
+                Ok(_) => {}
+            }
+            if found > 0 && matches!(name, "all" | "exists") {
+                return Ok(Value::Bool(decisive));
+            }
+        }
+        match (failed, name) {
+            (Some(error), _) => Err(error),
+            (None, "all") => Ok(Value::Bool(true)),
+            (None, "exists") => Ok(Value::Bool(false)),
+            (None, _) => Ok(Value::Bool(found == 1)),
+        }
+    }
+
+    /// The transformed value of a pair, unless the filter leaves it out.
+    fn transformed(
+        &mut self,
+        parts: &TwoVariables<'_>,
+        pair: (Value, Value),
+        scope: &Scope<'_>,
+    ) -> Result<Option<Value>, Error> {
+        let outer = scope.with(parts.first, pair.0);
+        let inner = outer.with(parts.second, pair.1);
+        match parts.rest {
+            [filter, transform] if self.bool(filter, &inner)? => self.value(transform, &inner).map(Some),
+            [transform] => self.value(transform, &inner).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn transform_list(&mut self, parts: &TwoVariables<'_>, scope: &Scope<'_>) -> Result<Value, Error> {
+        let mut items = Vec::new();
+        for pair in self.pairs(parts.range, scope)? {
+            items.extend(self.transformed(parts, pair, scope)?);
+        }
+        Ok(Value::List(Arc::new(items)))
+    }
+
+    fn transform_map(&mut self, name: &str, parts: &TwoVariables<'_>, scope: &Scope<'_>) -> Result<Value, Error> {
+        let mut map: HashMap<Key, Value> = HashMap::new();
+        for (key, value) in self.pairs(parts.range, scope)? {
+            let Some(new) = self.transformed(parts, (key.clone(), value), scope)? else {
+                continue;
+            };
+            match new {
+                Value::Map(entries) if name == "transformMapEntry" => {
+                    self.budget.spend(entries.map.len() as u64)?;
+                    map.extend(entries.map.iter().map(|(k, v)| (k.clone(), v.clone())));
+                }
+                new => {
+                    map.insert(key.try_into().map_err(|_| Error::NoOverload)?, new);
+                }
+            }
+        }
+        Ok(Value::Map(Map { map: Arc::new(map) }))
+    }
+}
+
+/// The names of all functions, with their namespace if they have one. Rules cannot use any other function.
+pub(super) const FUNCTIONS: &[&str] = &[
+    "add",
+    "asApproximateFloat",
+    "asInteger",
+    "bool",
+    "bytes",
+    "charAt",
+    "cidr",
+    "compareTo",
+    "contains",
+    "containsCIDR",
+    "containsIP",
+    "distinct",
+    "double",
+    "duration",
+    "dyn",
+    "endsWith",
+    "family",
+    "find",
+    "findAll",
+    "first",
+    "flatten",
+    "format",
+    "format.byte",
+    "format.date",
+    "format.datetime",
+    "format.dns1035Label",
+    "format.dns1035LabelPrefix",
+    "format.dns1123Label",
+    "format.dns1123LabelPrefix",
+    "format.dns1123Subdomain",
+    "format.dns1123SubdomainPrefix",
+    "format.labelValue",
+    "format.named",
+    "format.qualifiedName",
+    "format.uri",
+    "format.uuid",
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getEscapedPath",
+    "getFullYear",
+    "getHost",
+    "getHostname",
+    "getHours",
+    "getMilliseconds",
+    "getMinutes",
+    "getMonth",
+    "getPort",
+    "getQuery",
+    "getScheme",
+    "getSeconds",
+    "hasValue",
+    "indexOf",
+    "int",
+    "ip",
+    "ip.isCanonical",
+    "isCIDR",
+    "isGlobalUnicast",
+    "isGreaterThan",
+    "isIP",
+    "isInteger",
+    "isLessThan",
+    "isLinkLocalMulticast",
+    "isLinkLocalUnicast",
+    "isLoopback",
+    "isQuantity",
+    "isSemver",
+    "isSorted",
+    "isURL",
+    "isUnspecified",
+    "join",
+    "last",
+    "lastIndexOf",
+    "lowerAscii",
+    "major",
+    "masked",
+    "matches",
+    "max",
+    "min",
+    "minor",
+    "optMap",
+    "optFlatMap",
+    "optional.none",
+    "optional.of",
+    "optional.ofNonZeroValue",
+    "or",
+    "orValue",
+    "patch",
+    "prefixLength",
+    "quantity",
+    "replace",
+    "semver",
+    "sets.contains",
+    "sets.equivalent",
+    "sets.intersects",
+    "sign",
+    "size",
+    "slice",
+    "sort",
+    "split",
+    "startsWith",
+    "string",
+    "sub",
+    "substring",
+    "sum",
+    "timestamp",
+    "trim",
+    "type",
+    "uint",
+    "upperAscii",
+    "url",
+    "validate",
+    "value",
+];
+
+/// What every call of the library costs.
+const CALL: u64 = 10;
+/// The namespaces of these functions.
+pub(super) const NAMESPACES: &[&str] = &["format", "ip", "optional", "sets"];
+
+impl Eval<'_> {
+    pub(super) fn function(&mut self, call: &CallExpr, scope: &Scope<'_>) -> Result<Value, Error> {
+        let mut name = call.func_name.clone();
+        let mut target = call.target.as_deref();
+        if let Some(Expr::Ident(space)) = target.map(|t| &t.expr)
+            && scope.get(space).is_none()
+            && NAMESPACES.contains(&space.as_str())
+        {
+            name = format!("{space}.{name}");
+            target = None;
+        }
+        if matches!(name.as_str(), "optMap" | "optFlatMap") {
+            return self.map_optional(&name, target, &call.args, scope);
+        }
+        let target = target.map(|t| self.value(t, scope)).transpose()?;
+        if matches!(name.as_str(), "or" | "orValue") && call.args.len() == 1 {
+            return match (target.as_ref().and_then(as_optional), call.args.first()) {
+                (Some(Some(value)), _) => Ok(if name == "or" { optional(Some(value.clone())) } else { value.clone() }),
+                (Some(None), Some(other)) => self.value(other, scope),
+                _ => Err(Error::NoOverload),
+            };
+        }
+        let arguments: Result<Vec<Value>, Error> = call.args.iter().map(|a| self.value(a, scope)).collect();
+        self.apply(&name, target, arguments?)
+    }
+
+    fn apply(&mut self, name: &str, target: Option<Value>, arguments: Vec<Value>) -> Result<Value, Error> {
+        let all: Vec<&Value> = target.iter().chain(&arguments).collect();
+        match (name, all.as_slice()) {
+            ("size", [value]) => {
+                let size = ops::size(value).ok_or(Error::NoOverload)?;
+                return Ok(Value::Int(i64::try_from(size).unwrap_or(i64::MAX)));
+            }
+            ("type", [value]) => return Ok(types::of(value)),
+            ("dyn", [value]) => return Ok((*value).clone()),
+            ("bool", [Value::Bool(on)]) => return Ok(Value::Bool(*on)),
+            ("bool", [Value::String(text)]) => {
+                let parsed =
+                    text.parse().map_err(|_| Error::Other(format!("type conversion error from '{text}' to 'bool'")));
+                return parsed.map(Value::Bool);
+            }
+            ("hasValue", [value]) if as_optional(value).is_some() => {
+                return Ok(Value::Bool(as_optional(value).is_some_and(|v| v.is_some())));
+            }
+            ("value", [value]) if as_optional(value).is_some() => {
+                let inner = as_optional(value).flatten().cloned();
+                return inner.ok_or_else(|| Error::Other("optional.none() dereference".to_owned()));
+            }
+            ("optional.none", []) => return Ok(Value::Opaque(Arc::new(OptionalValue::none()))),
+            ("optional.of", [value]) => return Ok(optional(Some((*value).clone()))),
+            _ => {}
+        }
+        for value in &all {
+            self.budget.traverse(value)?;
+        }
+        self.budget.spend(growth(name, &all))?;
+        if !FUNCTIONS.contains(&name) {
+            return Err(Error::NoOverload);
+        }
+        self.budget.library.call(name, target, arguments)
+    }
+
+    fn map_optional(
+        &mut self,
+        name: &str,
+        target: Option<&IdedExpr>,
+        arguments: &[IdedExpr],
+        scope: &Scope<'_>,
+    ) -> Result<Value, Error> {
+        let (Some(target), [IdedExpr { expr: Expr::Ident(variable), .. }, body]) = (target, arguments) else {
+            return Err(Error::NoOverload);
+        };
+        let target = self.value(target, scope)?;
+        let Some(inner) = as_optional(&target) else {
+            return Err(Error::NoOverload);
+        };
+        let Some(inner) = inner.cloned() else {
+            return Ok(optional(None));
+        };
+        let value = self.value(body, &scope.with(variable, inner))?;
+        Ok(if name == "optMap" { optional(Some(value)) } else { value })
+    }
+}
+
+/// What a function may cost in addition to reading its arguments: the size of what it creates, or the work on patterns.
+fn growth(name: &str, values: &[&Value]) -> u64 {
+    let length = |index: usize| match values.get(index) {
+        Some(Value::String(text)) => text.len() as u64,
+        Some(other) => ops::size(other).unwrap_or(1),
+        None => 1,
+    };
+    let product = || (length(0) + 1).saturating_mul(length(1) + 1);
+    match name {
+        "replace" => (length(0) + 1).saturating_mul(length(2) + 1) / 10,
+        "matches" | "find" | "findAll" | "indexOf" | "lastIndexOf" | "contains" => product() / 40,
+        "sets.contains" | "sets.equivalent" | "sets.intersects" => product(),
+        "join" | "distinct" => length(0).saturating_mul(length(0).max(length(1))),
+        "format" => match values.first() {
+            Some(Value::String(text)) => digits(text),
+            _ => 1,
+        },
+        _ => 1,
+    }
+    .saturating_add(CALL)
+}
+
+/// The sum of the numbers in a format. They are widths, so they say how much is written.
+fn digits(format: &str) -> u64 {
+    let numbers = format.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty());
+    numbers.map(|n| n.parse().unwrap_or(u64::MAX)).fold(0, u64::saturating_add)
 }

@@ -3,15 +3,10 @@
 //! The parser and the library are those of kube-cel. We rejected its `validation` engine: it limits nothing, and its
 //! messages about wrong expressions differ from the API server's.
 
-mod ast;
 mod budget;
-mod calls;
 mod check;
 mod cost;
 mod eval;
-mod library;
-mod list;
-mod macros;
 mod ops;
 mod source;
 mod types;
@@ -76,7 +71,7 @@ impl Program {
 
     /// Whether the expression uses the variable.
     pub fn uses(&self, variable: &str) -> bool {
-        ast::uses(&self.expression, variable)
+        source::uses(&self.expression, variable)
     }
 
     /// Evaluates the expression within what is left of `budget`.

@@ -1,12 +1,11 @@
 //! Operators on values: arithmetic, comparison, membership, and access to fields and items.
 
-use std::cmp::Ordering;
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
 use kube_cel::cel::objects::{KeyRef, OptionalValue};
 
-use super::list::{items, unordered};
 use super::{Error, Value};
+use crate::values::{items, unordered};
 
 fn other(text: &str) -> Error {
     Error::Other(text.to_owned())

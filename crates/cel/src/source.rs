@@ -1,8 +1,9 @@
 //! Source text: parses it, and shows the place of an error as the real API server does.
 
-use kube_cel::cel::parser::{Expression, Parser};
-
-use super::ast;
+use kube_cel::cel::{
+    common::ast::{EntryExpr, Expr, IdedExpr},
+    parser::{Expression, Parser},
+};
 
 /// Longer expressions are rejected.
 const MAX_LENGTH: usize = 10_000;
@@ -26,7 +27,7 @@ pub(super) fn parse(source: &str) -> Result<Expression, String> {
         let lines = errors.into_iter().map(|(line, column, why)| error(source, line, column, &why));
         lines.collect::<Vec<_>>().join("\n")
     })?;
-    if !ast::fits(&expression, MAX_DEPTH) {
+    if !fits(&expression, MAX_DEPTH) {
         return Err(format!("the expression nests deeper than {MAX_DEPTH} levels"));
     }
     Ok(expression)
@@ -98,4 +99,38 @@ fn length(rest: &str, first: char) -> usize {
     }
     let pair = ["==", "!=", "<=", ">=", "&&", "||"].iter().any(|pair| rest.starts_with(pair));
     if pair { 2 } else { first.len_utf8() }
+}
+
+/// The direct parts of an expression, in the order of the source.
+pub(super) fn parts(expression: &IdedExpr) -> Vec<&IdedExpr> {
+    match &expression.expr {
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::Comprehension(c) => vec![&c.iter_range, &c.accu_init, &c.loop_cond, &c.loop_step, &c.result],
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Map(map) => map.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
+        Expr::Struct(value) => value.entries.iter().flat_map(|entry| entry_parts(&entry.expr)).collect(),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => Vec::new(),
+    }
+}
+
+fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
+    match entry {
+        EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+        EntryExpr::StructField(field) => vec![&field.value],
+    }
+}
+
+/// Whether any part of the expression is the variable.
+pub(super) fn uses(expression: &IdedExpr, variable: &str) -> bool {
+    matches!(&expression.expr, Expr::Ident(name) if name == variable)
+        || parts(expression).into_iter().any(|part| uses(part, variable))
+}
+
+/// Whether no part is nested deeper than `levels`.
+pub(super) fn fits(expression: &IdedExpr, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return false;
+    };
+    parts(expression).into_iter().all(|part| fits(part, below))
 }

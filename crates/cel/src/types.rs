@@ -5,9 +5,8 @@ use std::sync::Arc;
 use kube_cel::cel::objects::Opaque;
 use serde_json::Value as Json;
 
-use super::list::items;
-use super::values::escape;
-use super::{Value, ops};
+use super::{Value, ops, values::escape};
+use crate::values::items;
 
 /// A type as a value.
 #[derive(Debug, PartialEq, Eq)]

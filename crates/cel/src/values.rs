@@ -2,17 +2,16 @@
 //!
 //! The conversion never fails. A text that is not a date stays a text.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use kube_cel::cel::functions;
-use kube_cel::cel::objects::{Key, Map, OptionalValue};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use kube_cel::cel::{
+    functions,
+    objects::{Key, KeyRef, Map, Opaque, OptionalValue},
+};
 use serde_json::Value as Json;
 
-use super::Value;
-use super::list::{Identity, Unordered};
+use crate::Value;
 
 /// Words that cannot be names of fields.
 const RESERVED: &[&str] = &[
@@ -125,4 +124,77 @@ fn object(fields: &serde_json::Map<String, Json>, schema: &Json) -> Value {
         map.insert(Key::String(Arc::new(name)), to_cel(value, inner));
     }
     Value::Map(Map { map: Arc::new(map) })
+}
+
+/// How the items of a list are distinguished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// By their whole value.
+    Whole,
+    /// By these fields.
+    Keys(Vec<String>),
+}
+
+/// A list with `x-kubernetes-list-type` `set` or `map`.
+#[derive(Debug)]
+pub(super) struct Unordered {
+    pub items: Arc<Vec<Value>>,
+    pub identity: Identity,
+}
+
+impl Unordered {
+    fn same(&self, a: &Value, b: &Value) -> bool {
+        match &self.identity {
+            Identity::Whole => a == b,
+            Identity::Keys(keys) => keys.iter().all(|key| field(a, key) == field(b, key)),
+        }
+    }
+
+    /// The items of both lists. Items of `other` replace the same items of this list.
+    pub(super) fn union(&self, other: &[Value]) -> Value {
+        let mut items = (*self.items).clone();
+        for new in other {
+            match items.iter_mut().find(|old| self.same(old, new)) {
+                Some(old) => *old = new.clone(),
+                None => items.push(new.clone()),
+            }
+        }
+        Value::Opaque(Arc::new(Self { items: Arc::new(items), identity: self.identity.clone() }))
+    }
+}
+
+fn field<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    match value {
+        Value::Map(map) => map.get(&KeyRef::String(key)),
+        _ => None,
+    }
+}
+
+impl PartialEq for Unordered {
+    fn eq(&self, other: &Self) -> bool {
+        self.items.len() == other.items.len() && self.items.iter().all(|item| other.items.contains(item))
+    }
+}
+
+impl Eq for Unordered {}
+
+impl Opaque for Unordered {
+    fn runtime_type_name(&self) -> &str {
+        "list"
+    }
+}
+
+pub(super) fn unordered(value: &Value) -> Option<&Unordered> {
+    match value {
+        Value::Opaque(opaque) => opaque.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// The items of a list of any sort.
+pub(super) fn items(value: &Value) -> Option<&Arc<Vec<Value>>> {
+    match value {
+        Value::List(items) => Some(items),
+        other => unordered(other).map(|list| &list.items),
+    }
 }

@@ -1,20 +1,23 @@
 //! What one run owns, and the store around it. No store leaves this file without its memory limiter, its deadline and
 //! its limits.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Instant,
+};
 
-use boathook_core::model::{Allowance, Caller, Limit};
+use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
-use super::{
+use crate::{
     ambient,
     budget::Budget,
     error::Reached,
     host::Host,
     limits::{self, Bounds, MemoryMeter},
     output::{Capture, RunLog, Stream},
-    reported::Reported,
     room::Room,
     script::Source,
     snapshots::Readable,
@@ -110,4 +113,57 @@ pub(super) fn new(engine: &Engine, state: State, deadline: Instant, turn: Turn) 
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(turn.clone().next(deadline))))
     });
     store
+}
+
+/// The most operations of one run. `limits.hostCalls` is reached before that, unless it was raised.
+const MAX_OPS: usize = 100_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    ops: Vec<MetricOp>,
+    kinds: HashMap<Arc<str>, MetricKind>,
+    known: HashSet<(Arc<str>, MetricLabels)>,
+    series: usize,
+}
+
+impl Reported {
+    /// Returns the operations, in order.
+    pub fn into_ops(self) -> Vec<MetricOp> {
+        self.ops
+    }
+
+    /// The number of series that the run would have reported with this sample.
+    pub fn series_with(&self, sample: &MetricSample) -> usize {
+        let known = self.known.contains(&(sample.name().clone(), sample.labels().clone()));
+        self.series + if known { 0 } else { sample.series() }
+    }
+
+    pub fn check(&self, sample: &MetricSample) -> Result<(), String> {
+        match self.kinds.get(sample.name()) {
+            Some(kind) if *kind != sample.kind() => Err(format!(
+                "metric {} was reported as a {kind} in this run and can't be a {} too: choose another name",
+                sample.name(),
+                sample.kind()
+            )),
+            _ => self.room(),
+        }
+    }
+
+    pub fn room(&self) -> Result<(), String> {
+        if self.ops.len() < MAX_OPS {
+            return Ok(());
+        }
+        Err(format!("a run can report {MAX_OPS} metric operations and no more: add them up in the hook"))
+    }
+
+    pub fn push(&mut self, sample: MetricSample) {
+        self.series = self.series_with(&sample);
+        self.known.insert((sample.name().clone(), sample.labels().clone()));
+        self.kinds.insert(sample.name().clone(), sample.kind());
+        self.ops.push(MetricOp::Record(sample));
+    }
+
+    pub fn expire(&mut self, group: Arc<str>) {
+        self.ops.push(MetricOp::Expire(group));
+    }
 }

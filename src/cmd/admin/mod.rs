@@ -1,26 +1,28 @@
 //! Commands that query and control a running operator: from the command line to requests, and from responses to output.
 
-mod show;
-
 use std::{
     ffi::OsStr,
-    io::Write as _,
+    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
 use boathook_core::model::error_chain;
 use boathook_operator::admin::{
     Client, ClientError, Letters, Refused, SnapshotQuery, Socket,
-    render::{self, Text},
+    render::{self, Style, Text},
     socket::default_places,
     views::{HooksView, RetriedView, SetLogLevel},
 };
+use serde::Serialize;
 
-use super::runtime::block_on;
-use crate::cli::admin::{self as typed, Admin, LettersAction, LogLevelAction};
-use show::show;
+use super::runtime::{Stop, block_on};
+use crate::cli::{
+    Output,
+    admin::{self as typed, Admin, LettersAction, LogLevelAction},
+};
 
 /// Exit code if no operator answers.
 const NO_OPERATOR: u8 = 4;
@@ -86,8 +88,8 @@ async fn ask(command: Admin) -> anyhow::Result<()> {
     }
 }
 
-fn split(how: typed::Show) -> anyhow::Result<(Client, show::How)> {
-    let how_shown = show::How { output: how.output, watch: how.watch.then_some(how.interval) };
+fn split(how: typed::Show) -> anyhow::Result<(Client, How)> {
+    let how_shown = How { output: how.output, watch: how.watch.then_some(how.interval) };
     Ok((client(how.at)?, how_shown))
 }
 
@@ -146,7 +148,7 @@ async fn log_level(args: typed::LogLevel) -> anyhow::Result<()> {
     };
     let lasts = set.lasts.map(|lasts| humantime::format_duration(lasts).to_string());
     let view = client(set.at)?.set_log_level(&SetLogLevel { level: set.level, lasts }).await?;
-    print!("{}", view.text(show::style()));
+    print!("{}", view.text(style()));
     Ok(())
 }
 
@@ -160,4 +162,78 @@ async fn raw(path: &str, at: typed::At) -> anyhow::Result<()> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let answer = client(at)?.get(&path).await?;
     std::io::stdout().write_all(&answer).context("can't write to stdout")
+}
+
+struct How {
+    pub output: Output,
+    /// Repeats after this time.
+    pub watch: Option<Duration>,
+}
+
+/// Colours only on a terminal, and not with `NO_COLOR`.
+fn style() -> Style {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if wanted && io::stdout().is_terminal() { Style::Colours } else { Style::Plain }
+}
+
+/// Fetches and prints the view; with `watch`, until a signal. If the operator does not answer, that is an error only
+/// the first time, because the operator may be restarting.
+async fn show<T, E>(
+    how: &How,
+    ask: impl AsyncFn() -> Result<T, E>,
+    text: impl Fn(&T, Style) -> String,
+) -> anyhow::Result<()>
+where
+    T: Serialize,
+    E: Into<anyhow::Error>,
+{
+    let view = ask().await.map_err(Into::into)?;
+    let Some(interval) = how.watch else {
+        return print(&document(how.output, &view, &text)?).map(drop);
+    };
+    let mut stop = Stop::new()?;
+    let in_place = io::stdout().is_terminal();
+    let mut shown = frame(how.output, in_place, &document(how.output, &view, &text)?);
+    while print(&shown)? {
+        tokio::select! {
+            () = stop.requested() => return Ok(()),
+            () = tokio::time::sleep(interval) => {}
+        }
+        shown = match ask().await {
+            Ok(view) => frame(how.output, in_place, &document(how.output, &view, &text)?),
+            Err(error) => {
+                eprintln!("error: {}", error_chain(error.into().as_ref()));
+                String::new()
+            }
+        };
+    }
+    Ok(())
+}
+
+fn document<T: Serialize>(output: Output, view: &T, text: &impl Fn(&T, Style) -> String) -> anyhow::Result<String> {
+    Ok(match output {
+        Output::Text => text(view, style()),
+        Output::Json => serde_json::to_string_pretty(view)? + "\n",
+        Output::Yaml => yaml_serde::to_string(view)?,
+    })
+}
+
+/// One document of several: it replaces the previous one on the screen, or is separated from it.
+fn frame(output: Output, in_place: bool, document: &str) -> String {
+    match output {
+        // Clears the screen and the scrollback buffer.
+        _ if in_place => format!("\x1b[H\x1b[2J\x1b[3J{document}"),
+        Output::Text => format!("{document}\n"),
+        Output::Json => document.to_owned(),
+        Output::Yaml => format!("---\n{document}"),
+    }
+}
+
+/// False if the reader has closed the pipe.
+fn print(text: &str) -> anyhow::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true).context("can't write to stdout"),
+    }
 }

@@ -1,21 +1,37 @@
 //! `boathook bundle`: packs, pushes, pulls, shows, verifies and signs. The crate `bundle` decides about trust.
 
-mod hooks;
-mod show;
-
-use std::process::ExitCode;
+use std::{
+    fmt::Write as _,
+    io::{IsTerminal as _, Write as _},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
 
 use anyhow::{Context as _, bail};
-use boathook_bundle as bundle;
-use boathook_bundle::{BundleError, Layout, LayoutError, Policy, PrivateKey, Progress, Store};
-use boathook_core::model::error_chain;
+use boathook_author::author::output;
+use boathook_bundle::{
+    self as bundle, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Policy, PrivateKey, Progress, Seen,
+    Store, Verified,
+};
+use boathook_core::{
+    hooks::read_directory,
+    model::{InterpreterRef, error_chain},
+};
+use boathook_operator::app::load;
+use boathook_sandbox::Sandbox;
+use jiff::Timestamp;
+use serde_json::json;
 
 use super::{
     directories,
     place::{self, policy},
     runtime::block_on,
 };
-use crate::cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify};
+use crate::{
+    cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify},
+    cmd::{sandbox, summary},
+};
 
 /// Exit code if `verify` refuses.
 const REFUSED: u8 = 1;
@@ -46,7 +62,7 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
-    let packed = bundle::pack(hooks::input(&args.directory, args.source.clone()).await?)?;
+    let packed = bundle::pack(input(&args.directory, args.source.clone()).await?)?;
     let layout = Layout::create(&args.output)?;
     bundle::save(&packed, &layout, Some(&args.tag))?;
     println!("{}", packed.manifest.digest);
@@ -62,10 +78,10 @@ async fn push(args: &Push) -> anyhow::Result<()> {
     let progress = Progress::default();
     let pushed = if Layout::is_at(&args.from) {
         let from = bundle::Place::layout(Layout::open(&args.from, args.tag.as_deref())?);
-        show::during(&progress, bundle::copy(&from, &to, &progress)).await?
+        during(&progress, bundle::copy(&from, &to, &progress)).await?
     } else {
-        let packed = bundle::pack(hooks::input(&args.from, args.source.clone()).await?)?;
-        show::during(&progress, bundle::push(&packed, &to, &progress)).await?
+        let packed = bundle::pack(input(&args.from, args.source.clone()).await?)?;
+        during(&progress, bundle::push(&packed, &to, &progress)).await?
     };
     eprintln!("pushed: {} blobs sent, {} there already, {} signatures", pushed.sent, pushed.present, pushed.signatures);
     println!("{}", at.pinned(&pushed.digest));
@@ -82,7 +98,7 @@ async fn pull(args: &Pull) -> anyhow::Result<()> {
         .context("there is no cache directory: name one with --store")?;
     let store = Store::open(&store)?;
     let progress = Progress::default();
-    let pulled = show::during(&progress, bundle::pull(&from, &store, &policy, &progress)).await?;
+    let pulled = during(&progress, bundle::pull(&from, &store, &policy, &progress)).await?;
     let unpacked = bundle::unpack(&pulled, &args.output)?;
     if pulled.verified.is_unchecked() {
         eprintln!("warning: nothing was checked about who made it");
@@ -102,7 +118,7 @@ async fn pull(args: &Pull) -> anyhow::Result<()> {
 async fn inspect(args: &InspectBundle) -> anyhow::Result<()> {
     let from = place::named(&args.from, &args.registry)?;
     let seen = bundle::inspect(&from).await?;
-    show::print(args.output, &serde_json::to_value(&seen)?, || show::seen(&seen))
+    super::print(args.output, &serde_json::to_value(&seen)?, || seen_text(&seen))
 }
 
 async fn verify(args: &Verify) -> anyhow::Result<()> {
@@ -111,7 +127,7 @@ async fn verify(args: &Verify) -> anyhow::Result<()> {
     bundle::inspect(&from).await?;
     let (seen, verified) = bundle::verify(&from, &policy).await?;
     let data = serde_json::json!({ "reference": seen.reference, "digest": seen.digest, "verified": verified });
-    show::print(args.output, &data, || show::verified(&seen, &verified))
+    super::print(args.output, &data, || verified_text(&seen, &verified))
 }
 
 async fn sign(args: &Sign) -> anyhow::Result<()> {
@@ -122,4 +138,141 @@ async fn sign(args: &Sign) -> anyhow::Result<()> {
     eprintln!("signed: {} signatures under the tag {}", signed.signatures, signed.tag);
     println!("{}", signed.digest);
     Ok(())
+}
+
+/// All hooks, schemas and texts of a directory. Reports all files that are not hooks before it fails.
+async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
+    // For a project, use its build output.
+    let built = output(directory);
+    let directory = built.as_deref().unwrap_or(directory);
+    let sandbox = Sandbox::new(sandbox::config(None)?)?;
+    let mut input = Input { created: created()?, source, files: files(directory)?, ..Input::default() };
+    let mut wrong = 0_usize;
+    for file in read_directory(directory)? {
+        let path = file.path.clone();
+        match hook(file, &sandbox).await {
+            Ok(hook) => input.hooks.push(hook),
+            Err(error) => {
+                wrong += 1;
+                let shown = path.display();
+                eprintln!("{shown}: {}; see `boathook inspect {shown}`", error_chain(error.as_ref()));
+            }
+        }
+    }
+    match wrong {
+        0 => Ok(input),
+        1 => bail!("1 file is no hook that can be used: build it again, or leave it out"),
+        n => bail!("{n} files are no hooks that can be used: build them again, or leave them out"),
+    }
+}
+
+async fn hook(file: boathook_core::hooks::HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
+    let name = file.name?;
+    let bytes = tokio::fs::read(&file.path).await.context("it can't be read")?;
+    let hook = load(&name, &bytes, sandbox).await?;
+    Ok(HookInput { name, component: bytes.into(), asks: hook.spec.asks() })
+}
+
+fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
+    let unreadable = || format!("{} can't be read", directory.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        let wanted = path.extension().is_some_and(|extension| extension == "json" || extension == "md");
+        let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|_| wanted && path.is_file()) else {
+            continue;
+        };
+        // A directory that was pulled into contains this file, and it describes the bundle that was pulled.
+        if name != "bundle.json" {
+            let content = std::fs::read(&path).with_context(|| format!("{} can't be read", path.display()))?;
+            files.push(FileInput { name: name.to_owned(), content: content.into() });
+        }
+    }
+    Ok(files)
+}
+
+/// The same for the same sources, as reproducible builds require.
+fn created() -> anyhow::Result<Timestamp> {
+    let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else { return Ok(Timestamp::UNIX_EPOCH) };
+    let seconds = text.to_str().and_then(|text| text.parse().ok()).and_then(|n| Timestamp::from_second(n).ok());
+    seconds.with_context(|| format!("SOURCE_DATE_EPOCH is {text:?}, and must be seconds since 1970"))
+}
+
+const REDRAW: Duration = Duration::from_millis(200);
+
+fn seen_text(seen: &Seen) -> String {
+    let mut out = String::new();
+    let contents = &seen.contents;
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "Bundle:   {}", seen.reference);
+    let _ = writeln!(out, "Digest:   {}", seen.digest);
+    let _ = writeln!(out, "Size:     {} bytes in {} layers", contents.size(), contents.layers().count());
+    for (name, value) in [("Created:", &contents.created), ("Source: ", &contents.source)] {
+        if let Some(value) = value {
+            let _ = writeln!(out, "{name}  {}", clean(value));
+        }
+    }
+    for hook in &contents.hooks {
+        let _ = writeln!(out, "Hook:     {}, {} bytes, {}", hook.name, hook.layer.size, hook.layer.digest);
+        if let Some(InterpreterRef { name, version, digest }) = &hook.interpreter {
+            let _ = writeln!(out, "  a script  of {} {}, {}", clean(name), clean(version), clean(digest));
+        }
+        let may = match &hook.permissions {
+            Some(permissions) => summary::may(&json!(permissions)),
+            None => vec!["what its document asks for; the artifact does not say".to_owned()],
+        };
+        for (n, line) in may.iter().enumerate() {
+            let _ = writeln!(out, "  {}  {}", if n == 0 { "asks to" } else { "       " }, clean(line));
+        }
+    }
+    for file in &contents.files {
+        let title = file.annotations.get(boathook_bundle::TITLE).map_or("?", String::as_str);
+        let _ = writeln!(out, "File:     {}, {} bytes, {}", clean(title), file.size, clean(&file.media_type));
+    }
+    out
+}
+
+/// A bundle's texts must not move a terminal's cursor.
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(500).collect()
+}
+
+fn verified_text(seen: &Seen, verified: &Verified) -> String {
+    let why = match (verified.by_digest, verified.by_keys.as_slice()) {
+        (true, _) => "its digest is allowed".to_owned(),
+        (false, []) => "nothing was asked of it".to_owned(),
+        (false, keys) => format!("signed by {}", keys.join(", ")),
+    };
+    format!("trusted: {} is {}: {why}\n", seen.reference, seen.digest)
+}
+
+/// Shows the progress of a transfer while it runs.
+async fn during<T>(progress: &Progress, work: impl Future<Output = Result<T, BundleError>>) -> Result<T, BundleError> {
+    if !std::io::stderr().is_terminal() {
+        return work.await;
+    }
+    let mut work = std::pin::pin!(work);
+    let mut clock = tokio::time::interval(REDRAW);
+    loop {
+        tokio::select! {
+            result = &mut work => {
+                eprint!("\r\x1b[K");
+                return result;
+            }
+            _ = clock.tick() => draw(progress),
+        }
+    }
+}
+
+fn draw(progress: &Progress) {
+    let (done, total) = progress.get();
+    if total > 0 {
+        eprint!("\r\x1b[K{:.1} of {:.1} MB", megabytes(done), megabytes(total));
+        let _ = std::io::stderr().flush();
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }

@@ -1,7 +1,5 @@
 //! `boathook replay`: repeats recorded runs and prints the differences.
 
-mod rights;
-
 use std::{
     collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
@@ -10,13 +8,13 @@ use std::{
 };
 
 use anyhow::Context as _;
-use boathook_author::rbac::Kinds;
-use boathook_core::model::{HookName, Limits, error_chain};
+use boathook_author::rbac::{Calls, Kinds, denied};
+use boathook_core::model::{CallError, CallReason, HookName, HookSpec, Limits, error_chain};
 use boathook_operator::{
     app::{Hook, load},
     record::{
-        self, FileName, Header, Record, SUFFIX, read_key,
-        replay::{Components, Difference, Tried, Unusable, replay},
+        self, Answer, Call, FileName, Header, Record, Request, SUFFIX, read_key,
+        replay::{Components, Difference, Refuses, Tried, Unusable, replay},
         secrets::Key,
     },
 };
@@ -26,7 +24,10 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::{rbac::local, runtime::block_on, sandbox};
-use crate::cli::{Output, record::Replay};
+use crate::{
+    cli::{Output, record::Replay},
+    cmd::rbac::note,
+};
 
 /// Like `println`, but a closed pipe does not end the replay.
 macro_rules! say {
@@ -199,7 +200,7 @@ impl Player {
             let Hook { spec, component, .. } =
                 load(&name, bytes, &self.sandbox).await.map_err(|error| error_chain(&error))?;
             let kinds = local(&[], &BTreeSet::new()).await.map_err(|error| format!("{error:#}"))?;
-            let refuses = rights::refuses(&spec, Kinds::new(kinds));
+            let refuses = refuses(&spec, Kinds::new(kinds));
             let tried = Tried { permissions: spec.permissions.clone(), limits: spec.limits, refuses };
             return Ok(Loaded { component, tried: Some(tried) });
         }
@@ -276,5 +277,20 @@ fn entry(replayed: &Replayed) -> Value {
     json!({
         "file": replayed.file, "hook": header.map(|header| &header.hook), "run": header.map(|header| &header.run),
         "result": result, "reason": reason, "differences": differences,
+    })
+}
+
+/// Refuses what an operator would refuse, with the same texts.
+fn refuses(spec: &HookSpec, kinds: Kinds) -> Arc<Refuses> {
+    let (hook, permissions) = (spec.name.clone(), spec.permissions.clone());
+    Arc::new(move |request| {
+        let refusal = |message| CallError { reason: CallReason::ForbiddenByGrant, message, code: None, status: None };
+        let mut calls = Calls::default();
+        // The rights that an apply needs depend on the objects that the API server finds. The operator checks for
+        // `patch`.
+        let answer = matches!(request, Request::Write { .. }).then(|| Answer::Written(Err(refusal(String::new()))));
+        note(&Call { request: request.clone(), answer }, &mut calls);
+        let denied = denied(&permissions, &calls, &kinds)?;
+        Some(refusal(format!("hook {:?} may not {denied}: add it to permissions.kubernetes", hook.as_str())))
     })
 }

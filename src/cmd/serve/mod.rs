@@ -272,7 +272,7 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
 }
 
 /// None for a single replica.
-fn election(args: cli::election::Election, instance: Option<&str>, namespace: &str) -> Option<ElectionConfig> {
+fn election(args: cli::Election, instance: Option<&str>, namespace: &str) -> Option<ElectionConfig> {
     if !args.leader_elect {
         return None;
     }

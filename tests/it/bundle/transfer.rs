@@ -149,7 +149,7 @@ async fn a_layer_that_was_changed_in_the_registry_is_refused() {
 }
 
 /// A tenant writes the schema, and a layer may have hundreds of megabytes.
-// mutant: crates/bundle/src/last.rs: `if size > MAX_SETTINGS_SCHEMA {` => `if false {`
+// mutant: crates/bundle/src/pull.rs: `if size > MAX_SETTINGS_SCHEMA {` => `if false {`
 #[tokio::test]
 async fn a_schema_that_is_larger_than_any_that_is_used_is_not_read() {
     let (registry, local) = (Registry::start(), Local::new());

@@ -220,7 +220,7 @@ async fn a_flood_of_host_calls_is_refused_then_ended() {
     assert_eq!(report.host_calls, 10_000);
 }
 
-// mutant: crates/sandbox/src/imports/log.rs: `self.spend(message.len() + bytes)?;` => `let _ = bytes;`
+// mutant: crates/sandbox/src/imports/mod.rs: `self.spend(message.len() + bytes)?;` => `let _ = bytes;`
 #[tokio::test]
 async fn a_flood_of_log_lines_is_ended() {
     let sandbox = sandbox();

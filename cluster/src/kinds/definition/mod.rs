@@ -1,11 +1,7 @@
 //! Validates a CustomResourceDefinition: names, versions, subresources, columns, conversion. `structure` and
 //! `validations` check the schemas.
 
-mod columns;
-mod conversion;
-mod names;
 mod structure;
-mod validations;
 
 use serde_json::{Value, json};
 
@@ -20,9 +16,9 @@ pub(crate) fn problems(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     group(definition, &mut causes);
     scope(definition, &mut causes);
     versions(definition, &mut causes);
-    names::check(definition, &mut causes);
+    check_names(definition, &mut causes);
     parts(definition, &mut causes);
-    conversion::check(definition, &mut causes);
+    check_conversion(definition, &mut causes);
     stored_versions(definition, &mut causes);
     for path in [["spec", "scope"], ["spec", "names"]].iter().filter(|_| old.is_some()) {
         let key = if path == &["spec", "names"] { vec!["spec", "names", "kind"] } else { path.to_vec() };
@@ -110,7 +106,7 @@ fn versions(definition: &Value, causes: &mut Vec<Cause>) {
     for (index, version) in versions.iter().enumerate() {
         let field = |key: &str| format!("spec.versions[{index}].{key}");
         let name = json::text(version, &["name"]);
-        if let Some(why) = names::dns1035(name) {
+        if let Some(why) = dns1035(name) {
             causes.push(Cause::invalid(field("name"), &name.into(), &why));
             if index == 0 {
                 causes.push(Cause::invalid("spec.version", &name.into(), why));
@@ -163,13 +159,13 @@ fn parts(definition: &Value, causes: &mut Vec<Cause>) {
             (false, _) => Some(format!("{own}.{key}")),
         };
         if let Some(path) = place(scales, "subresources") {
-            columns::scale(version, &path, causes);
+            scale(version, &path, causes);
         }
         if let Some(path) = place(columns, "additionalPrinterColumns") {
-            columns::check(version, &path, causes);
+            check_columns(version, &path, causes);
         }
         if let Some(path) = place(fields, "selectableFields") {
-            columns::selectable(version, schema, &path, causes);
+            selectable(version, schema, &path, causes);
         }
     }
 }
@@ -196,5 +192,230 @@ fn stored_versions(definition: &Value, causes: &mut Vec<Cause>) {
             let why = why.split(';').next().unwrap_or(why);
             causes.push(Cause::invalid(field, stored, why));
         }
+    }
+}
+
+const TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
+const FORMATS: &[&str] = &["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+
+fn dotted(path: &str) -> Option<&str> {
+    path.strip_prefix('.')
+}
+
+fn scale(version: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let Some(scale) = json::at(version, &["subresources", "scale"]).filter(|scale| scale.is_object()) else {
+        return;
+    };
+    for (key, root) in [("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")] {
+        let text = json::text(scale, &[key]);
+        let field = format!("{path}.scale.{key}");
+        if text.is_empty() {
+            causes.push(Cause::required(field, ""));
+        } else if dotted(text).is_none() {
+            causes.push(Cause::invalid(field, &text.into(), "must be a simple json path starting with ."));
+        } else if !text.strip_prefix(root).is_some_and(|rest| rest.starts_with('.')) {
+            causes.push(Cause::invalid(field, &text.into(), format!("should be a json path under {root}")));
+        }
+    }
+    let selector = json::text(scale, &["labelSelectorPath"]);
+    let field = format!("{path}.scale.labelSelectorPath");
+    if selector.is_empty() {
+        return;
+    }
+    if dotted(selector).is_none() {
+        causes.push(Cause::invalid(field, &selector.into(), "must be a simple json path starting with ."));
+    } else if ![".spec.", ".status."].iter().any(|root| selector.starts_with(root)) {
+        let why = "should be a json path under either .spec or .status";
+        causes.push(Cause::invalid(field, &selector.into(), why));
+    }
+}
+
+fn check_columns(version: &Value, path: &str, causes: &mut Vec<Cause>) {
+    for (index, column) in json::list(version, &["additionalPrinterColumns"]).iter().enumerate() {
+        let field = |key: &str| format!("{path}[{index}].{key}");
+        let text = |key: &str| json::text(column, &[key]);
+        if text("name").is_empty() {
+            causes.push(Cause::required(field("name"), ""));
+        }
+        if text("type").is_empty() {
+            causes.push(Cause::required(field("type"), &format!("must be one of {}", TYPES.join(","))));
+        } else if !TYPES.contains(&text("type")) {
+            let why = format!("must be one of {}", TYPES.join(","));
+            causes.push(Cause::invalid(field("type"), &text("type").into(), why));
+        }
+        if !text("format").is_empty() && !FORMATS.contains(&text("format")) {
+            let why = format!("must be one of {}", FORMATS.join(","));
+            causes.push(Cause::invalid(field("format"), &text("format").into(), why));
+        }
+        let json_path = text("jsonPath");
+        if json_path.is_empty() {
+            causes.push(Cause::required(field("JSONPath"), ""));
+        } else if dotted(json_path).is_none() {
+            let why = "must be a simple json path starting with .";
+            causes.push(Cause::invalid(field("JSONPath"), &json_path.into(), why));
+        }
+    }
+}
+
+fn selectable(version: &Value, schema: Option<&Value>, path: &str, causes: &mut Vec<Cause>) {
+    let mut seen = Vec::new();
+    for (index, selectable) in json::list(version, &["selectableFields"]).iter().enumerate() {
+        let text = json::text(selectable, &["jsonPath"]);
+        let field = format!("{path}[{index}].jsonPath");
+        if text.is_empty() {
+            causes.push(Cause::required(field, ""));
+            continue;
+        }
+        if let Some(why) = unselectable(text, schema) {
+            causes.push(Cause::invalid(&field, &text.into(), why));
+        }
+        if seen.contains(&text) {
+            let message = format!("Duplicate value: {}", Value::from(text));
+            causes.push(Cause { reason: "FieldValueDuplicate", message, field });
+        }
+        seen.push(text);
+    }
+}
+
+fn unselectable(path: &str, schema: Option<&Value>) -> Option<String> {
+    let Some(steps) = dotted(path) else {
+        return Some(format!("is an invalid path: expected [ or . but got: {path}"));
+    };
+    let unknown = || Some("is an invalid path: does not refer to a valid field".to_owned());
+    let mut here = schema?;
+    for (index, step) in steps.split('.').enumerate() {
+        if index == 0 && step == "metadata" {
+            return unknown();
+        }
+        match json::at(here, &["properties", step]) {
+            Some(inner) => here = inner,
+            None => return unknown(),
+        }
+    }
+    let fits = matches!(json::text(here, &["type"]), "string" | "boolean" | "integer");
+    let why = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats \
+        are allowed.";
+    (!fits).then(|| why.to_owned())
+}
+
+/// Why a text is not a DNS-1035 label.
+fn dns1035(text: &str) -> Option<String> {
+    let first = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let inner = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if first && inner && !text.ends_with('-') {
+        return (text.len() > 63).then(|| "must be no more than 63 bytes".to_owned());
+    }
+    Some(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, \
+         and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is \
+         '[a-z]([-a-z0-9]*[a-z0-9])?')"
+            .to_owned(),
+    )
+}
+
+fn check_names(definition: &Value, causes: &mut Vec<Cause>) {
+    let names = json::at(definition, &["spec", "names"]).unwrap_or(&Value::Null);
+    let text = |key: &str| json::text(names, &[key]);
+    for key in ["plural", "singular"] {
+        label(key, text(key), key == "plural", causes);
+    }
+    kind("kind", text("kind"), causes);
+    for (index, name) in json::list(names, &["shortNames"]).iter().enumerate() {
+        label(&format!("shortNames[{index}]"), name.as_str().unwrap_or_default(), true, causes);
+    }
+    kind("listKind", text("listKind"), causes);
+    if !text("kind").is_empty() && text("kind") == text("listKind") {
+        let why = "kind and listKind may not be the same";
+        causes.push(Cause::invalid("spec.names.listKind", &text("listKind").into(), why));
+    }
+    for (index, name) in json::list(names, &["categories"]).iter().enumerate() {
+        label(&format!("categories[{index}]"), name.as_str().unwrap_or_default(), true, causes);
+    }
+}
+
+fn label(key: &str, text: &str, required: bool, causes: &mut Vec<Cause>) {
+    let field = format!("spec.names.{key}");
+    if text.is_empty() {
+        if required {
+            causes.push(Cause::required(field, ""));
+        }
+    } else if let Some(why) = dns1035(text) {
+        causes.push(Cause::invalid(field, &text.into(), why));
+    }
+}
+
+fn kind(key: &str, text: &str, causes: &mut Vec<Cause>) {
+    let field = format!("spec.names.{key}");
+    if text.is_empty() {
+        causes.push(Cause::required(field, ""));
+    } else if let Some(why) = dns1035(&text.to_lowercase()) {
+        let why = format!("may have mixed case, but should otherwise match: {why}");
+        causes.push(Cause::invalid(field, &text.into(), why));
+    }
+}
+
+/// Versions of ConversionReview that the server can send.
+const REVIEWS: &[&str] = &["v1", "v1beta1"];
+
+fn check_conversion(definition: &Value, causes: &mut Vec<Cause>) {
+    let Some(conversion) = json::at(definition, &["spec", "conversion"]) else {
+        return;
+    };
+    let client = json::at(conversion, &["webhook", "clientConfig"]).filter(|client| client.is_object());
+    let reviews = json::list(conversion, &["webhook", "conversionReviewVersions"]);
+    match json::text(conversion, &["strategy"]) {
+        "Webhook" => {
+            match client {
+                Some(client) => client_config(client, causes),
+                None => {
+                    let why = "required when strategy is set to Webhook";
+                    causes.push(Cause::required("spec.conversion.webhookClientConfig", why));
+                }
+            }
+            review_versions(reviews, causes);
+        }
+        "None" => {
+            let why = "should not be set when strategy is not set to Webhook";
+            if client.is_some() {
+                causes.push(Cause::forbidden("spec.conversion.webhookClientConfig", why));
+            }
+            if !reviews.is_empty() {
+                causes.push(Cause::forbidden("spec.conversion.conversionReviewVersions", why));
+            }
+        }
+        "" => causes.push(Cause::required("spec.conversion.strategy", "")),
+        other => causes.push(Cause::unsupported("spec.conversion.strategy", &other.into(), &["None", "Webhook"])),
+    }
+}
+
+fn client_config(client: &Value, causes: &mut Vec<Cause>) {
+    let field = "spec.conversion.webhookClientConfig";
+    let service = client.get("service").filter(|service| service.is_object());
+    match (client.get("url").and_then(Value::as_str), service) {
+        (Some(url), None) => {
+            let scheme = url.split_once("://").map(|(scheme, _)| scheme).unwrap_or_default();
+            if scheme != "https" {
+                let why = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
+                causes.push(Cause::invalid(format!("{field}.url"), &scheme.into(), why));
+            }
+        }
+        (None, Some(service)) => {
+            for key in ["name", "namespace"] {
+                if json::text(service, &[key]).is_empty() {
+                    causes.push(Cause::required(format!("{field}.service.{key}"), "service name is required"));
+                }
+            }
+        }
+        _ => causes.push(Cause::required(field, "exactly one of url or service is required")),
+    }
+}
+
+fn review_versions(reviews: &[Value], causes: &mut Vec<Cause>) {
+    let field = "spec.conversion.conversionReviewVersions";
+    if reviews.is_empty() {
+        causes.push(Cause::required(field, ""));
+    } else if !reviews.iter().filter_map(Value::as_str).any(|version| REVIEWS.contains(&version)) {
+        let why = format!("must include at least one of {}", REVIEWS.join(", "));
+        causes.push(Cause::invalid(field, &Value::from(reviews), why));
     }
 }

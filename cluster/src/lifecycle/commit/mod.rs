@@ -1,18 +1,19 @@
 //! Stores prepared objects, and triggers the effects on other objects. It changes nothing in an object except its
 //! resourceVersion.
 
-mod definitions;
 pub(crate) mod delete;
-mod namespace_content;
-mod protect;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::json;
-use crate::kinds::Resource;
+use crate::kinds::crd::set_condition;
+use crate::kinds::{Resource, crd};
+use crate::lifecycle::admit::{PV_PROTECTION, PVC_PROTECTION};
+use crate::patch::managed;
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::{Inner, Stored, key};
@@ -147,10 +148,10 @@ fn is_released(resource: &Resource, object: &Value) -> bool {
 
 fn after_write(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     if resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
-        definitions::establish(shared, resource, name, context);
+        establish(shared, resource, name, context);
     }
     if resource.is("", "persistentvolumes") {
-        protect::after_mark(shared, resource, name, context);
+        unprotect(shared, resource, name, context);
     }
 }
 
@@ -164,4 +165,170 @@ fn store(shared: &Shared, resource: &Resource, current: &Arc<Stored>, mut object
     let next = stored(resource, &mut object, revision);
     inner.put(&resource.storage, next);
     Ok(())
+}
+
+/// The controllers of the real server write in the server's own name.
+const MANAGER: &str = "kube-apiserver";
+
+/// Establishes the definition of this name, and serves what is established.
+fn establish(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
+    let context = Context { manager: MANAGER.to_owned(), ..context.clone() };
+    // If the write is lost, another client changed the definition in the meantime, and that write settles it as well.
+    while let Some(current) = shared.store.get(&resource.storage, name).filter(|c| !c.terminating) {
+        let before = current.value();
+        let group = json::text(&before, &["spec", "group"]);
+        let all = shared.store.all(&resource.storage, "");
+        let others = all.iter().filter(|other| other.name() != name && other.name().ends_with(group));
+        let others: Vec<_> = others.map(|other| other.value()).collect();
+        let mut settled = before.clone();
+        crd::establish(&mut settled, &others, &context.stamp());
+        if settled == before {
+            break;
+        }
+        managed::on_update(resource, Some(&before), &mut settled, "status", &context);
+        if store(shared, resource, &current, settled).is_ok() {
+            break;
+        }
+    }
+    shared.rebuild_registry();
+}
+
+const CLAIMS: &str = "persistentvolumeclaims";
+const VOLUMES: &str = "persistentvolumes";
+
+/// After an object was marked for deletion, or changed after that.
+fn unprotect(shared: &Shared, resource: &Resource, key: &str, context: &Context) {
+    if !shared.options.garbage_collection {
+        return;
+    }
+    let (finalizer, free): (_, fn(&Shared, &Stored) -> bool) = match &*resource.storage {
+        CLAIMS => (PVC_PROTECTION, |shared, claim| !is_used(shared, claim)),
+        VOLUMES => (PV_PROTECTION, |_, volume| json::text(&volume.value(), &["status", "phase"]) != "Bound"),
+        _ => return,
+    };
+    loop {
+        let Some(current) = shared.store.get(&resource.storage, key).filter(|c| c.terminating) else { return };
+        if !free(shared, &current) {
+            return;
+        }
+        let mut object = current.value();
+        let finalizers = json::metadata(&mut object).get_mut("finalizers").and_then(Value::as_array_mut);
+        let Some(finalizers) = finalizers.filter(|all| all.iter().any(|f| f == finalizer)) else { return };
+        finalizers.retain(|f| f != finalizer);
+        if finalizers.is_empty() {
+            json::metadata(&mut object).shift_remove("finalizers");
+        }
+        if replace(shared, resource, &current, object, context).is_ok() {
+            return;
+        }
+    }
+}
+
+/// After a pod was removed. Claims that waited for it may now be removed.
+fn unprotect_claims(shared: &Shared, resource: &Resource, namespace: &str, context: &Context) {
+    if &*resource.storage != "pods" {
+        return;
+    }
+    let registry = shared.registry();
+    let Some(claims) = registry.find("", "v1", CLAIMS) else { return };
+    for claim in in_namespace(shared, CLAIMS, namespace, &|claim| claim.terminating) {
+        unprotect(shared, claims, &claim, context);
+    }
+}
+
+fn is_used(shared: &Shared, claim: &Stored) -> bool {
+    let uses = |pod: &Stored| {
+        let pod = pod.value();
+        let volumes = json::list(&pod, &["spec", "volumes"]);
+        volumes.iter().any(|v| json::text(v, &["persistentVolumeClaim", "claimName"]) == claim.name())
+    };
+    !in_namespace(shared, "pods", claim.namespace(), &uses).is_empty()
+}
+
+/// The keys of the matching objects in a namespace.
+fn in_namespace(shared: &Shared, storage: &str, namespace: &str, matches: &dyn Fn(&Stored) -> bool) -> Vec<String> {
+    let found = shared.store.all(storage, &format!("{namespace}/"));
+    found.iter().filter(|object| matches(object)).map(|object| object.key.to_string()).collect()
+}
+
+const FINE: [(&str, &str, &str); 5] = [
+    ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    (
+        "NamespaceDeletionContentFailure",
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    ("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
+    ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+];
+
+/// Objects by resource, and by the finalizers that keep them.
+#[derive(Default)]
+struct RemainingContent {
+    resources: Vec<String>,
+    finalizers: BTreeMap<String, usize>,
+}
+
+/// Writes the conditions of a namespace that cannot be emptied.
+fn note_remaining(shared: &Shared, name: &str, context: &Context) {
+    let registry = shared.registry();
+    let Some(resource) = registry.find("", "v1", "namespaces") else { return };
+    loop {
+        let Some(current) = shared.store.get("namespaces", name).filter(|n| n.terminating) else { return };
+        let remaining = count_remaining(shared, name);
+        if remaining.resources.is_empty() {
+            return;
+        }
+        let old = current.value();
+        let mut object = old.clone();
+        conditions(&mut object, &remaining, &context.stamp());
+        if object == old {
+            return;
+        }
+        let context = Context { manager: "kube-controller-manager".into(), dry_run: false, ..context.clone() };
+        managed::on_update(resource, Some(&old), &mut object, "status", &context);
+        if replace(shared, resource, &current, object, &context).is_ok() {
+            return;
+        }
+    }
+}
+
+fn count_remaining(shared: &Shared, namespace: &str) -> RemainingContent {
+    let prefix = format!("{namespace}/");
+    let mut remaining = RemainingContent::default();
+    for collection in shared.registry().collections().filter(|c| c.namespaced) {
+        let found = shared.store.all(&collection.storage, &prefix);
+        if found.is_empty() {
+            continue;
+        }
+        let (plural, group) = (&collection.plural, &collection.group);
+        remaining.resources.push(format!("{plural}.{group} has {} resource instances", found.len()));
+        for finalizer in found.iter().flat_map(|object| finalizers(object)) {
+            *remaining.finalizers.entry(finalizer).or_default() += 1;
+        }
+    }
+    remaining.resources.sort();
+    remaining
+}
+
+fn finalizers(object: &Stored) -> Vec<String> {
+    let value = object.value();
+    let list = json::list(&value, &["metadata", "finalizers"]).iter();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn conditions(namespace: &mut Value, remaining: &RemainingContent, now: &str) {
+    json::child(json::object(namespace), "status").entry("conditions").or_insert_with(|| json!([]));
+    for (kind, reason, message) in FINE {
+        set_condition(namespace, kind, "False", reason, message, now);
+    }
+    let message = format!("Some resources are remaining: {}", remaining.resources.join(", "));
+    set_condition(namespace, "NamespaceContentRemaining", "True", "SomeResourcesRemain", &message, now);
+    if !remaining.finalizers.is_empty() {
+        let each = remaining.finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances"));
+        let all = each.collect::<Vec<_>>().join(", ");
+        let message = format!("Some content in the namespace has finalizers remaining: {all}");
+        set_condition(namespace, "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", &message, now);
+    }
 }

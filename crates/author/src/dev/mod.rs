@@ -5,11 +5,8 @@
 //!  source ─▶ watch ─changed─▶ build ─component─▶ App::swap ─▶ runs ─▶ show
 //! ```
 
-mod build;
-mod scope;
 mod session;
 mod show;
-mod slow;
 mod source;
 mod watch;
 

@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::scope::Scope;
+use super::source::Scope;
 
 /// Changes are reported after this time without another one.
 const QUIET: Duration = Duration::from_millis(25);

@@ -11,31 +11,24 @@
 //! ```
 
 mod access;
-mod calls;
-mod denied;
-mod error;
 mod evidence;
-mod groups;
 mod kinds;
-mod layout;
 mod needs;
 mod objects;
-mod print;
-mod review;
 mod rules;
 mod suspects;
 mod usage;
 
+pub use self::access::{Asker, allowed, review};
+pub use self::needs::Layout;
+pub use self::needs::NeedsError;
+pub use self::objects::{json, permissions_yaml, yaml};
+pub use self::usage::denied;
 pub use access::{Access, Part, Place, Reason, Tenant, Who};
-pub use denied::denied;
-pub use error::NeedsError;
 pub use evidence::{Calls, Evidence, Ruling, Used};
 pub use kinds::{Kinds, ServedKind};
-pub use layout::Layout;
 pub use needs::{Needs, needs};
 pub use objects::{Manifest, manifest};
-pub use print::{json, permissions_yaml, yaml};
-pub use review::{Asker, allowed, review};
 pub use rules::{Rule, rules};
 pub use suspects::suspects;
 pub use usage::{Asked, Refused, Usage, compare};

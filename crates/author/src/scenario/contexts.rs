@@ -1,21 +1,17 @@
 //! Binding contexts as shell-operator writes them: a JSON or YAML array, the file at `BINDING_CONTEXT_PATH`. It reports
 //! all problems of a file at once. Whether the hook has such a binding is checked elsewhere.
 
-use boathook_core::model::WatchEventKind;
+use boathook_core::model::{AdmissionKind, WatchEventKind};
 use boathook_operator::app::run_once::{Asked, Question, TriggerRequest, Wanted};
 use serde_json::Value;
 
 use super::{
-    problem::{Place, Problem, Problems},
-    questions,
+    document::OPERATIONS,
     reader::{Fields, describe},
-    tree::{self, Kind, Node},
+    tree::{self, Kind, Node, Place, Problem, Problems},
 };
 
-const TYPES: [&str; 7] = {
-    let [validating, mutating, conversion] = questions::TYPES;
-    ["Schedule", "Synchronization", "Event", "Group", validating, mutating, conversion]
-};
+const TYPES: [&str; 7] = ["Schedule", "Synchronization", "Event", "Group", "Validating", "Mutating", "Conversion"];
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -77,7 +73,7 @@ fn context(node: &Node, path: &str, problems: &Problems, all: &mut Contexts) {
         (Some("Group"), _) => fields.needed_text("groupName").map(|name| TriggerRequest::Group(name.to_owned())),
         (Some("Event"), _) => event(&fields),
         (Some(kind), binding) => {
-            let question = binding.and_then(|binding| questions::question(kind, binding, &fields));
+            let question = binding.and_then(|binding| question(kind, binding, &fields));
             all.question = question.map(|question| (node.place, question));
             None
         }
@@ -158,6 +154,60 @@ fn whole(node: &Node, path: &str, problems: &Problems) -> Option<Value> {
     }
     problems.add(node.place, path, format!("an object needs {}", missing.join(", ")));
     None
+}
+
+/// The request in a context of this type.
+pub(super) fn question(kind: &str, binding: &str, fields: &Fields<'_>) -> Option<Question> {
+    // Not needed, because each object has its version.
+    fields.take("fromVersion");
+    let to = fields.text("toVersion").map(str::to_owned);
+    let request = request(fields)?;
+    let read = match kind {
+        "Validating" => review(AdmissionKind::Validating, binding, request),
+        "Mutating" => review(AdmissionKind::Mutating, binding, request),
+        _ => conversion(binding, to, &request),
+    };
+    read.map_err(|problem| fields.wrong(format!("review.request: {problem}"))).ok()
+}
+
+/// `review.request`, a mapping.
+fn request(fields: &Fields<'_>) -> Option<Value> {
+    let review = fields.need("review")?;
+    let request = match &review.kind {
+        Kind::Map(entries) => entries.iter().find(|entry| entry.key == "request").map(|entry| &entry.node),
+        _ => None,
+    };
+    let Some(request) = request.filter(|node| matches!(node.kind, Kind::Map(_))) else {
+        let text = format!("review needs a request, a mapping, as an API server sends it; it is {}", describe(review));
+        fields.wrong(text);
+        return None;
+    };
+    Some(request.value())
+}
+
+fn review(kind: AdmissionKind, binding: &str, request: Value) -> Result<Question, String> {
+    let operation = request.get("operation").and_then(Value::as_str).unwrap_or_default();
+    if !OPERATIONS.contains(&operation) {
+        return Err(format!("operation is {operation:?}; allowed: {}", OPERATIONS.join(", ")));
+    }
+    if ["object", "oldObject"].iter().all(|key| !request.get(key).is_some_and(Value::is_object)) {
+        return Err("it has neither an object nor an oldObject".to_owned());
+    }
+    Ok(Question::Review { kind, binding: binding.to_owned(), request })
+}
+
+fn conversion(binding: &str, to: Option<String>, request: &Value) -> Result<Question, String> {
+    let desired = request.get("desiredAPIVersion").and_then(Value::as_str).map(str::to_owned);
+    let to = desired.or(to).ok_or("desiredAPIVersion is missing, and there is no toVersion")?;
+    let objects = request.get("objects").and_then(Value::as_array).cloned().unwrap_or_default();
+    if objects.is_empty() {
+        return Err("objects is missing, a list of those to convert".to_owned());
+    }
+    let versioned = |object: &Value| object.get("apiVersion").and_then(Value::as_str).is_some_and(|it| !it.is_empty());
+    match objects.iter().position(|object| !versioned(object)) {
+        Some(n) => Err(format!("objects[{n}] has no apiVersion")),
+        None => Ok(Question::Conversion { binding: binding.to_owned(), to, objects }),
+    }
 }
 
 #[cfg(test)]

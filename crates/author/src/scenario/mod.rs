@@ -5,25 +5,55 @@
 mod admin;
 mod contexts;
 mod document;
-mod edit;
 mod faults;
 mod files;
 mod judge;
 mod log;
 mod matcher;
 mod play;
-mod pool;
-mod problem;
-mod questions;
 mod reader;
-mod schema;
 mod tree;
 
+pub use self::matcher::{Edit, apply};
+pub use self::tree::{Place, Problem};
 pub use contexts::{Contexts, contexts};
 pub use document::Scenario;
-pub use edit::{Edit, apply};
 pub use files::{Case, FindError, find};
-pub use play::{Failure, Played, Settings};
-pub use pool::{Subject, play_all};
-pub use problem::{Place, Problem};
-pub use schema::schema;
+pub use play::{Failure, Played, Settings, Subject, play_all};
+
+/// The schema that `boathook test --schema` prints. The reader does not use it.
+pub fn schema() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../../../docs/reference/scenario.schema.json")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::{document, faults};
+
+    #[test]
+    fn the_schema_has_the_words_of_the_reader() {
+        let schema = super::schema();
+        let at = |place: &str| schema.pointer(&format!("/$defs/{place}")).unwrap();
+        let words = |place: &str| at(&format!("{place}/enum")).as_array().unwrap().len();
+        let has = |place: &str, word: Value| at(&format!("{place}/enum")).as_array().unwrap().contains(&word);
+        let texts: [(&str, &[&str]); 4] = [
+            ("admission/properties/operation", &document::OPERATIONS),
+            ("write/properties/verb", &document::WRITE_VERBS),
+            ("failures/properties/kind", &document::FAILURES),
+            ("fault/properties/verb", &faults::VERBS),
+        ];
+        for (place, known) in texts {
+            assert!(words(place) == known.len() && known.iter().all(|word| has(place, (*word).into())), "{place}");
+        }
+        let answer = "fault/properties/answer";
+        assert!(words(answer) == faults::ANSWERS.len());
+        assert!(faults::ANSWERS.iter().all(|(code, _)| has(answer, (*code).into())));
+        let steps: BTreeSet<&str> = at("step/properties").as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(steps, document::ACTIONS.into());
+        assert_eq!(at("fault/properties/times/maximum"), document::MAX_TIMES);
+    }
+}

@@ -5,10 +5,7 @@ use std::{cell::RefCell, collections::BTreeSet, time::Duration};
 use boathook_core::model::{format_duration, parse_duration};
 use serde_json::Value;
 
-use super::{
-    problem::{Place, Problems},
-    tree::{Entry, Kind, Node},
-};
+use super::tree::{Entry, Kind, Node, Place, Problems};
 
 /// The fields of one mapping. The caller must read every allowed key before [`Fields::finish`].
 pub(super) struct Fields<'n> {

@@ -9,8 +9,7 @@ use tokio::task::spawn_blocking;
 
 use super::{RegistryError, RegistryProblem, Repository, http as transport};
 use crate::{
-    Descriptor,
-    progress::Progress,
+    Descriptor, Progress,
     store::{Partial, StoreError},
 };
 

@@ -7,8 +7,7 @@ use serde::Deserialize;
 use super::{Digest, PublicKey, TrustError};
 use crate::{
     BundleError, Manifest, Place,
-    manifest::MAX_CONFIG,
-    payload::{PAYLOAD_TYPE, Payload, SIGNATURE, signature_tag},
+    manifest::{MAX_CONFIG, PAYLOAD_TYPE, Payload, SIGNATURE, signature_tag},
 };
 
 /// The most signatures that are checked. Further ones are ignored.

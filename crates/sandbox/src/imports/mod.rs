@@ -1,17 +1,24 @@
-//! What a hook can request from the host, with one file for each imported interface. Each call is taken from the run's
+//! What a hook can request from the host, with one file for each larger interface. Each call is taken from the run's
 //! budget, and [`Host`](super::host::Host) answers it.
 
 mod convert;
 mod kube;
-mod log;
 mod metrics;
-mod settings;
 mod snapshots;
-mod source;
+
+use std::sync::Arc;
 
 use boathook_core::model::Limit;
+use tracing::Level;
 
-use super::{bindings::boathook::hook::types, store::State};
+use crate::{
+    bindings::{
+        boathook::hook::{log, settings, types},
+        interpreter::boathook::interpreter::source,
+    },
+    script::Source,
+    store::State,
+};
 
 impl types::Host for State {}
 
@@ -36,4 +43,62 @@ impl State {
 
 fn len(text: Option<&String>) -> usize {
     text.map_or(0, String::len)
+}
+
+impl settings::Host for State {
+    fn get(&mut self) -> wasmtime::Result<String> {
+        let settings = self.caller.settings.clone();
+        self.spend(settings.len())?;
+        Ok(settings.to_string())
+    }
+}
+
+impl log::Host for State {
+    fn write(&mut self, level: log::Level, message: String, fields: Vec<(String, String)>) -> wasmtime::Result<()> {
+        let bytes: usize = fields.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.spend(message.len() + bytes)?;
+        let level = match level {
+            log::Level::Debug => Level::DEBUG,
+            log::Level::Info => Level::INFO,
+            log::Level::Warn => Level::WARN,
+            log::Level::Error => Level::ERROR,
+        };
+        self.log.line(level, &message, &json(fields));
+        Ok(())
+    }
+}
+
+/// The fields as a JSON object, or empty if there are none. Of equal keys, the last one counts.
+fn json(fields: Vec<(String, String)>) -> String {
+    if fields.is_empty() {
+        return String::new();
+    }
+    let object: serde_json::Map<_, _> = fields.into_iter().map(|(key, value)| (key, value.into())).collect();
+    serde_json::Value::Object(object).to_string()
+}
+
+/// These calls are not counted as host calls. A script needs them before it does anything. It may repeat them as often
+/// as it likes, because the guest's own memory and time limit them.
+impl source::Host for State {
+    fn entry(&mut self) -> wasmtime::Result<String> {
+        Ok(self.script()?.script.entry.clone())
+    }
+
+    fn read(&mut self, path: String) -> wasmtime::Result<Option<Vec<u8>>> {
+        let source = self.script()?.clone();
+        let file = source.script.file(&path);
+        self.begin_call(file.map_or(0, <[u8]>::len))?;
+        Ok(file.map(<[u8]>::to_vec))
+    }
+
+    fn compiled(&mut self) -> wasmtime::Result<Option<Vec<u8>>> {
+        self.begin_call(self.script()?.compiled.as_ref().map_or(0, Vec::len))?;
+        Ok(self.script()?.compiled.clone())
+    }
+}
+
+impl State {
+    fn script(&self) -> wasmtime::Result<&Arc<Source>> {
+        self.source.as_ref().ok_or_else(|| wasmtime::Error::msg("there is no script to interpret"))
+    }
 }

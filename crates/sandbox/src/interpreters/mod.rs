@@ -8,34 +8,32 @@
 //! Loading runs a script no further than that. It never chooses another interpreter than the one that the script was
 //! made for.
 
-mod finder;
-mod installed;
-
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    fs, io,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
-
-use futures::future::FutureExt as _;
-use wasmtime::Engine;
-
-pub use finder::{interpreter_files, interpreters_in};
-pub use installed::{Compiled, InterpreterError, compile_interpreter};
 
 use boathook_core::{
     fair::Tenant,
     model::{Failure, HookName, InterpreterRef, Script},
 };
+use futures::future::FutureExt as _;
+use sha2::{Digest as _, Sha256};
+use wasmtime::Engine;
 
-use super::{
-    Sandbox,
+use crate::{
+    ENGINE, Sandbox,
     bindings::{
         functions::exports::boathook::interpreter::functions as listed,
         interpreter::exports::boathook::interpreter::script as wit,
     },
+    cache::{self, hex},
+    compiler,
     component::{Candidate, Interpreter, LoadedHook},
     component_type::World,
+    engine,
     error::LoadError,
     invoke,
     limits::Bounds,
@@ -130,11 +128,11 @@ impl Sandbox {
         wanted: &InterpreterRef,
     ) -> Result<Interpreter, LoadError> {
         let (directories, asked) = (self.interpreters.directories.clone(), wanted.clone());
-        let found = self.blocking(hook, move |_| finder::find(&directories, &asked)).await?;
+        let found = self.blocking(hook, move |_| find(&directories, &asked)).await?;
         let (bytes, file) = found.map_err(|there| LoadError::NoInterpreter {
             hook: hook.clone(),
             wanted: wanted.to_string(),
-            there: finder::told(&self.interpreters.directories, &there),
+            there: told(&self.interpreters.directories, &there),
         })?;
         let unusable = |source: LoadError| LoadError::Interpreter {
             hook: hook.clone(),
@@ -159,7 +157,7 @@ impl Sandbox {
         let candidate = Candidate::new(hook.clone(), tenant.clone(), bytes.to_vec(), World::Interpreter);
         let pooled = self.pooled();
         let taken = self
-            .blocking(hook, move |loader| match installed::find(&file, candidate.bytes(), pooled) {
+            .blocking(hook, move |loader| match installed_code(&file, candidate.bytes(), pooled) {
                 Some(artifact) => loader.load_installed(candidate, &artifact).map(Result::ok),
                 None => loader.load_cached(candidate).map(Result::ok),
             })
@@ -171,5 +169,179 @@ impl Sandbox {
                 self.load_component(tenant, hook, bytes, World::Interpreter).await
             }
         }
+    }
+}
+
+/// The folder next to the interpreters.
+const FOLDER: &str = "compiled";
+
+/// Why an interpreter is not compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum InterpreterError {
+    /// It cannot be read, or its code cannot be written.
+    #[error("can't use {}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    /// It does not compile.
+    #[error("{} does not compile: {reason}", path.display())]
+    Component {
+        path: PathBuf,
+        /// The compiler's message.
+        reason: String,
+    },
+}
+
+/// The result of compiling an interpreter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// The bytes of the code, for all kinds of engines.
+    pub bytes: u64,
+    /// Whether the code was there already.
+    pub kept: bool,
+}
+
+/// Compiles an interpreter for operators of this version on machines of this architecture, with a pool of instances and
+/// without one. This takes seconds for a large interpreter.
+pub fn compile_interpreter(file: &Path) -> Result<Compiled, InterpreterError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| InterpreterError::File { path, source }
+    };
+    let component = fs::read(file).map_err(failed(file))?;
+    let folder = folder(file);
+    fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    let mut compiled = Compiled { bytes: 0, kept: true };
+    for pooled in [true, false] {
+        let name = name(&component, pooled);
+        let path = folder.join(&name);
+        if let Ok(Some(there)) = cache::installed(&folder, &name) {
+            compiled.bytes += there.len() as u64;
+            continue;
+        }
+        let made = engine::for_any_machine(pooled).and_then(|engine| compiler::compile_here(&engine, &component));
+        let artifact =
+            made.map_err(|error| InterpreterError::Component { path: file.to_owned(), reason: format!("{error:#}") })?;
+        // Readers find nothing, or the whole file.
+        let beside = folder.join(format!("{name}.new"));
+        let written = fs::write(&beside, [cache::seal(&artifact), artifact.clone()].concat());
+        written.and_then(|()| fs::rename(&beside, &path)).map_err(failed(&path))?;
+        compiled = Compiled { bytes: compiled.bytes + artifact.len() as u64, kept: false };
+    }
+    Ok(compiled)
+}
+
+/// Returns the code of an interpreter for this operator, if it was compiled at installation.
+fn installed_code(file: &Path, component: &[u8], pooled: bool) -> Option<Vec<u8>> {
+    let (folder, name) = (folder(file), name(component, pooled));
+    cache::installed(&folder, &name).unwrap_or_else(|error| {
+        tracing::warn!(path = %folder.join(&name).display(), "installed code is not used: {error}");
+        None
+    })
+}
+
+fn folder(file: &Path) -> PathBuf {
+    file.with_file_name(FOLDER)
+}
+
+/// Code for another engine, another version or another kind of operator has another name.
+fn name(component: &[u8], pooled: bool) -> String {
+    let digest = cache::hex(&Sha256::digest(component));
+    let (engine, kind) = (ENGINE.replace(' ', ""), if pooled { "pooled" } else { "plain" });
+    format!("{digest}-{engine}-{}-{}-{kind}.cwasm", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH)
+}
+
+/// How many files of one directory are read.
+const MAX_FILES: usize = 256;
+
+/// All interpreters in these directories, sorted by directory and then by name.
+pub fn interpreters_in(directories: &[PathBuf]) -> Vec<InterpreterRef> {
+    interpreter_files(directories).into_iter().map(|(interpreter, _)| interpreter).collect()
+}
+
+/// All interpreters in these directories, with their files.
+pub fn interpreter_files(directories: &[PathBuf]) -> Vec<(InterpreterRef, PathBuf)> {
+    let read = |(stem, path): (String, PathBuf)| Some((named(&stem, &fs::read(&path).ok()?), path));
+    candidates(directories, None).into_iter().filter_map(read).collect()
+}
+
+/// Finds the component with this digest, and its file. If there is none, returns the interpreters with the same name.
+fn find(directories: &[PathBuf], wanted: &InterpreterRef) -> Result<(Vec<u8>, PathBuf), Vec<InterpreterRef>> {
+    let mut others = Vec::new();
+    for (stem, path) in candidates(directories, Some(&wanted.name)) {
+        let Ok(bytes) = fs::read(&path) else { continue };
+        let found = named(&stem, &bytes);
+        if found.digest == wanted.digest {
+            return Ok((bytes, path));
+        }
+        others.push(found);
+    }
+    Err(others)
+}
+
+/// Describes what there is instead, for people.
+fn told(directories: &[PathBuf], there: &[InterpreterRef]) -> String {
+    if directories.is_empty() {
+        return "no directory of interpreters is known".to_owned();
+    }
+    let places: Vec<_> = directories.iter().map(|directory| directory.display().to_string()).collect();
+    let places = places.join(", ");
+    let mut names: Vec<_> = there.iter().map(InterpreterRef::to_string).collect();
+    names.dedup();
+    if names.is_empty() {
+        format!("{places} has none of this name")
+    } else {
+        format!("{places} has {}", names.join(", "))
+    }
+}
+
+/// The stems and paths of files `NAME-VERSION.wasm`.
+fn candidates(directories: &[PathBuf], name: Option<&str>) -> Vec<(String, PathBuf)> {
+    directories.iter().flat_map(|directory| in_directory(directory, name)).collect()
+}
+
+fn in_directory(directory: &Path, name: Option<&str>) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let stem = path.file_name()?.to_str()?.strip_suffix(".wasm")?.to_owned();
+            let (own, _) = stem.split_once('-')?;
+            (name.is_none_or(|name| name == own) && path.is_file()).then_some((stem, path))
+        })
+        .take(MAX_FILES)
+        .collect();
+    found.sort();
+    found
+}
+
+fn named(stem: &str, bytes: &[u8]) -> InterpreterRef {
+    let (name, version) = stem.split_once('-').unwrap_or((stem, ""));
+    let digest = format!("sha256:{}", hex(&Sha256::digest(bytes)));
+    InterpreterRef { name: name.to_owned(), version: version.to_owned(), digest }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+    use super::*;
+
+    #[test]
+    fn the_digest_decides_and_not_the_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let directories = [PathBuf::from("/nonexistent"), dir.path().to_owned()];
+        for (file, content) in
+            [("js-0.1.0.wasm", "new"), ("js-0.1.0-old.wasm", "old"), ("py-3.wasm", "py"), ("js.txt", "")]
+        {
+            fs::write(dir.path().join(file), content).unwrap();
+        }
+        let all = interpreters_in(&directories);
+        let names: Vec<_> = all.iter().map(|found| (found.name.as_str(), found.version.as_str())).collect();
+        assert_eq!(names, [("js", "0.1.0"), ("js", "0.1.0-old"), ("py", "3")]);
+        let wanted = InterpreterRef { version: "9".into(), ..all[1].clone() };
+        assert_eq!(find(&directories, &wanted).unwrap(), (b"old".to_vec(), dir.path().join("js-0.1.0-old.wasm")));
+        let missing = InterpreterRef { digest: all[2].digest.clone(), ..wanted };
+        let there = find(&directories, &missing).unwrap_err();
+        assert_eq!(there, all[..2]);
+        assert!(told(&directories, &there).contains("js 0.1.0-old (sha256:"));
+        assert!(told(&[], &[]).contains("no directory"));
     }
 }

@@ -2,21 +2,15 @@
 //! --target vendor` has put next to them. It installs and runs nothing, and needs no Python: the interpreter reports
 //! syntax errors.
 
-mod error;
-mod files;
-
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
+use boathook_core::model::{InterpreterRef, Script, ScriptError, ScriptFile};
 use serde::Deserialize;
 
-pub use error::PythonBuildError;
-
-use boathook_core::model::{InterpreterRef, Script};
-
-use super::script::newest;
+use super::{script::newest, sdk::FOLDER};
 
 /// Default paths of the entry, unless `tool.boathook` sets another one.
 const ENTRIES: [&str; 4] = ["src/hook.py", "hook.py", "src/main.py", "main.py"];
@@ -89,7 +83,7 @@ impl PythonScripts {
     /// Builds the component and returns its path. Prints to stderr what it leaves out.
     pub fn build(&self, package: &PythonPackage) -> Result<PathBuf, PythonBuildError> {
         let interpreter = self.interpreter.clone().ok_or(PythonBuildError::NoInterpreter)?;
-        let files::Collected { files, native } = files::collect(&package.folder, &package.entry)?;
+        let Collected { files, native } = collect(&package.folder, &package.entry)?;
         for path in native {
             eprintln!("warning: {path} is native code, which no script can load: left out");
         }
@@ -119,6 +113,131 @@ fn normal(name: &str) -> String {
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
+#[derive(Debug, thiserror::Error)]
+pub enum PythonBuildError {
+    #[error("can't read {}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    /// The manifest is not valid TOML, or has an invalid field.
+    #[error("{} can't be used", path.display())]
+    Manifest { path: PathBuf, source: Box<toml::de::Error> },
+    /// There is no name for the hook.
+    #[error("{} gives the hook no name: it needs `name` in [project]", .0.display())]
+    NoName(PathBuf),
+    /// There is no entry file.
+    #[error(
+        "{} does not say which file is the hook: name it as `entry` in [tool.boathook] of pyproject.toml, or call it src/hook.py",
+        .0.display()
+    )]
+    NoEntry(PathBuf),
+    /// The configured entry is missing.
+    #[error("{} has no {entry:?}, which pyproject.toml names as its entry: it is a .py file, below that folder", folder.display())]
+    Entry {
+        /// The project's folder.
+        folder: PathBuf,
+        /// The entry as the manifest has it.
+        entry: String,
+    },
+    /// No interpreter is installed.
+    #[error(
+        "no interpreter for Python is installed: name the directory of python-VERSION.wasm with BOATHOOK_INTERPRETERS; in a clone, run `make interpreters`"
+    )]
+    NoInterpreter,
+    /// The script cannot be packed.
+    #[error("can't pack {name}")]
+    Pack { name: String, source: ScriptError },
+    #[error("can't write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl PythonBuildError {
+    /// Whether no change of the sources can fix it.
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, Self::NoInterpreter)
+    }
+}
+
+/// Third-party packages. The interpreter also searches this folder.
+const VENDOR: &str = "vendor";
+/// The SDK, which the interpreter already contains.
+const SDK: &str = "boathook";
+/// Folders next to the entry that contain no modules of the hook.
+const NO_MODULES: [&str; 9] =
+    [VENDOR, FOLDER, "__pycache__", "build", "dist", "node_modules", "scenarios", "target", "tests"];
+/// Folders of packages that nobody imports.
+const NO_PACKAGES: [&str; 3] = ["__pycache__", "bin", "tests"];
+
+/// The files of a hook.
+struct Collected {
+    /// Ordered by path.
+    files: Vec<ScriptFile>,
+    /// Paths of native libraries, which cannot be packed.
+    native: Vec<String>,
+}
+
+/// All files of a hook.
+fn collect(folder: &Path, entry: &str) -> Result<Collected, PythonBuildError> {
+    let mut found = Collected { files: Vec::new(), native: Vec::new() };
+    let root = entry.rsplit_once('/').map(|(root, _)| root);
+    found.walk(folder, root.unwrap_or_default(), &|path, is_folder| {
+        if is_folder { !is_no_module(path) && !is_environment(&folder.join(path)) } else { !is_test(path) }
+    })?;
+    if root != Some(VENDOR) && folder.join(VENDOR).is_dir() {
+        found.walk(folder, VENDOR, &|path, is_folder| !is_folder || is_package(path))?;
+    }
+    found.files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+impl Collected {
+    fn walk(&mut self, folder: &Path, below: &str, takes: &dyn Fn(&str, bool) -> bool) -> Result<(), PythonBuildError> {
+        let place = folder.join(below);
+        let unreadable = |path: &Path, source: io::Error| PythonBuildError::Read { path: path.to_owned(), source };
+        let entries = fs::read_dir(&place).map_err(|source| unreadable(&place, source))?;
+        for entry in entries {
+            let path: PathBuf = entry.map_err(|source| unreadable(&place, source))?.path();
+            // A name that is not UTF-8 cannot be the name of a module.
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let inside = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            let is_folder = path.is_dir();
+            if name.starts_with('.') || !takes(&inside, is_folder) {
+                continue;
+            }
+            if is_folder {
+                self.walk(folder, &inside, takes)?;
+            } else if name.ends_with(".py") {
+                let content = fs::read(&path).map_err(|source| unreadable(&path, source))?;
+                self.files.push(ScriptFile { path: inside, content });
+            } else if [".so", ".pyd", ".dylib"].iter().any(|suffix| name.ends_with(suffix)) {
+                self.native.push(inside);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_no_module(path: &str) -> bool {
+    let name = last(path);
+    NO_MODULES.contains(&name) || name.ends_with(".egg-info")
+}
+
+fn is_environment(folder: &Path) -> bool {
+    folder.join("pyvenv.cfg").is_file()
+}
+
+fn is_test(path: &str) -> bool {
+    let name = last(path);
+    name.starts_with("test_") || name.ends_with("_test.py") || matches!(name, "conftest.py" | "setup.py")
+}
+
+fn is_package(path: &str) -> bool {
+    let name = last(path);
+    !NO_PACKAGES.contains(&name) && !name.ends_with(".dist-info") && path.strip_prefix("vendor/") != Some(SDK)
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -144,5 +263,57 @@ mod tests {
         write("pyproject.toml", "[project]\nname = \"a\"\n[tool.boathook]\nentri = \"b.py\"\n");
         assert!(matches!(package(), Err(PythonBuildError::Manifest { .. })));
         assert!(matches!(PythonScripts::default().build(&found), Err(PythonBuildError::NoInterpreter)));
+    }
+
+    fn project(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        folder
+    }
+
+    fn paths(folder: &Path, entry: &str) -> Vec<String> {
+        collect(folder, entry).unwrap().files.into_iter().map(|file| file.path).collect()
+    }
+
+    #[test]
+    fn modules_beside_the_entry_and_vendored_packages_are_taken() {
+        let folder = project(&[
+            "hook.py",
+            "plan/__init__.py",
+            "plan/deep.py",
+            "plan/data.json",
+            "test_hook.py",
+            "tests/conftest.py",
+            ".venv/lib/a.py",
+            "env/pyvenv.cfg",
+            "env/lib/a.py",
+            "__pycache__/hook.py",
+            "vendor/yaml/__init__.py",
+            "vendor/yaml/_yaml.cpython-314-x86_64-linux-gnu.so",
+            "vendor/yaml-6.dist-info/x.py",
+            "vendor/boathook/__init__.py",
+            "vendor/other/boathook/__init__.py",
+            "vendor/bin/tool.py",
+        ]);
+        let expected = [
+            "hook.py",
+            "plan/__init__.py",
+            "plan/deep.py",
+            "vendor/other/boathook/__init__.py",
+            "vendor/yaml/__init__.py",
+        ];
+        assert_eq!(paths(folder.path(), "hook.py"), expected);
+        let native = collect(folder.path(), "hook.py").unwrap().native;
+        assert_eq!(native, ["vendor/yaml/_yaml.cpython-314-x86_64-linux-gnu.so"]);
+    }
+
+    #[test]
+    fn with_a_folder_of_sources_only_that_is_taken() {
+        let folder = project(&["src/hook.py", "src/lib/a.py", "other.py", "vendor/b.py"]);
+        assert_eq!(paths(folder.path(), "src/hook.py"), ["src/hook.py", "src/lib/a.py", "vendor/b.py"]);
     }
 }

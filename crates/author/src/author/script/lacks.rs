@@ -4,7 +4,7 @@
 //! The bundler replaces the first letter of each such name with a mark, where the name is not declared in the bundle.
 //! The mark has the width of one letter, so positions stay the same.
 
-use super::source_map::{Place, SourceMap};
+use super::{Place, SourceMap};
 
 /// Replaces the first letter. No real name begins with it.
 const MARK: char = '\u{A66E}';

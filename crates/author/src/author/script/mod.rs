@@ -2,7 +2,6 @@
 //! checked for missing features and packed for the interpreter. It installs nothing and does not run the script.
 
 mod lacks;
-mod source_map;
 
 use std::{
     fs, io,
@@ -14,8 +13,6 @@ use base64::Engine as _;
 use boathook_core::model::{InterpreterRef, Script, ScriptError, ScriptFile};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-use source_map::SourceMap;
 
 /// The bundle's name in the component. Back-traces show it where no source map applies.
 const ENTRY: &str = "hook.js";
@@ -230,6 +227,72 @@ fn release(version: &str) -> Vec<u64> {
     version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok()).collect()
 }
 
+/// A parsed map.
+#[derive(Deserialize)]
+struct SourceMap {
+    sources: Vec<String>,
+    mappings: String,
+}
+
+/// A position in a source, for error texts. Lines and columns count from 1.
+#[derive(Debug, PartialEq, Eq)]
+struct Place<'a> {
+    file: &'a str,
+    line: i64,
+    column: i64,
+}
+
+impl SourceMap {
+    fn read(map: &[u8]) -> Option<Self> {
+        serde_json::from_slice(map).ok()
+    }
+
+    /// The segment at or before a position in the bundle. Row and column count from 0, in UTF-16 units.
+    fn find(&self, row: usize, column: usize) -> Option<Place<'_>> {
+        let (mut source, mut line, mut from, mut found) = (0i64, 0i64, 0i64, None);
+        for (index, segments) in self.mappings.split(';').enumerate().take(row.saturating_add(1)) {
+            let mut at = 0i64;
+            for segment in segments.split(',') {
+                let Some([ahead, in_source, in_line, in_column]) = numbers(segment) else { continue };
+                at += ahead;
+                source += in_source;
+                line += in_line;
+                from += in_column;
+                if index == row && usize::try_from(at).is_ok_and(|at| at <= column) {
+                    found = Some((source, line, from));
+                }
+            }
+        }
+        let (source, line, from) = found?;
+        let file = self.sources.get(usize::try_from(source).ok()?)?;
+        Some(Place { file, line: line + 1, column: from + 1 })
+    }
+}
+
+/// The first four numbers of a segment. None if it has fewer: it then has no source.
+fn numbers(segment: &str) -> Option<[i64; 4]> {
+    let (mut numbers, mut count, mut value, mut shift) = ([0i64; 4], 0usize, 0i64, 0u32);
+    for byte in segment.bytes() {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        value |= i64::from(digit & 31).checked_shl(shift)?;
+        shift += 5;
+        if digit & 32 == 0 {
+            if let Some(place) = numbers.get_mut(count) {
+                *place = if value & 1 == 1 { -(value >> 1) } else { value >> 1 };
+            }
+            (count, value, shift) = (count + 1, 0, 0);
+        }
+    }
+    (count >= 4).then_some(numbers)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -269,5 +332,28 @@ mod tests {
         fs::write(folder.path().join("node_modules/.bin/esbuild"), "").unwrap();
         let package = package().unwrap();
         assert_eq!((package.name.as_str(), package.entry.to_str()), ("my-hook", Some("hook.js")));
+    }
+
+    #[test]
+    fn places_are_found_in_their_sources() {
+        // Row 0: column 0 is a.ts 1:1, column 4 is b.ts 3:2. Row 1: column 2 is b.ts 2:2.
+        let map = br#"{"version":3,"sources":["a.ts","b.ts"],"mappings":"AAAA,ICEC;EADA"}"#;
+        let map = SourceMap::read(map).unwrap();
+        let place = |file, line, column| Some(Place { file, line, column });
+        assert_eq!(map.find(0, 0), place("a.ts", 1, 1));
+        assert_eq!(map.find(0, 3), place("a.ts", 1, 1));
+        assert_eq!(map.find(0, 9), place("b.ts", 3, 2));
+        assert_eq!(map.find(1, 1), None);
+        assert_eq!(map.find(1, 2), place("b.ts", 2, 2));
+        assert_eq!(map.find(7, 0), None);
+        assert!(SourceMap::read(b"{}").is_none());
+    }
+
+    #[test]
+    fn segments_that_are_none_are_passed_over() {
+        assert_eq!(numbers("A"), None);
+        assert_eq!(numbers("A?AA"), None);
+        assert_eq!(numbers(&"g".repeat(40)), None);
+        assert_eq!(numbers("gBDAAQ"), Some([16, -1, 0, 0]));
     }
 }

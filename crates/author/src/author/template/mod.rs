@@ -1,17 +1,18 @@
 //! The projects that `boathook new` creates: their files, with placeholders filled in. The files are those in
 //! `templates/` of the repository. This module writes nothing to disk.
 
-mod go;
-mod python;
-mod rust;
-mod scenarios;
-mod script;
-
-use std::path::PathBuf;
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 
-use super::{language::Language, name::ProjectName, sdk};
+use super::{
+    language::Language,
+    name::ProjectName,
+    sdk::{self, FOLDER},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Template {
@@ -70,7 +71,7 @@ impl Template {
         let fill = |text: &str| filled.iter().fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value));
         let of_all = sources.common.iter().map(|(path, text)| File { path: (*path).to_owned(), text: fill(text) });
         let own = [(sources.main, (sources.own)(self))];
-        let own = own.iter().chain(scenarios::of(self));
+        let own = own.iter().chain(scenarios_of(self));
         let own = own.map(|(path, text)| File { path: (*path).to_owned(), text: (*text).to_owned() });
         let bundled =
             (*sdk == Sdk::Bundled).then(|| sdk::files(language).into_iter().map(|(path, text)| File { path, text }));
@@ -87,11 +88,11 @@ impl Template {
 
 fn sources(language: Language) -> &'static Sources {
     match language {
-        Language::Rust => &rust::SOURCES,
-        Language::Go => &go::SOURCES,
-        Language::TypeScript => &script::TYPESCRIPT,
-        Language::JavaScript => &script::JAVASCRIPT,
-        Language::Python => &python::SOURCES,
+        Language::Rust => &RUST,
+        Language::Go => &GO,
+        Language::TypeScript => &TYPESCRIPT,
+        Language::JavaScript => &JAVASCRIPT,
+        Language::Python => &PYTHON,
     }
 }
 
@@ -116,6 +117,228 @@ fn requirement(sdk: &Sdk) -> String {
         Sdk::Path(path) => format!("{{ path = {} }}", Value::from(path.to_string_lossy())),
         Sdk::Bundled => format!("{{ path = {} }}", Value::from(sdk::FOLDER)),
     }
+}
+
+const RUST: Sources = Sources {
+    common: &[
+        ("Cargo.toml", include_str!("../../../../../templates/rust/Cargo.toml.in")),
+        (".gitignore", include_str!("../../../../../templates/rust/gitignore.in")),
+        ("README.md", include_str!("../../../../../templates/rust/README.md.in")),
+    ],
+    main: "src/lib.rs",
+    comment: "//! ",
+    own: rust_own,
+    fill: |sdk| vec![("{{sdk}}", requirement(sdk))],
+};
+
+fn rust_own(template: Template) -> &'static str {
+    match template {
+        Template::LabelWatcher => include_str!("../../../../../templates/rust/label-watcher/src/lib.rs"),
+        Template::Schedule => include_str!("../../../../../templates/rust/schedule/src/lib.rs"),
+        Template::Startup => include_str!("../../../../../templates/rust/startup/src/lib.rs"),
+        Template::Validating => include_str!("../../../../../templates/rust/validating/src/lib.rs"),
+    }
+}
+
+const MODULE: &str = "github.com/boathook/boathook/sdk/go";
+
+const GO: Sources = Sources {
+    common: &[
+        ("go.mod", include_str!("../../../../../templates/go/go.mod.in")),
+        (".gitignore", include_str!("../../../../../templates/go/gitignore.in")),
+        ("README.md", include_str!("../../../../../templates/go/README.md.in")),
+    ],
+    main: "main.go",
+    comment: "// ",
+    own: go_own,
+    fill: go_fill,
+};
+
+fn go_own(template: Template) -> &'static str {
+    match template {
+        Template::LabelWatcher => include_str!("../../../../../templates/go/label-watcher/main.go"),
+        Template::Schedule => include_str!("../../../../../templates/go/schedule/main.go"),
+        Template::Startup => include_str!("../../../../../templates/go/startup/main.go"),
+        Template::Validating => include_str!("../../../../../templates/go/validating/main.go"),
+    }
+}
+
+fn go_fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
+    let replaced = |path: &str| ("v0.0.0".to_owned(), format!("\nreplace {MODULE} => {path}\n"));
+    let (version, replace) = match sdk {
+        Sdk::Version(version) => (format!("v{version}"), String::new()),
+        // Go requires a version, and any version works.
+        Sdk::Path(path) => replaced(&quoted(&path.to_string_lossy())),
+        Sdk::Bundled => replaced(&format!("./{FOLDER}")),
+    };
+    // The mark includes its line end, so that an empty value leaves no empty line.
+    vec![("{{version}}", version), ("{{replace}}\n", replace)]
+}
+
+/// A path with a space must be quoted in a `go.mod`.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !"\"'`,()[]{}".contains(c);
+    if path.chars().all(plain) { path.to_owned() } else { format!("{path:?}") }
+}
+
+const PYTHON: Sources = Sources {
+    common: &[
+        ("pyproject.toml", include_str!("../../../../../templates/python/pyproject.toml.in")),
+        (".gitignore", include_str!("../../../../../templates/python/gitignore.in")),
+        ("README.md", include_str!("../../../../../templates/python/README.md.in")),
+    ],
+    main: "hook.py",
+    comment: "# ",
+    own: python_own,
+    fill: |sdk| {
+        let wanted = python_requirement(sdk).map(|wanted| serde_json::Value::from(wanted).to_string());
+        vec![("\"{{sdk}}\"", wanted.unwrap_or_default())]
+    },
+};
+
+fn python_own(template: Template) -> &'static str {
+    match template {
+        Template::LabelWatcher => include_str!("../../../../../templates/python/label-watcher/hook.py"),
+        Template::Schedule => include_str!("../../../../../templates/python/schedule/hook.py"),
+        Template::Startup => include_str!("../../../../../templates/python/startup/hook.py"),
+        Template::Validating => include_str!("../../../../../templates/python/validating/hook.py"),
+    }
+}
+
+/// A Python requirement: any compatible version, or a folder as a URL. A requirement cannot name a folder of the
+/// project itself, and this is not needed, because the interpreter contains the SDK.
+fn python_requirement(sdk: &Sdk) -> Option<String> {
+    Some(match sdk {
+        Sdk::Bundled => return None,
+        Sdk::Version(version) => format!("boathook~={}", version.split(['-', '+']).next().unwrap_or(version)),
+        Sdk::Path(path) => {
+            let of_url = |c: char| c.is_ascii_alphanumeric() || "/-._~".contains(c);
+            let text = path.to_string_lossy();
+            let parts = text.chars().map(|c| if of_url(c) { c.to_string() } else { escaped(c) });
+            format!("boathook @ file://{}", parts.collect::<String>())
+        }
+    })
+}
+
+fn escaped(c: char) -> String {
+    c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+const TYPESCRIPT: Sources = Sources {
+    common: &[
+        ("package.json", include_str!("../../../../../templates/ts/package.json.in")),
+        ("tsconfig.json", include_str!("../../../../../templates/ts/tsconfig.json")),
+        (".gitignore", include_str!("../../../../../templates/ts/gitignore.in")),
+        ("README.md", include_str!("../../../../../templates/ts/README.md.in")),
+    ],
+    main: "src/hook.ts",
+    comment: "// ",
+    own: typescript,
+    fill: script_fill,
+};
+
+const JAVASCRIPT: Sources = Sources {
+    common: &[
+        ("package.json", include_str!("../../../../../templates/js/package.json.in")),
+        ("jsconfig.json", include_str!("../../../../../templates/js/jsconfig.json")),
+        (".gitignore", include_str!("../../../../../templates/js/gitignore.in")),
+        ("README.md", include_str!("../../../../../templates/js/README.md.in")),
+    ],
+    main: "src/hook.js",
+    comment: "// ",
+    own: javascript,
+    fill: script_fill,
+};
+
+fn typescript(template: Template) -> &'static str {
+    match template {
+        Template::LabelWatcher => include_str!("../../../../../templates/ts/label-watcher/src/hook.ts"),
+        Template::Schedule => include_str!("../../../../../templates/ts/schedule/src/hook.ts"),
+        Template::Startup => include_str!("../../../../../templates/ts/startup/src/hook.ts"),
+        Template::Validating => include_str!("../../../../../templates/ts/validating/src/hook.ts"),
+    }
+}
+
+fn javascript(template: Template) -> &'static str {
+    match template {
+        Template::LabelWatcher => include_str!("../../../../../templates/js/label-watcher/src/hook.js"),
+        Template::Schedule => include_str!("../../../../../templates/js/schedule/src/hook.js"),
+        Template::Startup => include_str!("../../../../../templates/js/startup/src/hook.js"),
+        Template::Validating => include_str!("../../../../../templates/js/validating/src/hook.js"),
+    }
+}
+
+/// npm links a folder, or installs any compatible version.
+fn script_fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
+    let wanted = match sdk {
+        Sdk::Version(version) => format!("^{version}"),
+        Sdk::Path(path) => format!("file:{}", path.to_string_lossy()),
+        Sdk::Bundled => format!("file:{FOLDER}"),
+    };
+    vec![("{{sdk}}", Value::from(wanted).to_string())]
+}
+
+fn scenarios_of(template: Template) -> &'static [Source] {
+    match template {
+        Template::LabelWatcher => &[
+            (
+                "scenarios/existing-namespaces.yaml",
+                include_str!("../../../../../templates/scenarios/label-watcher/existing-namespaces.yaml"),
+            ),
+            (
+                "scenarios/label-comes-and-goes.yaml",
+                include_str!("../../../../../templates/scenarios/label-watcher/label-comes-and-goes.yaml"),
+            ),
+        ],
+        Template::Schedule => {
+            &[("scenarios/counts.yaml", include_str!("../../../../../templates/scenarios/schedule/counts.yaml"))]
+        }
+        Template::Startup => &[
+            ("scenarios/existing.yaml", include_str!("../../../../../templates/scenarios/startup/existing.yaml")),
+            ("scenarios/missing.yaml", include_str!("../../../../../templates/scenarios/startup/missing.yaml")),
+        ],
+        Template::Validating => {
+            &[("scenarios/team.yaml", include_str!("../../../../../templates/scenarios/validating/team.yaml"))]
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// The files would be mixed with existing ones.
+    #[error("{} is not empty: name another folder with --dir", .0.display())]
+    NotEmpty(PathBuf),
+    /// There is a file with that name.
+    #[error("{} is not a folder: name another one with --dir", .0.display())]
+    NotAFolder(PathBuf),
+    #[error("can't write {}", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+/// Writes all files into a folder that is empty or missing.
+pub fn write_project(folder: &Path, files: &[File]) -> Result<(), ProjectError> {
+    free(folder)?;
+    files.iter().try_for_each(|file| write(&folder.join(&file.path), &file.text))
+}
+
+fn free(folder: &Path) -> Result<(), ProjectError> {
+    match fs::read_dir(folder).map(|mut entries| entries.next()) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err(ProjectError::NotEmpty(folder.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(ProjectError::NotAFolder(folder.to_owned())),
+        Err(source) => Err(ProjectError::Write { path: folder.to_owned(), source }),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ProjectError> {
+    let folders = path.parent().map_or(Ok(()), fs::create_dir_all);
+    // If another process has created the file in the meantime, its content is kept.
+    let written = folders.and_then(|()| {
+        let mut file = fs::File::create_new(path)?;
+        io::Write::write_all(&mut file, text.as_bytes())
+    });
+    written.map_err(|source| ProjectError::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -185,7 +408,7 @@ mod tests {
     fn every_scenario_of_a_template_is_embedded() {
         for (template, folder) in ALL {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("templates/scenarios").join(folder);
-            let names = scenarios::of(template).iter().map(|(path, _)| path.strip_prefix("scenarios/").unwrap());
+            let names = scenarios_of(template).iter().map(|(path, _)| path.strip_prefix("scenarios/").unwrap());
             let listed = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
             assert_eq!(names.map(|name| folder.join(name)).collect::<BTreeSet<_>>(), listed.collect());
         }
@@ -198,5 +421,13 @@ mod tests {
         }
         let path = Sdk::Path("/a \"b\"/sdk".into());
         assert_eq!(requirement(&path), r#"{ path = "/a \"b\"/sdk" }"#);
+    }
+
+    #[test]
+    fn the_python_sdk_by_version_or_by_path() {
+        let requirement = |sdk| python_requirement(&sdk).unwrap();
+        assert_eq!(requirement(Sdk::of("0.1.0")), "boathook~=0.1.0");
+        assert_eq!(requirement(Sdk::of("0.2.0-rc.1")), "boathook~=0.2.0");
+        assert_eq!(requirement(Sdk::Path("/a b/ü".into())), "boathook @ file:///a%20b/%C3%BC");
     }
 }

@@ -7,11 +7,9 @@ use boathook_core::model::{AdmissionKind, HookSpec, Permission};
 use super::{
     super::{
         access::{Access, Part, Place, Tenant, Who},
-        error::NeedsError,
         kinds::Kinds,
-        layout::Layout,
     },
-    Collector, hook, host,
+    Collector, Layout, NeedsError,
 };
 
 const OWN: &str = "boathook.dev";
@@ -58,13 +56,13 @@ pub(super) fn hook(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Co
     for tenant in &layout.tenants {
         let spec = confined(spec, &tenant.namespace)?;
         let who = Who::Tenant(tenant.clone());
-        host::collect(&spec, kinds, layout, out)?;
+        super::collect_watches(&spec, kinds, layout, out)?;
         for binding in &spec.kubernetes {
             cluster_scoped(&spec, binding, kinds, tenant)?;
-            host::follow(binding, kinds, &who, out)?;
+            super::follow(binding, kinds, &who, out)?;
         }
-        hook::collect(&spec, kinds, &who, out)?;
-        host::failures(&spec, &tenant.namespace, &who, out)?;
+        super::collect_calls(&spec, kinds, &who, out)?;
+        super::failures(&spec, &tenant.namespace, &who, out)?;
         answers(&spec, tenant, out)?;
     }
     Ok(())

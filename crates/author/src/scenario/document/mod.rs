@@ -1,22 +1,13 @@
 //! The content of a scenario file. It reports all problems of a file at once.
 
-pub mod answered;
-pub mod ask;
-pub mod expect;
-
 use std::{fmt, time::Duration};
 
 use serde_json::Value;
 
-use self::{
-    ask::{Admission, Conversion, Question},
-    expect::Expect,
-};
 use super::{
     faults::{ANSWERS, VERBS},
-    problem::{Place, Problem, Problems},
     reader::{Fields, describe},
-    tree::{self, Kind, Node},
+    tree::{self, Kind, Node, Place, Problem, Problems},
 };
 
 /// Maximum of a wait.
@@ -221,4 +212,369 @@ pub(super) fn object(node: &Node, path: &str, problems: &Problems) -> Option<Obj
         }
     }
     whole.then(|| Object { value, node: node.clone() })
+}
+
+/// The expected response to an admission request.
+#[derive(Debug, Clone)]
+pub struct Reviewed {
+    pub allowed: Option<bool>,
+    /// The message of the denial contains it.
+    pub message: Option<String>,
+    pub code: Option<usize>,
+    pub reason: Option<String>,
+    /// The number must match, and each is contained in its warning.
+    pub warnings: Option<Vec<String>>,
+    pub audit: Vec<(String, String)>,
+    /// The object has at least these fields.
+    pub object: Option<Node>,
+    /// There is no response, for this reason.
+    pub failed: Option<String>,
+}
+
+/// The expected response to a conversion request.
+#[derive(Debug, Clone)]
+pub struct Converted {
+    /// The number must match.
+    pub objects: Vec<Node>,
+    pub failed: Option<String>,
+}
+
+impl Reviewed {
+    pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
+        let fields = Fields::of(node, path, problems)?;
+        let owned = |key| fields.text(key).map(str::to_owned);
+        let object = fields.take("object").filter(|node| is_map(node, &fields.child("object"), problems)).cloned();
+        let reviewed = Self {
+            allowed: flag(&fields, "allowed"),
+            message: owned("message"),
+            code: fields.count("code"),
+            reason: owned("reason"),
+            warnings: texts(&fields, "warnings"),
+            audit: fields.texts("audit"),
+            object,
+            failed: owned("failed"),
+        };
+        fields.finish();
+        if matches!(&node.kind, Kind::Map(entries) if entries.is_empty()) {
+            fields.wrong("needs at least one key");
+        }
+        Some(reviewed)
+    }
+}
+
+impl Converted {
+    pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
+        let fields = Fields::of(node, path, problems)?;
+        let items = fields.items("objects").into_iter().flatten();
+        let objects = items.filter(|(node, path)| is_map(node, path, problems)).map(|(node, _)| node.clone()).collect();
+        let failed = fields.text("failed").map(str::to_owned);
+        if fields.take("objects").is_some() == failed.is_some() {
+            fields.wrong("has just one of objects and failed");
+        }
+        fields.finish();
+        Some(Self { objects, failed })
+    }
+}
+
+fn is_map(node: &Node, path: &str, problems: &Problems) -> bool {
+    let map = matches!(node.kind, Kind::Map(_));
+    if !map {
+        problems.add(node.place, path, format!("must be an object, not {}", describe(node)));
+    }
+    map
+}
+
+/// The operations of admission requests.
+pub const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
+/// The default user of a request.
+const USER: &str = "kubernetes-admin";
+
+#[derive(Debug, Clone)]
+pub enum Question {
+    Admission(Box<Admission>),
+    Conversion(Conversion),
+}
+
+/// An admission request.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    /// None for every binding whose rules match.
+    pub binding: Option<String>,
+    pub operation: &'static str,
+    pub object: Option<Object>,
+    pub old_object: Option<Object>,
+    pub subresource: Option<String>,
+    pub user: String,
+    pub groups: Vec<String>,
+    pub dry_run: bool,
+}
+
+/// A conversion request.
+#[derive(Debug, Clone)]
+pub struct Conversion {
+    /// None for the CustomResourceDefinition of the objects' group.
+    pub crd: Option<String>,
+    /// `v1` or `stable.example.com/v1`
+    pub to: String,
+    pub objects: Vec<Object>,
+}
+
+impl Admission {
+    pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
+        let fields = Fields::of(node, path, problems)?;
+        fields.need("operation");
+        let operation = fields.word("operation", &OPERATIONS);
+        let given = |key: &'static str| fields.take(key).map(|node| object(node, &fields.child(key), problems));
+        let (new, old) = (given("object"), given("oldObject"));
+        let complaint = match operation {
+            Some("DELETE") if old.is_none() || new.is_some() => Some("DELETE has just an oldObject"),
+            Some("UPDATE") if old.is_none() || new.is_none() => Some("UPDATE has an object and an oldObject"),
+            Some("CREATE" | "CONNECT") if new.is_none() || old.is_some() => {
+                Some("CREATE and CONNECT have just an object")
+            }
+            _ => None,
+        };
+        complaint.into_iter().for_each(|text| fields.wrong(text));
+        let user = fields.text("user").unwrap_or(USER).to_owned();
+        let admission = Self {
+            binding: fields.text("binding").map(str::to_owned),
+            operation: operation.unwrap_or_default(),
+            object: new.flatten(),
+            old_object: old.flatten(),
+            subresource: fields.text("subresource").map(str::to_owned),
+            user,
+            groups: texts(&fields, "groups").unwrap_or_default(),
+            dry_run: flag(&fields, "dryRun").unwrap_or_default(),
+        };
+        fields.finish();
+        Some(admission)
+    }
+
+    /// The object of the request.
+    pub fn subject(&self) -> Option<&Object> {
+        self.object.as_ref().or(self.old_object.as_ref())
+    }
+}
+
+impl Conversion {
+    pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
+        let fields = Fields::of(node, path, problems)?;
+        let to = fields.needed_text("to").unwrap_or_default().to_owned();
+        if matches!(fields.need("objects").map(|node| &node.kind), Some(Kind::List(items)) if items.is_empty()) {
+            fields.wrong("objects is empty: there is nothing to convert");
+        }
+        let (crd, objects) = (fields.text("crd").map(str::to_owned), objects(&fields, "objects"));
+        fields.finish();
+        Some(Self { crd, to, objects })
+    }
+}
+
+/// A list of texts. None if the key is missing.
+pub fn texts(fields: &Fields<'_>, key: &'static str) -> Option<Vec<String>> {
+    let text = |(node, path): (&Node, String)| match &node.kind {
+        Kind::Scalar(Value::String(text)) => Some(text.clone()),
+        _ => {
+            let message = format!("must be a text, not {}; put it in quotes", describe(node));
+            fields.problems().add(node.place, &path, message);
+            None
+        }
+    };
+    Some(fields.items(key)?.filter_map(text).collect())
+}
+
+pub fn flag(fields: &Fields<'_>, key: &'static str) -> Option<bool> {
+    let node = fields.take(key)?;
+    if let Kind::Scalar(Value::Bool(flag)) = &node.kind {
+        return Some(*flag);
+    }
+    fields.problems().add(node.place, &fields.child(key), format!("must be true or false, not {}", describe(node)));
+    None
+}
+
+/// The default time within which an expectation must hold.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Verbs of writes, as in the audit log.
+pub const WRITE_VERBS: [&str; 4] = ["create", "update", "patch", "delete"];
+/// Kinds of failures, as in the log of runs.
+pub const FAILURES: [&str; 11] = [
+    "retry",
+    "retry-after",
+    "permanent",
+    "trap",
+    "limit-time",
+    "limit-memory",
+    "limit-stack",
+    "limit-host-calls",
+    "limit-host-bytes",
+    "interrupted",
+    "host",
+];
+
+#[derive(Debug, Clone)]
+pub struct Expect {
+    pub present: Vec<Object>,
+    pub absent: Vec<Object>,
+    pub logged: Vec<Line>,
+    /// In this order, possibly with others between them.
+    pub writes: Vec<Write>,
+    /// In this order, and no others.
+    pub only_writes: Option<Vec<Write>>,
+    pub metrics: Vec<Metric>,
+    pub failures: Vec<Failures>,
+    /// The response to the last admission request.
+    pub admission: Option<Reviewed>,
+    /// The response to the last conversion request.
+    pub conversion: Option<Converted>,
+    /// The time after the beginning of the step within which it must hold.
+    pub within: Duration,
+}
+
+/// How many lines must contain a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub count: Count,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    AtLeast(usize),
+    Exactly(usize),
+}
+
+/// A write of the hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    pub verb: &'static str,
+    /// `Secret web/s`, or `v1 Secret web/s`.
+    pub object: String,
+    pub subresource: Option<String>,
+    /// `ok`, or the reason of its refusal.
+    pub outcome: String,
+}
+
+/// One series that the hook has reported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metric {
+    pub name: String,
+    /// The series has at least these labels.
+    pub labels: Vec<(String, String)>,
+    pub value: f64,
+}
+
+/// Failed runs of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failures {
+    pub kind: &'static str,
+    /// The message contains it.
+    pub message: Option<String>,
+    pub count: Count,
+}
+
+impl Expect {
+    pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
+        let fields = Fields::of(node, path, problems)?;
+        let parts =
+            ["present", "absent", "logged", "writes", "onlyWrites", "metrics", "failures", "admission", "conversion"];
+        if !parts.iter().any(|key| has(&fields, key)) {
+            fields.wrong(format!("expect needs something in one of {}", parts.join(", ")));
+        }
+        let expect = Self {
+            present: objects(&fields, "present"),
+            absent: objects(&fields, "absent"),
+            logged: each(&fields, "logged", line).unwrap_or_default(),
+            writes: each(&fields, "writes", write).unwrap_or_default(),
+            only_writes: each(&fields, "onlyWrites", write),
+            metrics: each(&fields, "metrics", metric).unwrap_or_default(),
+            failures: each(&fields, "failures", failures).unwrap_or_default(),
+            admission: one(&fields, "admission", Reviewed::read),
+            conversion: one(&fields, "conversion", Converted::read),
+            within: fields.duration("within", MAX_WAIT).unwrap_or(WITHIN),
+        };
+        fields.finish();
+        Some(expect)
+    }
+}
+
+/// Whether a key requires something. An empty `onlyWrites` requires that there are no writes.
+fn has(fields: &Fields<'_>, key: &&'static str) -> bool {
+    let empty = |node: &Node| matches!(&node.kind, Kind::List(items) if items.is_empty());
+    fields.take(key).is_some_and(|node| *key == "onlyWrites" || !empty(node))
+}
+
+fn one<T>(fields: &Fields<'_>, key: &'static str, read: impl Fn(&Node, &str, &Problems) -> Option<T>) -> Option<T> {
+    read(fields.take(key)?, &fields.child(key), fields.problems())
+}
+
+fn each<T>(
+    fields: &Fields<'_>,
+    key: &'static str,
+    read: impl Fn(&Node, &str, &Problems) -> Option<T>,
+) -> Option<Vec<T>> {
+    let items = fields.items(key)?;
+    Some(items.filter_map(|(node, path)| read(node, &path, fields.problems())).collect())
+}
+
+fn line(node: &Node, path: &str, problems: &Problems) -> Option<Line> {
+    match &node.kind {
+        Kind::Scalar(serde_json::Value::String(text)) => Some(Line { text: text.clone(), count: Count::AtLeast(1) }),
+        Kind::Map(_) => {
+            let fields = Fields::of(node, path, problems)?;
+            let text = fields.needed_text("text");
+            let count = count(&fields);
+            fields.finish();
+            if fields.take("atLeast").is_some() == fields.take("times").is_some() {
+                fields.wrong("has just one of atLeast and times; without them, write the text alone");
+            }
+            Some(Line { text: text?.to_owned(), count: count? })
+        }
+        _ => {
+            problems.add(node.place, path, format!("must be a text, not {}; put it in quotes", describe(node)));
+            None
+        }
+    }
+}
+
+fn count(fields: &Fields<'_>) -> Option<Count> {
+    match (fields.count("atLeast"), fields.count("times")) {
+        (Some(n), None) => Some(Count::AtLeast(n)),
+        (None, Some(n)) => Some(Count::Exactly(n)),
+        _ => None,
+    }
+}
+
+fn write(node: &Node, path: &str, problems: &Problems) -> Option<Write> {
+    let fields = Fields::of(node, path, problems)?;
+    fields.need("verb");
+    let verb = fields.word("verb", &WRITE_VERBS);
+    let object = fields.needed_text("object");
+    let subresource = fields.text("subresource").map(str::to_owned);
+    let outcome = fields.text("outcome").unwrap_or("ok").to_owned();
+    fields.finish();
+    Some(Write { verb: verb?, object: object?.to_owned(), subresource, outcome })
+}
+
+fn metric(node: &Node, path: &str, problems: &Problems) -> Option<Metric> {
+    let fields = Fields::of(node, path, problems)?;
+    let name = fields.needed_text("name");
+    let labels = fields.texts("labels");
+    let value = fields.number("value");
+    fields.finish();
+    Some(Metric { name: name?.to_owned(), labels, value: value? })
+}
+
+fn failures(node: &Node, path: &str, problems: &Problems) -> Option<Failures> {
+    let fields = Fields::of(node, path, problems)?;
+    fields.need("kind");
+    let kind = fields.word("kind", &FAILURES);
+    let message = fields.text("message").map(str::to_owned);
+    let count = match (fields.take("atLeast"), fields.take("times")) {
+        (None, None) => Some(Count::AtLeast(1)),
+        _ => count(&fields),
+    };
+    fields.finish();
+    if fields.take("atLeast").is_some() && fields.take("times").is_some() {
+        fields.wrong("has at most one of atLeast and times");
+    }
+    Some(Failures { kind: kind?, message, count: count? })
 }

@@ -11,14 +11,12 @@ use serde_json::{Value, json};
 use super::{
     super::{
         admin::{Admin, Kind},
-        document::{
-            Object,
-            ask::{Admission, Conversion, Question},
-        },
+        document::Object,
         judge::Answer,
     },
     Operator,
 };
+use crate::scenario::document::{Admission, Conversion, Question};
 
 /// Maximum time of a conversion, which is the API server's timeout.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

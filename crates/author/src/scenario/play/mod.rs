@@ -1,26 +1,38 @@
 //! Plays one scenario, from its empty cluster to its last step.
 
 mod answers;
-mod operator;
 
 use std::{
-    path::Path,
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
 use boathook_cluster::Cluster;
 use boathook_core::model::{HookName, error_chain, format_duration};
-use boathook_sandbox::SandboxConfig;
+use boathook_operator::{
+    app::{App, Hook, Options},
+    webhook::Answerer,
+};
+use boathook_sandbox::{Sandbox, SandboxConfig};
+use jiff::Timestamp;
+use kube::Client;
+use tempfile::TempDir;
 
 use super::{
     admin::{Admin, AdminError},
-    document::{Action, Fault, Object, Scenario, Step, ask::Question, expect::Expect},
-    edit::{self, Edit},
+    document::{Action, Expect, Fault, Object, Question, Scenario, Step},
     faults::{Armed, Faults},
     judge::{self, Answer, Seen, Spot, Wrong, judge},
     log::Log,
+    matcher::{self, Edit},
 };
-use operator::Operator;
 
 /// Time between two checks of an expectation that does not hold yet.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -214,7 +226,7 @@ impl Play<'_> {
                 Spot::Reviewed => expect.admission.as_ref()?.object.as_ref()?,
                 Spot::Converted(index) => expect.conversion.as_ref()?.objects.get(*index)?,
             };
-            edit::edits(node, differences)
+            matcher::edits(node, differences)
         };
         if !self.settings.accept || wrong.is_empty() {
             return false;
@@ -235,4 +247,209 @@ fn told(expect: &Expect, wrong: &[Wrong]) -> String {
         text.push_str(&wrong.text);
     }
     text
+}
+
+/// A scenario to play.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'s> {
+    pub scenario: &'s Scenario,
+    pub hook: &'s HookName,
+    /// Path of the component.
+    pub component: &'s Path,
+}
+
+/// Plays all scenarios, at most `jobs` at the same time. Reports each one when it ends: its index, its result and its
+/// duration. Returns an error if a hook's file cannot be read or a thread cannot be started.
+pub fn play_all(
+    subjects: &[Subject<'_>],
+    settings: &Settings,
+    jobs: usize,
+    mut ended: impl FnMut(usize, Result<Played, Failure>, Duration),
+) -> io::Result<()> {
+    let folders = folders(subjects)?;
+    compile(subjects, settings)?;
+    let next = AtomicUsize::new(0);
+    let (results, received) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, subjects.len().max(1)) {
+            let (results, next, folders) = (results.clone(), &next, &folders);
+            scope.spawn(move || {
+                while let Some((index, subject)) = take(next, subjects) {
+                    let began = Instant::now();
+                    let folder = folders.get(subject.component).map(|folder| folder.path());
+                    let played = alone(subject, folder.unwrap_or(Path::new("")), settings);
+                    if results.send((index, played, began.elapsed())).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(results);
+        received.iter().for_each(|(index, played, took)| ended(index, played, took));
+    });
+    Ok(())
+}
+
+fn take<'s>(next: &AtomicUsize, subjects: &'s [Subject<'s>]) -> Option<(usize, &'s Subject<'s>)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    Some((index, subjects.get(index)?))
+}
+
+fn alone(subject: &Subject<'_>, folder: &Path, settings: &Settings) -> Result<Played, Failure> {
+    let silent = Log::default();
+    let early = |error: &dyn std::error::Error| Failure::early(error_chain(error), &silent);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| early(&error))?;
+    let (log, guard) = Log::collect().map_err(|error| early(&error))?;
+    let played = runtime.block_on(play(subject.hook, folder, subject.scenario, settings, &log));
+    // The runtime's shutdown is still logged.
+    drop(runtime);
+    drop(guard);
+    played
+}
+
+/// A directory for each component that contains only this component.
+fn folders(subjects: &[Subject<'_>]) -> io::Result<BTreeMap<PathBuf, TempDir>> {
+    let mut folders = BTreeMap::new();
+    for subject in subjects {
+        if !folders.contains_key(subject.component) {
+            let folder = tempfile::tempdir()?;
+            let named =
+                |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", subject.component.display()));
+            std::fs::copy(subject.component, folder.path().join(format!("{}.wasm", subject.hook))).map_err(named)?;
+            folders.insert(subject.component.to_owned(), folder);
+        }
+    }
+    Ok(folders)
+}
+
+/// Fills the cache for all operators. Each scenario reports a component that does not compile.
+fn compile(subjects: &[Subject<'_>], settings: &Settings) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let Ok(sandbox) = Sandbox::new(settings.sandbox.clone()) else { return Ok(()) };
+    let sandbox = Arc::new(sandbox);
+    let mut seen = BTreeMap::new();
+    for subject in subjects {
+        if seen.insert(subject.component, ()).is_none() {
+            let bytes = std::fs::read(subject.component)?;
+            let _ = runtime.block_on(sandbox.load(subject.hook, &bytes));
+        }
+    }
+    Ok(())
+}
+
+/// The first second of 2026 in UTC: the time of schedules at the beginning of a scenario.
+const BEGINNING: i64 = 1_767_225_600;
+/// Maximum number of ticks when time passes.
+const MAX_TICKS: usize = 1000;
+/// Time limit for a hook's synchronization.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Operator {
+    app: App,
+    options: Options,
+    hook: HookName,
+    pub log: Log,
+    /// The time of schedules, which advances when a scenario lets time pass.
+    now: Timestamp,
+}
+
+impl Operator {
+    /// Starts the operator with the hook of a directory, and waits until the hook has synchronized or failed.
+    pub async fn start(
+        hook: &HookName,
+        hooks: &Path,
+        client: Client,
+        settings: &Settings,
+        ticks: bool,
+        log: Log,
+    ) -> Result<Self, String> {
+        let mut options = Options::new(client, hooks).map_err(|error| error.to_string())?;
+        options.sandbox = settings.sandbox.clone();
+        options.schedules_tick = ticks;
+        options.grace_period = Duration::from_secs(10);
+        let app = started(&options).await?;
+        let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
+        let operator = Self { app, options, hook: hook.clone(), log, now };
+        operator.synchronised().await?;
+        Ok(operator)
+    }
+
+    /// Shuts the operator down, starts it again with an empty log, and waits until the hook has synchronized.
+    pub async fn restarted(self) -> Result<Self, String> {
+        self.app.shutdown().await;
+        self.log.clear();
+        let app = started(&self.options).await?;
+        let operator = Self { app, ..self };
+        operator.synchronised().await?;
+        Ok(operator)
+    }
+
+    pub async fn shutdown(self) {
+        self.app.shutdown().await;
+    }
+
+    /// Fires the schedules of this name, and returns their number.
+    pub fn tick(&self, schedule: &str) -> usize {
+        self.app.tick(&self.hook, schedule)
+    }
+
+    /// Lets time pass at once, for schedules and for triggers in queues.
+    pub fn pass(&mut self, time: Duration) -> Result<(), String> {
+        let until = self.now.checked_add(time).map_err(|error| error.to_string())?;
+        let all = self.app.pass(&self.hook, self.now, until, MAX_TICKS);
+        self.now = until;
+        if all { Ok(()) } else { Err(format!("the hook's schedules strike more than {MAX_TICKS} times in it")) }
+    }
+
+    /// The hook, if it runs.
+    pub fn loaded(&self) -> Option<Arc<Hook>> {
+        self.app.hook(&self.hook)
+    }
+
+    /// The part of the operator that answers requests of the API server.
+    pub fn answerer(&self) -> Arc<dyn Answerer> {
+        self.app.answerer()
+    }
+
+    pub fn hook(&self) -> &str {
+        self.hook.as_str()
+    }
+
+    /// Waits until the hook has synchronized or one of its runs has failed. A retry would wait for time to pass.
+    async fn synchronised(&self) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            if !self.log.failures(self.hook.as_str()).is_empty() {
+                return Ok(());
+            }
+            let readiness = self.app.readiness();
+            if let Some((_, reason)) = readiness.quarantined.first() {
+                return Err(format!("the hook can't be used: {reason}"));
+            }
+            let missing = readiness.hooks.iter().find(|hook| hook.hook == self.hook.as_str()).map(|hook| &hook.missing);
+            match missing {
+                Some(missing) if missing.is_empty() && readiness.started => return Ok(()),
+                Some(missing) if began.elapsed() > PATIENCE => {
+                    return Err(format!("the hook did not synchronise, it waits for {}", missing.join(", ")));
+                }
+                None if began.elapsed() > PATIENCE => return Err("the hook was not loaded".to_owned()),
+                _ => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        }
+    }
+
+    /// The series that hooks have reported, as the operator shows them.
+    pub async fn metrics(&self) -> Result<String, String> {
+        let failed =
+            |error: &dyn std::error::Error| format!("the hook's metrics can't be read: {}", error_chain(error));
+        let url = format!("http://{}", self.app.address());
+        let config = kube::Config::new(url.parse().map_err(|error: http::uri::InvalidUri| failed(&error))?);
+        let client = Client::try_from(config).map_err(|error| failed(&error))?;
+        let request = http::Request::get("/metrics/hooks").body(Vec::new()).map_err(|error| failed(&error))?;
+        client.request_text(request).await.map_err(|error| failed(&error))
+    }
+}
+
+async fn started(options: &Options) -> Result<App, String> {
+    App::start(options.clone()).await.map_err(|error| error_chain(&error))
 }
