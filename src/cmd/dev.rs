@@ -85,7 +85,10 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
 async fn end(app: App, place: Place, args: &Dev) -> anyhow::Result<()> {
     app.shutdown().await;
     if no_webhooks(args).is_none() {
-        let removed = tokio::time::timeout(ANSWER, registration::remove(place.client.clone(), &args.instance, false));
+        let removed = tokio::time::timeout(
+            ANSWER,
+            registration::remove(place.client.clone(), &args.instance, registration::Pending::default(), false),
+        );
         let what = || format!("webhooks may be left: boathook uninstall --instance {} --yes", args.instance);
         removed.await.with_context(what)?.with_context(what)?;
     }

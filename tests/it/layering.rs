@@ -218,26 +218,25 @@ fn every_file_says_what_it_is() {
 }
 
 /// Who starts tasks or threads without telling `tasks`, and why nobody needs to know when they end.
-const UNSUPERVISED: [(&str, &str); 19] = [
+const UNSUPERVISED: [(&str, &str); 18] = [
     ("crates/cel/src/source.rs", "joined by the call that starts it"),
     ("crates/operator/src/app/bundles/mod.rs", "awaited by the call that starts it"),
     ("crates/operator/src/app/hook_tasks.rs", "tasks of a hook, which HookTasks restarts"),
-    ("crates/operator/src/app/upgrade.rs", "awaited by the call that starts it"),
+    ("crates/operator/src/app/hook_manager.rs", "awaited by the call that starts it"),
     ("crates/core/src/child.rs", "deadlines and work of a child process"),
     ("src/cmd/replay/mod.rs", "awaited by the call that starts it"),
     ("crates/operator/src/admin/client.rs", "a connection of a command"),
     ("crates/core/src/filter/evaluator.rs", "ends an idle worker"),
     ("crates/core/src/filter/jq/compile.rs", "joined by the call that starts it"),
     ("crates/core/src/filter/worker/mod.rs", "the work of a child process"),
-    ("crates/operator/src/hookbundle/fetch.rs", "awaited by the reconciler that starts it"),
+    ("crates/operator/src/hookbundle/reconciler.rs", "awaited by the reconciler that starts it"),
     ("crates/core/src/queue/runner.rs", "runs, which the driver awaits"),
     ("crates/sandbox/src/turns.rs", "awaited by the call that starts it"),
     ("crates/core/src/tasks.rs", "all the others"),
-    ("crates/operator/src/telemetry/server.rs", "connections, each its client's affair"),
-    ("crates/operator/src/telemetry/log/control.rs", "sets a log level back once"),
+    ("crates/operator/src/telemetry/log.rs", "sets a log level back once"),
     ("crates/kube/src/watch/stream.rs", "awaited by the stream, which ends with them"),
     ("crates/kube/src/watch/streams.rs", "a stream, which restarts when it has a subscriber"),
-    ("crates/operator/src/webhook/server/mod.rs", "connections, each its client's affair"),
+    ("crates/operator/src/connections.rs", "connections, each its client's affair"),
 ];
 
 #[test]

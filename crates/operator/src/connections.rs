@@ -1,10 +1,11 @@
-//! A server's connections: which ones are idle, and which one closes when there are too many.
+//! A server's connections: how they are accepted, which ones are idle, and which one closes when there are too many.
 //!
 //! This module neither reads nor writes. A connection that has to close closes itself. A connection whose request body
 //! is still arriving counts as idle, because the body may never end.
 
 use std::{
     collections::HashMap,
+    io,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -12,7 +13,13 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug)]
 pub struct Connections {
@@ -96,6 +103,43 @@ impl Connections {
             change(entry);
         }
     }
+}
+
+/// Accepts connections until `stop`, and returns when those that are open have ended. `failed` reports a connection that
+/// could not be accepted.
+pub async fn accept<S: Future<Output = ()> + Send + 'static>(
+    listener: TcpListener,
+    connections: Arc<Connections>,
+    stop: CancellationToken,
+    failed: impl Fn(&io::Error),
+    serve: impl Fn(TcpStream, Place) -> S,
+) {
+    /// The wait before the next attempt.
+    const PAUSE: Duration = Duration::from_millis(100);
+    let mut open = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => break,
+            Some(_) = open.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            // If there is no place, all other connections are busy at the moment. The client retries.
+            Ok((stream, _)) => {
+                if let Some(place) = connections.enter(Instant::now()) {
+                    open.spawn(serve(stream, place));
+                }
+            }
+            Err(error) => {
+                failed(&error);
+                // The most frequent cause is that there are no file handles left, and an idle connection has one.
+                connections.make_room();
+                sleep(PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    while open.join_next().await.is_some() {}
 }
 
 impl Table {
@@ -188,7 +232,6 @@ impl Drop for Request {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use futures::FutureExt as _;
 
     use super::*;

@@ -91,7 +91,7 @@ async fn a_hook_that_asks_for_more_does_not_start_and_the_rules_are_named() {
     stage.condition("a", "Ready=True").await;
 }
 
-// mutant: crates/operator/src/hookbundle/version.rs: `grants: Some(convert::permissions(&spec.grants)),` => `grants: Some(self.requested.values().flatten().cloned().collect()),`
+// mutant: crates/operator/src/hookbundle/version.rs: `grants: Some(permissions(&spec.grants)),` => `grants: Some(self.requested.values().flatten().cloned().collect()),`
 #[tokio::test]
 async fn a_version_that_asks_for_more_waits_and_the_one_before_goes_on() {
     let (stage, desk) = (Stage::new().await, desk());

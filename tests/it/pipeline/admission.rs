@@ -175,7 +175,7 @@ async fn a_stranger_on_the_pod_network_runs_no_hook() {
     assert!(secrets.iter().all(|secret| !lines.contains(secret)), "the secret part of a path is in the log");
 }
 
-// mutant: crates/operator/src/app/answers/review.rs: `let caller = hook.caller(run.clone(), dry_run);` => `let caller = hook.caller(run.clone(), false);`
+// mutant: crates/operator/src/app/answers/mod.rs: `let caller = hook.caller(run.clone(), dry_run);` => `let caller = hook.caller(run.clone(), false);`
 #[tokio::test]
 async fn a_review_sees_snapshots_and_writes_nothing_in_a_dry_run() {
     let wishes = json!({"apiVersion": "v1", "kind": "ConfigMap",

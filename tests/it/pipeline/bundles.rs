@@ -92,7 +92,7 @@ fn secrets(verbs: &[&str]) -> Permission {
 }
 
 // mutant: crates/core/src/model/ids.rs: `Self::Shared(name) => Self::Shared(format!("{bundle}:{name}").into()),` => `Self::Shared(name) => Self::Shared(name.clone()),`
-// mutant: crates/operator/src/app/bundles/install.rs: `if member.is_some() || !taken {` => `if true {`
+// mutant: crates/operator/src/app/bundles/mod.rs: `if member.is_some() || !taken {` => `if true {`
 #[tokio::test]
 async fn hooks_of_the_same_name_live_beside_each_other() {
     let here = hook(WATCHES, &Deed::Says("directory"));

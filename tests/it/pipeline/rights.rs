@@ -124,7 +124,7 @@ async fn a_version_that_watches_more_waits_for_grants() {
 }
 
 /// A kind by a name that grants have for something else: its plural is only known where the cluster is asked.
-// mutant: crates/operator/src/app/watching.rs: `if *as_named && ` => `if false && `
+// mutant: crates/operator/src/app/account.rs: `if *as_named && ` => `if false && `
 #[tokio::test]
 async fn a_kind_that_is_not_what_it_is_called_is_not_watched() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;

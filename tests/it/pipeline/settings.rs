@@ -51,10 +51,10 @@ fn doubling(links: usize, end: &Value) -> String {
     chain(links, end, |next| json!({"allOf": [next, next]})).to_string()
 }
 
-// mutant: crates/operator/src/app/bundles/settings/schema.rs: `if depth > MAX_DEPTH {` => `if depth > 10_000 {`
+// mutant: crates/operator/src/app/bundles/settings.rs: `if depth > MAX_DEPTH {` => `if depth > 10_000 {`
 // mutant: crates/core/src/child.rs: `lower(Resource::Cpu, cpu, cpu.saturating_add(1))?;` => `let _ = cpu;`
-// mutant: crates/operator/src/app/bundles/settings/schema.rs: `if references > MAX_REFERENCES {` => `if references > 1_000_000 {`
-// mutant: crates/operator/src/app/bundles/settings/mod.rs: `(Cause::Time | Cause::Memory | Cause::Stack)` => `(Cause::Time | Cause::Memory)`
+// mutant: crates/operator/src/app/bundles/settings.rs: `if references > MAX_REFERENCES {` => `if references > 1_000_000 {`
+// mutant: crates/operator/src/app/bundles/settings.rs: `(Cause::Time | Cause::Memory | Cause::Stack)` => `(Cause::Time | Cause::Memory)`
 #[tokio::test]
 async fn a_schema_that_takes_too_much_is_refused_and_the_operator_goes_on() {
     let pipeline = operator(SettingsConfig { deadline: Duration::from_secs(60), ..worker() }).await;
@@ -87,7 +87,7 @@ async fn a_schema_that_takes_too_much_is_refused_and_the_operator_goes_on() {
 }
 
 /// The checks of tenants take turns, whichever came first.
-// mutant: crates/operator/src/app/bundles/settings/mod.rs: `let _place = self.places.place(&tenant(id)).await;` => `let _place = self.places.place(&Tenant::namespace("all")).await;`
+// mutant: crates/operator/src/app/bundles/settings.rs: `let _place = self.places.place(&tenant(id)).await;` => `let _place = self.places.place(&Tenant::namespace("all")).await;`
 #[tokio::test]
 async fn many_bad_bundles_of_one_tenant_hold_up_no_other() {
     let pipeline = operator(worker()).await;
@@ -117,7 +117,7 @@ async fn checked(
 }
 
 /// A HookBundle is looked at again and again.
-// mutant: crates/operator/src/app/bundles/settings/mod.rs: `known.until.is_none_or(|until| now < until).then(|| known.verdict.clone())` => `None`
+// mutant: crates/operator/src/app/bundles/settings.rs: `known.until.is_none_or(|until| now < until).then(|| known.verdict.clone())` => `None`
 #[tokio::test]
 async fn the_same_settings_are_checked_once() {
     for (end, part) in [("echo it is wrong >&2; exit 3", "it is wrong"), ("kill -9 $$", "tried again"), ("exit 0", "")]

@@ -195,7 +195,7 @@ fn schedules(count: usize, name: &str) -> Vec<u8> {
 
 #[tokio::test]
 // mutant: crates/operator/src/telemetry/metrics/series.rs: `let shown = room.grow(each);` => `let shown = room.units() < u64::MAX;`
-// mutant: crates/operator/src/telemetry/metrics/forget.rs: `binding.is_some_and(|binding| gone.contains(binding))` => `binding.is_some() && gone.is_empty()`
+// mutant: crates/operator/src/telemetry/metrics/mod.rs: `binding.is_some_and(|binding| gone.contains(binding))` => `binding.is_some() && gone.is_empty()`
 async fn a_hook_with_many_schedules_leaves_metrics_for_others() {
     let cluster = TestCluster::start().await;
     let hooks = [("greedy", schedules(200, "g")), ("other", schedules(1, "o"))];
@@ -228,7 +228,7 @@ async fn a_hook_with_many_schedules_leaves_metrics_for_others() {
 
 /// Reports a metric with as long labels as it may. Its tenant's share ends long before its number of series does.
 #[tokio::test]
-// mutant: crates/operator/src/telemetry/hook_metrics/series.rs: `if more == 0 || room.grow(more) {` => `if more == 0 || room.units() < u64::MAX {`
+// mutant: crates/operator/src/telemetry/hook_metrics/mod.rs: `if more == 0 || room.grow(more) {` => `if more == 0 || room.units() < u64::MAX {`
 async fn a_hook_that_reports_long_labels_leaves_room_for_others() {
     let cluster = TestCluster::start().await;
     let mut hooks = vec![("greedy", guests(["metrics"])[0].1.clone())];

@@ -73,8 +73,8 @@ async fn record(keep_secrets: bool) -> (tempfile::TempDir, std::path::PathBuf) {
     recorded.stop().await
 }
 
-// mutant: crates/operator/src/record/secrets/mod.rs: `inputs(&mut record, &mut pass, bindings);` => `let _ = bindings;`
-// mutant: crates/operator/src/record/secrets/mod.rs: `Some(scrubber) => scrubbed(record, &scrubber),` => `Some(_) => Ok(record),`
+// mutant: crates/operator/src/record/secrets.rs: `inputs(&mut record, &mut pass, bindings);` => `let _ = bindings;`
+// mutant: crates/operator/src/record/secrets.rs: `Some(scrubber) => scrubbed(record, &scrubber),` => `Some(_) => Ok(record),`
 #[tokio::test]
 async fn no_value_of_a_secret_is_recorded_and_replays_are_the_same() {
     let (_records, path) = record(false).await;
@@ -97,8 +97,8 @@ async fn values_are_kept_when_that_is_asked_for() {
 }
 
 /// A token of a ServiceAccount is as good as the Secret that it once was: the hook asks for one, logs it, and uses it.
-// mutant: crates/operator/src/record/secrets/walk.rs: `("TokenRequest", ["status", "token"])` => `("NoSuchKind", ["status", "token"])`
-// mutant: crates/operator/src/record/secrets/walk.rs: `("TokenReview", ["spec", "token"])` => `("NoSuchKind", ["spec", "token"])`
+// mutant: crates/operator/src/record/secrets.rs: `("TokenRequest", ["status", "token"])` => `("NoSuchKind", ["status", "token"])`
+// mutant: crates/operator/src/record/secrets.rs: `("TokenReview", ["spec", "token"])` => `("NoSuchKind", ["spec", "token"])`
 #[test]
 fn no_token_of_a_service_account_is_recorded() {
     let (issued, reviewed) = ("eyJhbGciOi.eyJpc3MiOi.c2lnbmF0dXJl", "eyJhbGciOi.b3RoZXIgb25l.c2lnbmF0dXJl");

@@ -9,7 +9,7 @@ use boathook_core::{
     model::{BundleId, HookName, HookSpec, Source},
     tasks::Tasks,
 };
-use boathook_operator::registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, remove, run, tidy};
+use boathook_operator::registration::{Endpoint, Pending, Registrant, Removed, Settings, Wanted, remove, run};
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -269,11 +269,11 @@ async fn nothing_goes_before_the_source_that_may_want_it_is_settled() {
     // An operator without any hook that answers takes back as little.
     drop(operator);
     let pending = Pending { bundles: BTreeSet::from([own.clone(), tenants.clone()]), ..Pending::default() };
-    let removed = tidy(cluster.admin.client.clone(), "ops", pending).await.unwrap();
+    let removed = remove(cluster.admin.client.clone(), "ops", pending, false).await.unwrap();
     let gone = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
     assert_eq!(removed.deleted, gone.map(|kind| format!("{kind} boathook-broken")));
     assert_eq!(removed.restored, Vec::<String>::new());
-    let removed = tidy(cluster.admin.client.clone(), "ops", Pending::default()).await.unwrap();
+    let removed = remove(cluster.admin.client.clone(), "ops", Pending::default(), false).await.unwrap();
     assert_eq!((removed.deleted.len(), removed.restored), (4, vec![CRD.to_owned()]));
 }
 
@@ -326,7 +326,7 @@ async fn another_operators_are_left_alone() {
     ours.until_in_place(&["mine"]).await;
     let found = cluster.admin.get(&validating("boathook-policy")).await.unwrap().unwrap();
     assert_eq!(ca(&found), "theirs");
-    let removed = remove(cluster.admin.client.clone(), "ops", false).await.unwrap();
+    let removed = remove(cluster.admin.client.clone(), "ops", Pending::default(), false).await.unwrap();
     let deleted = ["validatingwebhookconfigurations boathook-mine", "mutatingwebhookconfigurations boathook-mine"];
     assert_eq!((&removed.deleted, &removed.restored), (&deleted.map(str::to_owned).to_vec(), &vec![]));
     assert_eq!(removed.others, BTreeSet::from(["other".to_owned()]));
@@ -379,13 +379,13 @@ async fn everything_is_taken_back_on_request() {
         others: BTreeSet::new(),
     };
     let client = || cluster.admin.client.clone();
-    assert_eq!(remove(client(), "ops", true).await.unwrap(), expected);
+    assert_eq!(remove(client(), "ops", Pending::default(), true).await.unwrap(), expected);
     assert!(cluster.admin.get(&validating("boathook-policy")).await.unwrap().is_some());
-    assert_eq!(remove(client(), "ops", false).await.unwrap(), expected);
+    assert_eq!(remove(client(), "ops", Pending::default(), false).await.unwrap(), expected);
     assert!(cluster.admin.get(&validating("boathook-policy")).await.unwrap().is_none());
     let found = cluster.admin.get(&definition()).await.unwrap().unwrap();
     assert_eq!(found["spec"]["conversion"], json!({"strategy": "None"}));
-    assert_eq!(remove(client(), "ops", false).await.unwrap(), Removed::default());
+    assert_eq!(remove(client(), "ops", Pending::default(), false).await.unwrap(), Removed::default());
 }
 
 #[tokio::test]

@@ -28,7 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A request that got no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// No operator listens.
     #[error(
         "no operator answers at {}: start one with `boathook serve`, or say where its socket is with --socket PATH",
         places(tried)
@@ -37,7 +36,6 @@ pub enum ClientError {
         /// The paths that the client tried.
         tried: Vec<PathBuf>,
     },
-    /// The socket belongs to another user.
     #[error("the admin socket {path} is not open to you: it is for the operator's own user and for root")]
     NotYours { path: PathBuf },
     #[error("can't connect to the admin socket {path}")]

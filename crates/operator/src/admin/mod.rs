@@ -7,13 +7,12 @@
 //! | [`views`] | what the operator answers, field by field |
 //! | [`pages`] | a page of a snapshot, with the values of Secrets hidden |
 //! | [`socket`] | where the socket is, and who may connect |
-//! | [`server`], `routes`, `answer` | the server |
+//! | [`server`], `routes` | the server |
 //! | [`client`] | the client |
 //! | [`render`] | views as text for people |
 //!
 //! This module decides nothing about hooks and knows no stage. The wiring implements [`Operator`].
 
-mod answer;
 pub mod client;
 pub mod operator;
 pub mod pages;

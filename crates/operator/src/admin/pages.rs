@@ -109,7 +109,6 @@ fn blot(secret: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use std::sync::Arc;
 
     use boathook_core::model::Kept;

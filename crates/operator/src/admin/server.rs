@@ -14,9 +14,8 @@ use boathook_core::tasks::{Task, Tasks};
 use tokio::{net::UnixListener, sync::oneshot, time::timeout};
 
 use super::{
-    answer::plain,
     operator::{Operator, Shared},
-    routes,
+    routes::{self, plain},
     socket::{self, Found, Socket, SocketError, Taken},
 };
 

@@ -32,17 +32,14 @@ pub enum Socket {
 /// Why a socket cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// The path does not fit into a socket's address.
     #[error("the admin socket's path {path} has {} bytes; at most {LONGEST_PATH} are possible: choose a shorter one with --admin-socket", path.as_os_str().len())]
     TooLong { path: PathBuf },
-    /// The directory cannot be created or read.
     #[error("the admin socket's directory {path} can't be used: choose another place with --admin-socket, or `none`")]
     Directory {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// Other users can access the directory.
     #[error(
         "the admin socket's directory {path} is open to others ({why}): give --admin-socket a directory of its own, which is made when it is missing, or chmod it to 0700"
     )]
@@ -51,15 +48,12 @@ pub enum SocketError {
         /// The directory's owner and mode.
         why: String,
     },
-    /// Another operator serves this socket.
     #[error(
         "another operator serves the admin socket {path}: stop it, or give this one another with --admin-socket PATH, or `none`"
     )]
     Live { path: PathBuf },
-    /// Something that is not a socket is at this path.
     #[error("{path} is there already and is no socket: move it away, or choose another place with --admin-socket")]
     NoSocket { path: PathBuf },
-    /// The operator cannot listen on the socket.
     #[error("can't listen on the admin socket {path}: choose another place with --admin-socket, or `none`")]
     Bind {
         path: PathBuf,

@@ -152,7 +152,6 @@ impl Barrier {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use futures::FutureExt as _;
 
     use super::*;

@@ -6,6 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use boathook_core::model::error_chain;
+use http::Request;
+use kube::client::Body;
+use tower::service_fn;
+
+use crate::telemetry::Metrics;
+
 /// How long requests may fail before it is reported. A connection that broke is opened again at once.
 const FAILING: Duration = Duration::from_secs(5);
 /// A quiet watch of a healthy server receives a bookmark about once a minute.
@@ -103,9 +110,29 @@ fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
+/// Returns a client that counts the requests that go through it.
+pub(super) fn counted(client: kube::Client, metrics: Arc<Metrics>, contact: Contact) -> kube::Client {
+    let namespace = client.default_namespace().to_owned();
+    let send = move |request: Request<Body>| {
+        let (client, metrics, begun) = (client.clone(), metrics.clone(), Instant::now());
+        let asked = contact.asks();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        async move {
+            let answer = client.send(request).await;
+            match &answer {
+                Ok(_) => asked.answered(),
+                Err(error) => asked.failed(|| error_chain(error)),
+            }
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            metrics.api_request(method.as_str(), &path, code, begun.elapsed());
+            answer
+        }
+    };
+    kube::Client::new(service_fn(send), namespace)
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use tokio::time::advance;
 
     use super::*;

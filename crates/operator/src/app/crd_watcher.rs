@@ -134,7 +134,6 @@ impl News {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use boathook_core::model::Object;
 
     use super::*;

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{Hook, hook_registry::HookRegistry, host::Operator};
+use super::{Hook, hooks::HookRegistry, host::Operator};
 
 /// The maximum number of failures that wait to be reported.
 const WAITING: usize = 256;
@@ -262,7 +262,6 @@ fn set(event: &mut Value, pointer: &str, key: &str, value: Value) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     fn note(hook: &str, text: &str) -> Note {

@@ -226,7 +226,6 @@ async fn run<T: Restartable>(mut restartable: T, mut orders: mpsc::UnboundedRece
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     struct Fragile {

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
+use boathook_bundle::Digest;
 use boathook_core::model::{HookName, HookPhase, HookSource, Permission};
 use boathook_kube::discovery::DiscoveryError;
 use boathook_sandbox::Sandbox;
-use sha2::{Digest as _, Sha256};
 
 use super::{
-    account::BadAccount,
-    hook_registry::Registrations,
-    hooks::Quarantine,
+    account::{BadAccount, NotWatched, rules},
+    hooks::{Quarantine, Registrations},
     scope::{OutOfBounds, Terms},
-    watching::NotWatched,
 };
 
 /// The origin of a bundle's hook, and the terms on which it runs.
@@ -31,7 +29,6 @@ pub enum Held {
     /// The hook cannot be used.
     #[error(transparent)]
     Quarantine(#[from] Quarantine),
-    /// The file's content has changed.
     #[error("its file has the digest {got}, and the bundle says {want}: pull the bundle again")]
     Digest {
         /// The digest of the file.
@@ -42,31 +39,22 @@ pub enum Held {
     /// The bundle was trusted with other permissions.
     #[error("its document asks for something else than the bundle says: pack the bundle again")]
     Understated,
-    /// The hook is not suitable for a confined bundle.
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
-    /// Grants are missing.
     #[error("it asks for more than is granted: {}", rules(.0))]
     Ungranted(Vec<Permission>),
-    /// A binding may not watch its objects.
     #[error("binding {binding} can't watch")]
     NotWatched {
         binding: String,
         #[source]
         reason: NotWatched,
     },
-    /// The hook may not run as its ServiceAccount.
     #[error(transparent)]
     BadAccount(#[from] BadAccount),
-    /// Discovery failed, so the kinds are unknown.
     #[error("the API server can't be asked for kinds, so that nobody knows what it may watch")]
     Discovery(#[source] DiscoveryError),
     #[error("its bundle is suspended")]
     Suspended,
-}
-
-fn rules(missing: &[Permission]) -> String {
-    missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl Held {
@@ -115,11 +103,10 @@ pub(super) async fn read(name: &HookName, source: &HookSource, sandbox: &Sandbox
     sandbox.check_size(name, size).map_err(Quarantine::Component)?;
     let path = path.clone();
     // The digest of a large file takes time, too.
-    let work = move || std::fs::read(path).map(|bytes| (Sha256::digest(&bytes), bytes));
+    let work = move || std::fs::read(path).map(|bytes| (Digest::of(&bytes), bytes));
     let read = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.into()));
-    let (digest, bytes) = read.map_err(Quarantine::Unreadable)?;
+    let (got, bytes) = read.map_err(Quarantine::Unreadable)?;
     let Some(want) = &source.digest else { return Ok(bytes) };
-    let got: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let got = format!("sha256:{got}");
+    let got = got.to_string();
     if got == *want { Ok(bytes) } else { Err(Held::Digest { got, want: want.clone() }) }
 }

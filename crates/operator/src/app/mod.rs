@@ -7,45 +7,50 @@ mod answers;
 mod barrier;
 mod bindings;
 mod bundles;
-mod client;
 mod contact;
 mod crd_watcher;
 mod failure_events;
 mod health;
 mod history;
 mod hook_manager;
-mod hook_registry;
 mod hook_tasks;
 mod hooks;
 mod host;
 mod judge;
-mod last;
-mod leading;
 mod observers;
 mod options;
 mod patches;
-mod plan;
-mod registrations;
 pub mod run_once;
 mod runs;
 mod schedules;
 mod scope;
 mod services;
 mod sources;
-mod spans;
 mod uninstall;
-mod upgrade;
 mod upgrade_plan;
-mod watching;
 mod webhooks;
-mod wiring;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::pending, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use boathook_core::{
+    fair::Pool,
+    filter::{Evaluator, Snapshots},
+    hooks::{DirectoryError, HookFile},
+    memory::UNIT,
+    model::{HookName, Installer, Job},
+    queue::{self, Drained, Runner},
+    tasks::{Task, Tasks},
+};
+use boathook_kube::{
+    access::Access,
+    discovery::Discovery,
+    election::{Candidacy, Election, Leadership},
+    watch::{Streams, tell_jumps},
+};
+use boathook_sandbox::{Sandbox, SandboxError};
+use futures::FutureExt as _;
+use tokio::sync::watch;
 use tracing::info;
-
-pub use hooks::{Bundled, Hook, Quarantine, bad_conditions, load};
-pub use options::{Options, RunEnded};
 
 use crate::{
     admin::SocketError,
@@ -57,36 +62,28 @@ use crate::{
     },
     webhook::Answerer,
 };
-pub use account::BadAccount;
-use boathook_core::{
-    hooks::{DirectoryError, HookFile},
-    model::{HookName, Installer},
-    queue::{self, Drained, Runner},
-    tasks::{Task, Tasks},
-};
-use boathook_kube::{
-    election::{Candidacy, Election, Leadership},
-    watch::tell_jumps,
-};
-use boathook_sandbox::{Sandbox, SandboxError};
-
 use answers::Answers;
 use bundles::Bundles;
-pub use bundles::{SettingsConfig, serve_settings};
 use contact::Contact;
 use health::Health;
+use history::{History, LastRuns};
 use hook_manager::HookManager;
-pub use hook_manager::ReleaseError;
-use hook_registry::HookRegistry;
-pub use judge::Held;
+use hooks::HookRegistry;
+use host::Operator;
 use observers::Report;
+use patches::PatchPrograms;
 use runs::Runs;
 use services::Services;
+use webhooks::Webhooks;
+
+pub use account::{BadAccount, NotWatched};
+pub use bundles::{SettingsConfig, serve_settings};
+pub use hook_manager::{ReleaseError, SwapError, Swapped};
+pub use hooks::{Bundled, Hook, Quarantine, bad_conditions, load};
+pub use judge::Held;
+pub use options::{Options, RunEnded};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
-pub use upgrade::{SwapError, Swapped};
-pub use watching::NotWatched;
-use webhooks::Webhooks;
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 
 /// How long to wait after the last run for records that are not written yet.
@@ -131,7 +128,7 @@ impl App {
     pub async fn start(mut options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let contact = Contact::new();
-        options.client = client::counted(options.client, metrics.clone(), contact.clone());
+        options.client = contact::counted(options.client, metrics.clone(), contact.clone());
         let candidacy = options.election.clone().map(Candidacy::new);
         let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
         let tasks = Tasks::default();
@@ -157,7 +154,7 @@ impl App {
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
         let (runner, runs, services) =
-            wiring::connect(&options, &hook_registry, sandbox.clone(), report, &shown, &health, recorder.clone());
+            connect(&options, &hook_registry, sandbox.clone(), report, &shown, &health, recorder.clone());
         let answers = Arc::new(Answers::new(answers::Parts {
             hook_registry: hook_registry.clone(),
             sandbox: sandbox.clone(),
@@ -213,7 +210,7 @@ impl App {
             own.push(tasks.spawn("failure Events", events));
         }
         own.push(tasks.spawn("news of kinds", crd_watcher::run(services.clone())));
-        let leading = leading::follow(leadership, runner.handle(), metrics.clone());
+        let leading = follow(leadership, runner.handle(), metrics.clone());
         own.push(tasks.spawn("what follows from leading", leading));
         // The election starts last, because a leader that is still loading hooks would keep them from running.
         let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
@@ -388,4 +385,94 @@ fn count(readiness: &Readiness, quarantined: usize) -> HookCounts {
 /// Milliseconds for log lines, with three decimals.
 fn ms(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// Creates the services that triggers go through, and gives each stage what it calls.
+fn connect(
+    options: &Options,
+    hook_registry: &Arc<HookRegistry>,
+    sandbox: Arc<Sandbox>,
+    report: Arc<Report>,
+    shown: &Shown,
+    health: &Arc<Health>,
+    recorder: Option<Arc<Recorder>>,
+) -> (Runner, Arc<Runs>, Arc<Services>) {
+    let (leadership, tasks) = (health.leadership(), health.tasks());
+    let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
+    let snapshots = Arc::new(Snapshots::default());
+    let discovery = Arc::new(Discovery::new(options.client.clone()));
+    let programs = Arc::new(PatchPrograms::new(evaluator.clone(), hook_registry.clone()));
+    let effects = Arc::new(runs::Effects(options.effects.clone()));
+    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
+    let operator = Arc::new(Operator {
+        access: access.fenced(leadership.clone()),
+        snapshots: snapshots.clone(),
+        metrics: shown.metrics.clone(),
+        hook_metrics: shown.hook_metrics.clone(),
+    });
+    // Each request of the API server reaches only one replica, so answers are not fenced.
+    let answering = Arc::new(Operator { access, ..operator.as_ref().clone() });
+    let history = Arc::new(History::new(options.run_ended.clone()));
+    let last = Arc::new(LastRuns::new(options.keep_last_run));
+    let runs = Arc::new(Runs::new(runs::Parts {
+        hook_registry: hook_registry.clone(),
+        sandbox,
+        operator: operator.clone(),
+        metrics: shown.metrics.clone(),
+        history: history.clone(),
+        last: last.clone(),
+        recorder,
+        plan: options.plan,
+        leadership: leadership.clone(),
+    }));
+    let acting = runs.clone();
+    let action = Arc::new(move |job: Job| {
+        let runs = acting.clone();
+        async move { runs.run(job).await }.boxed()
+    });
+    let runner = Runner::new(options.queue, action, report.clone(), tasks);
+    if !leadership.is_alone() {
+        runner.handle().stand_by();
+    }
+    let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
+    let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
+    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
+    let services = Services {
+        server,
+        discovery,
+        streams,
+        kept: Pool::new(options.kept / UNIT),
+        evaluator,
+        snapshots,
+        queue,
+        operator,
+        answering,
+        leadership: leadership.clone(),
+        health,
+        history,
+        schedules_tick,
+        last,
+        hold,
+        tasks: tasks.clone(),
+        jumps: watch::Sender::default(),
+    };
+    (runner, runs, Arc::new(services))
+}
+
+/// What starts when this replica becomes the leader, and what ends when it loses the lead: the queues, and the metric. Runs
+/// until it is dropped.
+async fn follow(leadership: Leadership, queue: queue::Handle, metrics: Arc<Metrics>) {
+    if leadership.is_alone() {
+        metrics.leads();
+        return pending().await;
+    }
+    leadership.gained().await;
+    queue.begin();
+    metrics.leads();
+    info!("hooks run from here on: this replica leads");
+    leadership.lost().await;
+    queue.stand_by();
+    metrics.leads_no_more();
+    // The code that runs the operator ends it now.
+    pending().await
 }

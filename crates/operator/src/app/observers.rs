@@ -10,7 +10,7 @@ use boathook_core::{
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
 
-use super::{Services, failure_events, hook_registry::HookRegistry, ms};
+use super::{Services, failure_events, hooks::HookRegistry, ms};
 use crate::{
     record::RecordObserver,
     telemetry::{

@@ -14,7 +14,7 @@ use boathook_core::{
 use boathook_kube::access::JqRunner;
 use futures::{FutureExt as _, future::BoxFuture};
 
-use super::hook_registry::HookRegistry;
+use super::hooks::HookRegistry;
 
 /// The maximum number of programs that are kept. If there are more, all are dropped, because a hook may write a new one
 /// for every object.
@@ -78,7 +78,6 @@ fn one(outputs: Outputs) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use boathook_core::filter::WorkerConfig;
     use futures::poll;
 

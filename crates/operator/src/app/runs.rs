@@ -8,10 +8,14 @@ use std::{
     time::Instant,
 };
 
-use boathook_core::model::{
-    BindingName, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId, WatchEventKind,
+use boathook_core::{
+    effect::Sink,
+    model::{
+        BindingName, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
+        WatchEventKind,
+    },
 };
-use boathook_kube::election::Leadership;
+use boathook_kube::{access::Observer, election::Leadership};
 use boathook_sandbox::{Host, RunReport, RunRequest, Sandbox};
 use tracing::{
     Instrument as _, Span,
@@ -20,12 +24,10 @@ use tracing::{
 };
 
 use super::{
-    history::{Begun, History},
-    hook_registry::HookRegistry,
-    hooks::Hook,
+    history::{Begun, History, LastRuns},
+    hooks::{Hook, HookRegistry},
     host::Operator,
-    last::LastRuns,
-    ms, plan,
+    ms,
 };
 use crate::{
     record::{Recorder, secrets::bindings_of_secrets},
@@ -76,7 +78,7 @@ impl Runs {
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
         let outcome = self.report(job).await?.outcome;
-        if self.parts.plan { plan::once_only(outcome) } else { outcome }
+        if self.parts.plan { once_only(outcome) } else { outcome }
     }
 
     /// Runs one job, and returns a report.
@@ -202,4 +204,25 @@ fn describe(described: &Described, report: &RunReport) {
             warn!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
         }
     }
+}
+
+/// Passes on the effects of writes.
+pub(super) struct Effects(pub Option<Arc<dyn Sink>>);
+
+impl Observer for Effects {
+    fn effects(&self) -> Option<&dyn Sink> {
+        self.0.as_deref()
+    }
+}
+
+/// A planned run that failed would fail again for the same reason, because nothing that it wrote is stored. It becomes
+/// a dead letter at once.
+fn once_only(outcome: Outcome) -> Outcome {
+    outcome.map_err(|failure| match failure.kind {
+        FailureKind::Permanent | FailureKind::Interrupted => failure,
+        _ => {
+            let message = format!("{} (a plan tries no run again)", failure.message);
+            Failure { kind: FailureKind::Permanent, message, ..failure }
+        }
+    })
 }

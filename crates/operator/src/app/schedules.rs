@@ -27,7 +27,7 @@ pub(super) fn push_startups(hooks: &[Arc<Hook>], queue: &queue::Handle) {
     }
 }
 
-fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
+pub(super) fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
     Trigger {
         hook,
         binding: BindingName::new("onStartup"),
@@ -66,7 +66,7 @@ pub(super) fn strike_at(queue: &queue::Handle, hook: HookName, binding: &Schedul
     queue.push(trigger(hook, binding, Tick { scheduled_at, missed: 0 }));
 }
 
-fn trigger(hook: HookName, binding: &ScheduleBinding, tick: Tick) -> Trigger {
+pub(super) fn trigger(hook: HookName, binding: &ScheduleBinding, tick: Tick) -> Trigger {
     Trigger {
         hook,
         binding: binding.name.clone(),
@@ -107,7 +107,6 @@ async fn keep_by(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use std::sync::atomic::{AtomicI64, Ordering};
 
     use boathook_core::{

@@ -152,7 +152,6 @@ fn ask_in(binding: &mut AdmissionBinding, namespace: &str) -> Result<(), OutOfBo
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use boathook_core::hooks::parse;
 
     use super::*;

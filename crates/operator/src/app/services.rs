@@ -11,7 +11,11 @@ use boathook_core::{
 use boathook_kube::{discovery::Discovery, election::Leadership, watch::Streams};
 use tokio::sync::watch;
 
-use super::{health::Health, history::History, host::Operator, last::LastRuns};
+use super::{
+    health::Health,
+    history::{History, LastRuns},
+    host::Operator,
+};
 
 pub(super) struct Services {
     /// The API server's address, for messages.

@@ -177,7 +177,6 @@ fn is_tenants(id: &BundleId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use super::*;
 
     fn id(namespace: Option<&str>, name: &str) -> BundleId {

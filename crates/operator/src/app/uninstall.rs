@@ -4,7 +4,7 @@
 use boathook_kube::election;
 
 use crate::{
-    registration::{self, RegistrationError, Removed},
+    registration::{self, Pending, RegistrationError, Removed},
     webhook::{CertificateError, Certificates},
 };
 
@@ -32,7 +32,7 @@ pub struct Left<'a> {
 
 /// Removes it. With `dry_run`, only returns what would be removed.
 pub async fn uninstall(client: kube::Client, left: Left<'_>, dry_run: bool) -> Result<Removed, UninstallError> {
-    let mut removed = registration::remove(client.clone(), left.instance, dry_run).await?;
+    let mut removed = registration::remove(client.clone(), left.instance, Pending::default(), dry_run).await?;
     // Certificates come after registrations, because a restarted operator needs them while anything is registered.
     if Certificates::remove(client.clone(), left.namespace, left.secret, dry_run).await? {
         removed.deleted.push(format!("secrets {}/{}", left.namespace, left.secret));

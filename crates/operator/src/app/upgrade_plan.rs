@@ -102,7 +102,6 @@ pub(super) fn put_on_terms(trigger: &mut Trigger, binding: &KubernetesBinding) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use std::{
         sync::Arc,
         time::{Duration, Instant},

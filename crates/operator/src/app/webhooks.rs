@@ -8,7 +8,7 @@ use std::{
 };
 
 use boathook_core::{
-    model::error_chain,
+    model::{BindingName, error_chain},
     tasks::{Task, Tasks},
 };
 use boathook_kube::election::Leadership;
@@ -16,11 +16,15 @@ use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::{answers::Answers, health::Health, hook_registry::HookRegistry, registrations};
+use super::{
+    answers::Answers,
+    health::Health,
+    hooks::{Hook, HookRegistry},
+};
 use crate::{
-    registration::{self, Endpoint, Wanted},
+    registration::{self, Endpoint, Registrant, Wanted},
     telemetry::Metrics,
-    webhook::{CertificateError, Certificates, Lifetimes, Managed, Server, ServerError, Settings},
+    webhook::{CaBundle, CertificateError, Certificates, Lifetimes, Managed, PathKeys, Server, ServerError, Settings},
 };
 
 /// Between two attempts to get certificates, or to remove earlier registrations.
@@ -237,9 +241,9 @@ impl Parts {
         let mut changes = self.health.changes();
         while !needed(&self.hook_registry) {
             changes.mark_unchanged();
-            let pending = registrations::wanted_now(&self.hook_registry, &self.health).pending;
+            let pending = wanted_now(&self.hook_registry, &self.health).pending;
             let all = pending.is_none();
-            match registration::tidy(self.client.clone(), &self.options.instance, pending).await {
+            match registration::remove(self.client.clone(), &self.options.instance, pending, false).await {
                 Ok(removed) => {
                     removed.deleted.iter().for_each(|what| info!(what, "registration removed: no hook needs it"));
                     removed.restored.iter().for_each(|what| info!(what, "conversion given back as it was"));
@@ -314,7 +318,7 @@ impl Parts {
         let (wanted, known) = watch::channel(None);
         let (hook_registry, health) = (self.hook_registry.clone(), self.health.clone());
         let trust = (certificates.watch(), certificates.paths());
-        let compose = registrations::compose(hook_registry, health, trust, wanted);
+        let compose = compose(hook_registry, health, trust, wanted);
         let (leadership, keep) = (
             self.leadership.clone(),
             registration::run(self.client.clone(), settings, known, registered, self.tasks.clone()),
@@ -339,7 +343,7 @@ pub(super) fn needed(hook_registry: &HookRegistry) -> bool {
 /// Updates the metric until it is dropped.
 async fn show_expiry(metrics: &Metrics, certificates: &Certificates) {
     loop {
-        metrics.answers().set_certificate_expiry(certificates.expiry().serving.as_second());
+        metrics.set_certificate_expiry(certificates.expiry().serving.as_second());
         sleep(EXPIRY).await;
     }
 }
@@ -360,6 +364,49 @@ fn loopback(address: SocketAddr) -> SocketAddr {
         return SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port());
     }
     address
+}
+
+/// Publishes what has to be registered whenever that changes, until it is dropped.
+async fn compose(
+    hook_registry: Arc<HookRegistry>,
+    health: Arc<Health>,
+    (mut bundle, mut paths): (watch::Receiver<CaBundle>, watch::Receiver<PathKeys>),
+    wanted: watch::Sender<Option<Wanted>>,
+) {
+    let mut changes = health.changes();
+    loop {
+        changes.mark_unchanged();
+        let ca = bundle.borrow_and_update().clone();
+        let ca = (!ca.is_empty()).then(|| ca.as_pem().into());
+        let key = Some(paths.borrow_and_update().registered().clone());
+        let now = Some(Wanted { ca, paths: key, ..wanted_now(&hook_registry, &health) });
+        wanted.send_if_modified(|known| {
+            let changed = *known != now;
+            *known = now;
+            changed
+        });
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            changed = bundle.changed() => if changed.is_err() { return },
+            changed = paths.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+/// Sources are read first. If a bundle is settled in the meantime, its hooks are already in the registry.
+fn wanted_now(hook_registry: &HookRegistry, health: &Health) -> Wanted {
+    let mut pending = health.sources().pending();
+    let (live, broken) = hook_registry.registered();
+    pending.hooks = broken;
+    let registrant = |hook: &Hook| {
+        let (spec, source) = (&hook.spec, hook.source());
+        let bindings: Vec<BindingName> = spec.kubernetes.iter().map(|binding| binding.name.clone()).collect();
+        let ready = health.unlisted(&spec.name, &bindings).is_empty();
+        let settled = !pending.has(&source);
+        Registrant { spec: Arc::new(spec.clone()), source, ready, settled }
+    };
+    let hooks = live.iter().map(|hook| registrant(hook)).collect();
+    Wanted { hooks, pending, ..Wanted::default() }
 }
 
 #[cfg(test)]

@@ -93,7 +93,6 @@ pub(super) async fn list(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// `a:1 b:2` are names and versions. `a#u:1` is another object with the name `a`.

@@ -139,7 +139,6 @@ pub(super) fn standing(spec: &HookBundleSpec, runs: bool, standby: bool, problem
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;

@@ -5,18 +5,23 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use boathook_core::model::{BundleNews, HookPhase, InstallError, Installation, Permission};
+use boathook_core::{
+    fair::{Pool, Share, Tenant},
+    model::{BundleId, BundleNews, HookPhase, InstallError, Installation, Installer, Permission},
+};
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    HookBundle, HookBundleStatus,
-    bundle_ref::{BundleRef, Context},
-    fetch::Fetch,
+    HookBundle, HookBundleSpec, HookBundleStatus, Source, Verification,
     plan::{self, Decision, Due, Known, Looked},
     problem::Problem,
     report::{self, Facts, Waiting, Why},
+    source::Sources,
     version::Version,
 };
 
@@ -415,9 +420,131 @@ impl Reconciler {
     }
 }
 
+/// How long a reconciliation waits for its turn. In the meantime, nothing else is done about its HookBundle.
+const TURN: Duration = Duration::from_secs(1);
+
+/// What a reconciliation needs.
+pub(super) struct Context<'a> {
+    pub sources: &'a Arc<Sources>,
+    pub installer: &'a Arc<dyn Installer>,
+    /// The installations at the same time, shared by namespaces, because each may read and compile components.
+    pub installs: &'a Pool,
+    /// Whether the hooks of this namespace may act only in it.
+    pub confined: bool,
+    /// Whether another replica decides. What it reports runs here, too, and this process reports nothing.
+    pub standby: bool,
+}
+
+impl Context<'_> {
+    /// Takes a turn to install. Returns `None` if other bundles of the namespace have all turns for a while. The
+    /// reconciliation then runs again later.
+    pub async fn turn(&self, of: &BundleRef<'_>) -> Option<Share> {
+        let tenant = Tenant::namespace(of.namespace);
+        timeout(TURN, self.installs.take(&tenant, 1)).await.ok()?.ok()
+    }
+}
+
+/// The parts of the object that a reconciliation uses.
+pub(super) struct BundleRef<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub generation: i64,
+    pub spec: &'a HookBundleSpec,
+}
+
+impl BundleRef<'_> {
+    pub fn id(&self) -> BundleId {
+        BundleId { namespace: Some(self.namespace.to_owned()), name: self.name.to_owned() }
+    }
+
+    pub fn of(bundle: &HookBundle) -> BundleRef<'_> {
+        BundleRef {
+            namespace: bundle.metadata.namespace.as_deref().unwrap_or_default(),
+            name: bundle.metadata.name.as_deref().unwrap_or_default(),
+            generation: bundle.metadata.generation.unwrap_or_default(),
+            spec: &bundle.spec,
+        }
+    }
+}
+
+/// When to check for the first time whether the fetch has ended. Each further check waits for as long as the fetch has
+/// taken so far.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+/// Most fetches end within this time. A status that would only say that one is under way is not written before that.
+const YOUNG: Duration = Duration::from_secs(1);
+
+/// A version that is being fetched from its source. Dropping this ends the fetch.
+pub(super) struct Fetch {
+    /// The requested digest. `None` for the version that the source points to.
+    pin: Option<String>,
+    /// The answer depends on the source and on the verification.
+    source: Source,
+    verification: Option<Verification>,
+    begun: Instant,
+    task: AbortOnDropHandle<Result<Version, Problem>>,
+}
+
+impl Fetch {
+    /// Starts to fetch the version that the source points to, or a version by its digest.
+    pub fn begin(of: &BundleRef<'_>, pin: Option<&str>, context: &Context<'_>) -> Self {
+        let (sources, installer) = (context.sources.clone(), context.installer.clone());
+        let (namespace, spec, digest) = (of.namespace.to_owned(), of.spec.clone(), pin.map(str::to_owned));
+        let work = async move { fetch(&namespace, &spec, digest.as_deref(), &sources, &*installer).await };
+        Self {
+            pin: pin.map(str::to_owned),
+            source: of.spec.source.clone(),
+            verification: of.spec.verification.clone(),
+            begun: Instant::now(),
+            task: AbortOnDropHandle::new(tokio::spawn(work)),
+        }
+    }
+
+    /// Whether the answer is valid for this spec.
+    pub fn is_for(&self, spec: &HookBundleSpec) -> bool {
+        !spec.suspend && self.source == spec.source && self.verification == spec.verification
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    pub fn is_young(&self) -> bool {
+        self.begun.elapsed() < YOUNG
+    }
+
+    /// How long to wait before the next check whether the fetch has ended.
+    pub fn pause(&self) -> Duration {
+        self.begun.elapsed().max(FIRST_LOOK)
+    }
+
+    /// Returns the requested digest, and the answer.
+    pub async fn answer(self) -> (Option<String>, Result<Version, Problem>) {
+        let defect = |_| Err(Problem::passing("Defect", "a defect of the operator ended the fetch: see its log"));
+        (self.pin, self.task.await.unwrap_or_else(defect))
+    }
+}
+
+/// Fetches a version, and everything that is known about what its hooks request.
+async fn fetch(
+    namespace: &str,
+    spec: &HookBundleSpec,
+    pin: Option<&str>,
+    sources: &Sources,
+    installer: &dyn Installer,
+) -> Result<Version, Problem> {
+    let mut version = sources.fetch(namespace, spec, pin).await?;
+    if version.hooks.iter().any(|hook| hook.declared.is_none()) {
+        let requested = installer.requested(&version.hooks).await;
+        let declared = requested
+            .into_iter()
+            .filter_map(|requested| Some((requested.hook.to_string(), requested.permissions.ok()?)));
+        version.requested = declared.collect::<BTreeMap<_, _>>();
+    }
+    Ok(version)
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use boathook_core::model::BundleId;
 
     use super::*;

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
-use boathook_core::model::{BundleId, HookSource, Identity, Installation, Permission};
+use boathook_core::model::{BundleId, HookSource, Identity, Installation, LimitCaps, Permission, parse_duration};
 
-use super::{HookBundleSpec, convert};
+use super::{Grant, HookBundleSpec, Limits};
 
 /// The number of digits of a digest that people see.
 const SHOWN: usize = 12;
@@ -54,10 +54,10 @@ impl Version {
                 namespace: namespace.to_owned(),
                 service_account: spec.service_account_name.clone(),
             }),
-            grants: Some(convert::permissions(&spec.grants)),
+            grants: Some(permissions(&spec.grants)),
             settings,
             settings_schema: self.schema.clone(),
-            limits: convert::caps(spec.limits.as_ref()),
+            limits: caps(spec.limits.as_ref()),
             confined_to: confined.then(|| namespace.to_owned()),
             suspended: spec.suspend,
             ..Installation::new(id, self.digest.clone(), self.hooks.clone())
@@ -72,5 +72,90 @@ pub(super) fn label(tag: Option<&str>, digest: &str) -> String {
     match tag {
         Some(tag) => format!("{tag}@{short}"),
         None => short.to_owned(),
+    }
+}
+
+pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
+    let each = grants.iter().map(|grant| Permission {
+        api_groups: grant.api_groups.clone(),
+        resources: grant.resources.clone(),
+        verbs: grant.verbs.clone(),
+        resource_names: grant.resource_names.clone(),
+        namespaces: grant.namespaces.clone(),
+    });
+    each.collect()
+}
+
+/// Returns rules that can be pasted into `spec.grants`.
+pub(super) fn grants(permissions: &[Permission]) -> Vec<Grant> {
+    let each = permissions.iter().map(|permission| Grant {
+        api_groups: permission.api_groups.clone(),
+        resources: permission.resources.clone(),
+        verbs: permission.verbs.clone(),
+        resource_names: permission.resource_names.clone(),
+        namespaces: permission.namespaces.clone(),
+    });
+    each.collect()
+}
+
+/// The limits of runs. An invalid limit counts as zero and not as unlimited.
+fn caps(limits: Option<&Limits>) -> LimitCaps {
+    let Some(limits) = limits else { return LimitCaps::default() };
+    let amount = |text: &Option<String>| text.as_deref().map(|text| bytes(text).unwrap_or_default());
+    LimitCaps {
+        memory: amount(&limits.memory),
+        time: limits.time.as_deref().map(|text| parse_duration(text).unwrap_or_default()),
+        host_calls: limits.host_calls.map(|calls| calls.try_into().unwrap_or_default()),
+        host_bytes: amount(&limits.host_bytes),
+        log_bytes: amount(&limits.log_bytes),
+        concurrency: limits.concurrency.map(|runs| runs.try_into().unwrap_or_default()),
+    }
+}
+
+/// Parses `64Mi`, `1G`, `4096`.
+fn bytes(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 6] =
+        [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+    let unit = UNITS.iter().find_map(|(suffix, unit)| text.strip_suffix(suffix).map(|digits| (digits, *unit)));
+    let (digits, unit) = unit.unwrap_or((text, 1));
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn bounds_are_read() {
+        let text = |text: &str| Some(text.to_owned());
+        let limits = Limits {
+            memory: text("64Mi"),
+            time: text("1.5s"),
+            host_calls: Some(7),
+            host_bytes: text("1k"),
+            log_bytes: text("no"),
+            concurrency: Some(3),
+        };
+        let caps = caps(Some(&limits));
+        assert_eq!(caps.memory, Some(64 << 20));
+        assert_eq!(caps.time, Some(Duration::from_millis(1500)));
+        assert_eq!((caps.host_calls, caps.host_bytes, caps.log_bytes), (Some(7), Some(1000), Some(0)));
+        assert_eq!(caps.concurrency, Some(3));
+        assert_eq!(super::caps(None), LimitCaps::default());
+    }
+
+    #[test]
+    fn grants_and_permissions_are_the_same_words() {
+        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let grant = Grant {
+            api_groups: list(&[""]),
+            resources: list(&["pods/*"]),
+            verbs: list(&["get", "list"]),
+            resource_names: list(&["a"]),
+            namespaces: list(&["team"]),
+        };
+        assert_eq!(grants(&permissions(std::slice::from_ref(&grant))), [grant]);
     }
 }

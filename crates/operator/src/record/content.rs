@@ -1,15 +1,18 @@
-//! The content of a record: everything that a run received, requested and answered. The format of the file is in
-//! `format.rs`.
+//! The content of a record: everything that a run received, requested and answered, and the conversions from and to the
+//! operator's types.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use boathook_core::model::{
-    CallError, EmitEvent, Failure, FailureKind, Limits, ListQuery, ObjectRef, Operation, Page, Permission,
+    AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial, EmitEvent, Failure,
+    FailureKind, HookName, Item, Limits, ListQuery, Mutation, ObjectEvent, ObjectKey, ObjectRef, Operation, Page,
+    Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Tick, Trigger, Verdict, WatchEventKind,
 };
+use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};
-
-use super::{
-    question::{RecordedAnswer, RecordedQuestion},
-    trigger::{RecordedBinding, RecordedItem, RecordedTrigger},
-};
 
 /// One run of a hook, or one answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -248,4 +251,473 @@ impl RecordedFailure {
         let Failure { kind, message, backtrace } = outcome.as_ref().err()?.clone();
         Some(Self { kind, message, backtrace })
     }
+}
+
+/// One call of a hook.
+#[derive(Debug, Clone)]
+pub enum Asked {
+    /// `run`
+    Run(RunRequest),
+    /// `validate` or `mutate`
+    Review(ReviewRequest),
+    /// `convert`
+    Conversion(ConversionRequest),
+}
+
+/// The result of a call that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// A run has no result except what it did.
+    Nothing,
+    Review(Reviewed),
+    /// Objects in another version.
+    Objects(Vec<String>),
+}
+
+impl Asked {
+    /// The caller of the hook's host calls.
+    pub fn caller(&self) -> &Caller {
+        match self {
+            Self::Run(request) => &request.caller,
+            Self::Review(request) => &request.caller,
+            Self::Conversion(request) => &request.caller,
+        }
+    }
+
+    /// The limits of the call.
+    pub fn limits(&self) -> Limits {
+        match self {
+            Self::Run(request) => request.limits,
+            Self::Review(request) => request.limits,
+            Self::Conversion(request) => request.limits,
+        }
+    }
+
+    /// The attempt, counted from 1. Answers have only one attempt.
+    pub fn attempt(&self) -> u32 {
+        match self {
+            Self::Run(request) => request.attempt,
+            Self::Review(_) | Self::Conversion(_) => 1,
+        }
+    }
+
+    /// The binding of the call, or the first of several.
+    pub fn binding(&self) -> Option<&BindingName> {
+        match self {
+            Self::Run(request) => request.triggers.first().map(|trigger| &trigger.binding),
+            Self::Review(request) => Some(&request.review.binding),
+            Self::Conversion(request) => Some(&request.conversion.binding),
+        }
+    }
+
+    pub(super) async fn call(
+        self,
+        sandbox: &Sandbox,
+        hook: &LoadedHook,
+        host: std::sync::Arc<dyn Host>,
+    ) -> RunReport<Given> {
+        match self {
+            Self::Run(request) => sandbox.run(hook, request, host).await.map(Given::from),
+            Self::Review(request) => sandbox.review(hook, request, host).await.map(Given::from),
+            Self::Conversion(request) => sandbox.convert(hook, request, host).await.map(Given::from),
+        }
+    }
+}
+
+impl From<RunRequest> for Asked {
+    fn from(request: RunRequest) -> Self {
+        Self::Run(request)
+    }
+}
+
+impl From<ReviewRequest> for Asked {
+    fn from(request: ReviewRequest) -> Self {
+        Self::Review(request)
+    }
+}
+
+impl From<ConversionRequest> for Asked {
+    fn from(request: ConversionRequest) -> Self {
+        Self::Conversion(request)
+    }
+}
+
+impl From<()> for Given {
+    fn from((): ()) -> Self {
+        Self::Nothing
+    }
+}
+
+impl From<Reviewed> for Given {
+    fn from(reviewed: Reviewed) -> Self {
+        Self::Review(reviewed)
+    }
+}
+
+impl From<Vec<String>> for Given {
+    fn from(objects: Vec<String>) -> Self {
+        Self::Objects(objects)
+    }
+}
+
+/// A question of the API server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedQuestion {
+    /// The binding that answers.
+    pub binding: RecordedBinding,
+    /// The snapshots that the hook may open.
+    pub snapshots: Vec<RecordedBinding>,
+    /// The question itself.
+    pub asks: Asks,
+}
+
+/// One kind of question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Asks {
+    /// Whether a request is allowed.
+    Validating {
+        /// An `AdmissionRequest` as JSON.
+        request: String,
+    },
+    /// Whether a request is allowed, and how its object changes.
+    Mutating {
+        /// An `AdmissionRequest` as JSON.
+        request: String,
+    },
+    /// How objects look in another version.
+    Conversion {
+        /// The version of the objects.
+        from: String,
+        /// The other version.
+        to: String,
+        /// The objects as JSON.
+        objects: Vec<String>,
+    },
+}
+
+/// A hook's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RecordedAnswer {
+    /// A decision.
+    Review {
+        /// Absent if the request is allowed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        denied: Option<RecordedDenial>,
+        /// Warnings for the user who made the request.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
+        /// Annotations for the audit log.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        audit_annotations: Vec<(String, String)>,
+        /// A JSON Patch of the object.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        patch: Option<String>,
+        /// The whole new object.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        object: Option<String>,
+    },
+    /// Converted objects.
+    Objects {
+        /// The objects as JSON.
+        objects: Vec<String>,
+    },
+}
+
+/// Why a request was denied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedDenial {
+    /// The message for the user who made the request.
+    pub message: String,
+    /// The HTTP status.
+    pub code: Option<u16>,
+    /// The reason in the words of Kubernetes.
+    pub reason: Option<String>,
+}
+
+impl RecordedQuestion {
+    /// The question of a call, if it has one.
+    pub(super) fn of(asked: &Asked) -> Option<Self> {
+        let (binding, snapshots, asks) = match asked {
+            Asked::Run(_) => return None,
+            Asked::Review(ReviewRequest { review, snapshots, .. }) => {
+                let request = review.request.to_string();
+                let asks = match review.kind {
+                    AdmissionKind::Validating => Asks::Validating { request },
+                    AdmissionKind::Mutating => Asks::Mutating { request },
+                };
+                (&review.binding, snapshots, asks)
+            }
+            Asked::Conversion(ConversionRequest { conversion, snapshots, .. }) => {
+                let Conversion { rule, objects, .. } = conversion;
+                let (from, to) = (rule.from.to_string(), rule.to.to_string());
+                (&conversion.binding, snapshots, Asks::Conversion { from, to, objects: objects.clone() })
+            }
+        };
+        let snapshots = snapshots.iter().map(RecordedBinding::from).collect();
+        Some(Self { binding: binding.into(), snapshots, asks })
+    }
+
+    /// Makes the question again for a replay.
+    pub(super) fn restore(&self, caller: Caller, limits: Limits) -> Asked {
+        // Nobody waits for the answer.
+        let patience = Duration::MAX;
+        let binding = BindingName::from(&self.binding);
+        let snapshots = self.snapshots.iter().map(BindingName::from).collect();
+        let review = |kind, binding, request: &String| {
+            let review = Review { kind, binding, request: request.as_str().into(), dry_run: caller.dry_run };
+            ReviewRequest { caller: caller.clone(), review, snapshots, limits, patience }
+        };
+        match &self.asks {
+            Asks::Validating { request } => Asked::Review(review(AdmissionKind::Validating, binding, request)),
+            Asks::Mutating { request } => Asked::Review(review(AdmissionKind::Mutating, binding, request)),
+            Asks::Conversion { from, to, objects } => {
+                let rule = ConversionRule { from: from.as_str().into(), to: to.as_str().into() };
+                let conversion = Conversion { binding, rule, objects: objects.clone() };
+                let snapshots = self.snapshots.iter().map(BindingName::from).collect();
+                Asked::Conversion(ConversionRequest { caller, conversion, snapshots, limits, patience })
+            }
+        }
+    }
+
+    /// The texts of the objects. Those in an `AdmissionRequest` are one text.
+    pub(super) fn texts(&mut self) -> &mut [String] {
+        match &mut self.asks {
+            Asks::Validating { request } | Asks::Mutating { request } => std::slice::from_mut(request),
+            Asks::Conversion { objects, .. } => objects,
+        }
+    }
+
+    /// The approximate size of the objects in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.asks {
+            Asks::Validating { request } | Asks::Mutating { request } => request.len(),
+            Asks::Conversion { objects, .. } => objects.iter().map(String::len).sum(),
+        }
+    }
+}
+
+impl RecordedAnswer {
+    /// The answer in a result, if there is one.
+    pub(super) fn of(given: &Given) -> Option<Self> {
+        match given {
+            Given::Nothing => None,
+            Given::Objects(objects) => Some(Self::Objects { objects: objects.clone() }),
+            Given::Review(Reviewed { verdict, mutation }) => {
+                let Verdict { denied, warnings, audit_annotations } = verdict.clone();
+                let denied = denied.map(|Denial { message, code, reason }| RecordedDenial { message, code, reason });
+                let (patch, object) = match mutation.clone() {
+                    Mutation::Unchanged => (None, None),
+                    Mutation::JsonPatch(patch) => (Some(patch), None),
+                    Mutation::Object(object) => (None, Some(object)),
+                };
+                Some(Self::Review { denied, warnings, audit_annotations, patch, object })
+            }
+        }
+    }
+
+    /// The approximate size of the objects in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Review { patch, object, .. } => [patch, object].into_iter().flatten().map(String::len).sum(),
+            Self::Objects { objects } => objects.iter().map(String::len).sum(),
+        }
+    }
+}
+
+/// A binding's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedBinding {
+    /// The name that contexts show.
+    pub name: String,
+    /// The number among bindings of the same name, counted from 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub nth: usize,
+}
+
+fn first() -> usize {
+    1
+}
+
+fn is_first(nth: &usize) -> bool {
+    *nth <= 1
+}
+
+impl From<&BindingName> for RecordedBinding {
+    fn from(binding: &BindingName) -> Self {
+        let name = binding.as_str();
+        let nth = binding.unique().strip_prefix(name).and_then(|rest| rest.strip_prefix('#'));
+        Self { name: name.to_owned(), nth: nth.and_then(|nth| nth.parse().ok()).unwrap_or(1) }
+    }
+}
+
+impl From<&RecordedBinding> for BindingName {
+    fn from(binding: &RecordedBinding) -> Self {
+        Self::nth(&binding.name, binding.nth)
+    }
+}
+
+/// One trigger of a run. What only the queue needs of it is not recorded: its retries and its age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedTrigger {
+    pub binding: RecordedBinding,
+    pub cause: RecordedCause,
+    /// The group that the run's context shows instead of the cause.
+    pub group: Option<String>,
+    /// The snapshots that the run may open for this trigger.
+    pub snapshots: Vec<RecordedBinding>,
+    /// Whether a failed run counts as done.
+    pub allow_failure: bool,
+}
+
+/// Why a trigger exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum RecordedCause {
+    /// The operator started.
+    Startup,
+    /// A schedule fired.
+    Schedule {
+        /// The planned time, in milliseconds since the Unix epoch.
+        scheduled_at: u64,
+        /// The number of ticks that were skipped since the previous one.
+        missed: u32,
+    },
+    /// A binding knows all its objects for the first time.
+    Synchronization,
+    /// An object changed.
+    Event(Box<RecordedEvent>),
+}
+
+/// One change of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedEvent {
+    pub kind: WatchEventKind,
+    /// The kind of the object.
+    pub resource: Resource,
+    /// The object as the binding sees it.
+    pub item: RecordedItem,
+    /// The previous result of the filter.
+    pub previous_filter_result: Option<String>,
+    /// The previous object.
+    pub previous_object: Option<String>,
+}
+
+/// One object as a binding sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedItem {
+    /// Absent for cluster-scoped objects.
+    pub namespace: Option<String>,
+    pub name: String,
+    pub uid: String,
+    pub resource_version: String,
+    /// The object as JSON.
+    pub object: Option<String>,
+    /// The result of the `jqFilter`, as JSON.
+    pub filter_result: Option<String>,
+}
+
+impl From<&Item> for RecordedItem {
+    fn from(item: &Item) -> Self {
+        Self {
+            namespace: text(item.key.namespace.as_ref()),
+            name: item.key.name.to_string(),
+            uid: item.uid.to_string(),
+            resource_version: item.resource_version.to_string(),
+            object: text(item.object.as_ref()),
+            filter_result: text(item.filter_result.as_ref()),
+        }
+    }
+}
+
+impl From<&RecordedItem> for Item {
+    fn from(item: &RecordedItem) -> Self {
+        Self {
+            key: ObjectKey { namespace: shared(item.namespace.as_ref()), name: item.name.as_str().into() },
+            uid: item.uid.as_str().into(),
+            resource_version: item.resource_version.as_str().into(),
+            object: shared(item.object.as_ref()),
+            filter_result: shared(item.filter_result.as_ref()),
+        }
+    }
+}
+
+impl From<&Trigger> for RecordedTrigger {
+    fn from(trigger: &Trigger) -> Self {
+        let cause = match &trigger.cause {
+            Cause::Startup => RecordedCause::Startup,
+            Cause::Schedule(Tick { scheduled_at, missed }) => {
+                RecordedCause::Schedule { scheduled_at: *scheduled_at, missed: *missed }
+            }
+            Cause::Synchronization => RecordedCause::Synchronization,
+            Cause::Event(event) => RecordedCause::Event(Box::new(RecordedEvent {
+                kind: event.kind,
+                resource: event.resource.as_ref().clone(),
+                item: event.item.as_ref().into(),
+                previous_filter_result: text(event.previous_filter_result.as_ref()),
+                previous_object: text(event.previous_object.as_ref()),
+            })),
+        };
+        Self {
+            binding: (&trigger.binding).into(),
+            cause,
+            group: text(trigger.group.as_ref()),
+            snapshots: trigger.snapshots.iter().map(RecordedBinding::from).collect(),
+            allow_failure: trigger.allow_failure,
+        }
+    }
+}
+
+impl RecordedTrigger {
+    /// The approximate size of the objects in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let RecordedCause::Event(event) = &self.cause else { return 128 };
+        let texts =
+            [&event.item.object, &event.item.filter_result, &event.previous_object, &event.previous_filter_result];
+        256 + texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum::<usize>()
+    }
+
+    /// Makes the trigger for a replayed run of `hook`.
+    pub(super) fn restore(&self, hook: &HookName, queue: &str) -> Trigger {
+        let cause = match &self.cause {
+            RecordedCause::Startup => Cause::Startup,
+            RecordedCause::Schedule { scheduled_at, missed } => {
+                Cause::Schedule(Tick { scheduled_at: *scheduled_at, missed: *missed })
+            }
+            RecordedCause::Synchronization => Cause::Synchronization,
+            RecordedCause::Event(event) => Cause::Event(ObjectEvent {
+                kind: event.kind,
+                resource: Arc::new(event.resource.clone()),
+                item: Arc::new((&event.item).into()),
+                previous_filter_result: shared(event.previous_filter_result.as_ref()),
+                previous_object: shared(event.previous_object.as_ref()),
+            }),
+        };
+        Trigger {
+            hook: hook.clone(),
+            binding: (&self.binding).into(),
+            queue: QueueName::Shared(queue.into()),
+            cause,
+            group: shared(self.group.as_ref()),
+            snapshots: self.snapshots.iter().map(BindingName::from).collect(),
+            allow_failure: self.allow_failure,
+            retry: RetryPolicy::default(),
+            debounce: Duration::ZERO,
+            created: Instant::now(),
+        }
+    }
+}
+
+fn text(shared: Option<&Arc<str>>) -> Option<String> {
+    shared.map(|text| text.as_ref().to_owned())
+}
+
+fn shared(text: Option<&String>) -> Option<Arc<str>> {
+    text.map(|text| text.as_str().into())
 }

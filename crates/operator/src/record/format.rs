@@ -1,4 +1,4 @@
-//! Records as bytes: a header with version, lengths and checksum, then compressed JSON.
+//! Records as files: their names, and their bytes: a header with version, lengths and checksum, then compressed JSON.
 //!
 //! ```text
 //!   0  8 bytes   BHRECORD
@@ -8,6 +8,12 @@
 //!  28  32 bytes  SHA-256 of bytes 8 to 28 and the body
 //!  60  body      zlib: one JSON document
 //! ```
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
 
 use miniz_oxide::{deflate::compress_to_vec_zlib, inflate::decompress_to_vec_zlib_with_limit};
 use sha2::{Digest as _, Sha256};
@@ -32,15 +38,12 @@ const LEVEL: u8 = 4;
 /// Why bytes are not a complete record of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    /// The bytes are something else.
     #[error("it is no record of a run")]
     NoRecord,
-    /// Another version of Boathook made the record.
     #[error(
         "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
     )]
     Version(u32),
-    /// The end of the record is missing.
     #[error("it is cut short after {found} of {whole} bytes")]
     CutShort {
         /// The number of bytes in the file.
@@ -48,19 +51,15 @@ pub enum FormatError {
         /// The number of bytes that there should be.
         whole: u64,
     },
-    /// More bytes follow the record.
     #[error("{0} bytes follow the record: it was changed after it was written")]
     TooLong(u64),
-    /// Bytes were changed.
     #[error("it is damaged: its checksum is another than its content's")]
     Damaged,
     /// The record is larger than any that Boathook writes.
     #[error("it would take {0} bytes of memory; {MAX_UNPACKED} are allowed")]
     TooLarge(u64),
-    /// The record is complete, but its content is not understood.
     #[error("its content is not understood")]
     Content(#[source] serde_json::Error),
-    /// The record is complete, but it contradicts itself.
     #[error("its content is contradictory: {0}")]
     Contradiction(String),
 }
@@ -145,5 +144,93 @@ fn check(record: &Record) -> Result<(), FormatError> {
     match record.calls.iter().position(misfit) {
         Some(index) => Err(FormatError::Contradiction(format!("the answer of call {} is another call's", index + 1))),
         None => Ok(()),
+    }
+}
+
+/// The suffix of the files of records.
+pub const SUFFIX: &str = ".record";
+
+/// Why a record cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("can't read {path}")]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("can't use {path}")]
+    Format {
+        path: PathBuf,
+        #[source]
+        source: FormatError,
+    },
+}
+
+/// Reads the record in a file.
+pub fn read(path: &Path) -> Result<Record, ReadError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_UNPACKED).read_to_end(&mut bytes));
+    read.map_err(|source| ReadError::File { path: path.to_owned(), source })?;
+    decode(&bytes).map_err(|source| ReadError::Format { path: path.to_owned(), source })
+}
+
+/// The name of a record's file. Names sort by time. Only the hook's part may contain an `_`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileName {
+    /// When the run began: `20260105T100211.403Z`.
+    pub started: String,
+    pub hook: String,
+    pub run: String,
+    /// Whether the run failed.
+    pub failed: bool,
+}
+
+impl FileName {
+    /// The name for a run that began at `started` milliseconds since the Unix epoch.
+    pub fn new(started: u64, hook: &str, run: &str, failed: bool) -> Self {
+        Self { started: timestamp(started), hook: hook.to_owned(), run: run.to_owned(), failed }
+    }
+
+    /// Parses the name of a file. Returns `None` if it is not the name of a record.
+    pub fn parse(name: &str) -> Option<Self> {
+        let (rest, result) = name.strip_suffix(SUFFIX)?.rsplit_once('.')?;
+        let (started, rest) = rest.split_once('_')?;
+        let (hook, run) = rest.rsplit_once('_')?;
+        let failed = match result {
+            "ok" => false,
+            "failed" => true,
+            _ => return None,
+        };
+        Some(Self { started: started.to_owned(), hook: hook.to_owned(), run: run.to_owned(), failed })
+    }
+}
+
+impl std::fmt::Display for FileName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let result = if self.failed { "failed" } else { "ok" };
+        write!(f, "{}_{}_{}.{result}{SUFFIX}", self.started, self.hook, self.run)
+    }
+}
+
+fn timestamp(millis: u64) -> String {
+    let time = i64::try_from(millis).ok().and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+    time.unwrap_or_default().strftime("%Y%m%dT%H%M%S.%3fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_by_time_and_tell_what_is_in_them() {
+        let name = FileName::new(1_767_607_331_403, "my_hook.v1", "0a1b2c3d-17", true);
+        assert_eq!(name.to_string(), "20260105T100211.403Z_my_hook.v1_0a1b2c3d-17.failed.record");
+        assert_eq!(FileName::parse(&name.to_string()), Some(name.clone()));
+        let later = FileName::new(1_767_607_331_404, "a", "0-1", false).to_string();
+        assert!(name.to_string() < later);
+        for other in ["components", "redaction.key", "x.record", "a_b_c.maybe.record", "a_b.ok.record"] {
+            assert_eq!(FileName::parse(other), None, "{other}");
+        }
     }
 }

@@ -1,13 +1,18 @@
-//! Notes what a run requests and receives, as it happens and within a size limit. It changes nothing.
+//! Notes what a run requests and receives, as it happens and within a size limit. It passes each call on, changes nothing,
+//! and answers nothing itself.
 
 use std::{
     fmt::Write as _,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant, SystemTime},
 };
 
-use boathook_core::model::{BindingName, CallError, Items, MetricOp, MetricSample, MetricValue, Operation, PatchBody};
-use boathook_sandbox::Ambient;
+use boathook_core::model::{
+    BindingName, CallError, Caller, EmitEvent, HookName, Items, ListQuery, MetricOp, MetricSample, MetricValue, Moment,
+    ObjectRef, Operation, Page, PatchBody,
+};
+use boathook_sandbox::{Ambient, Host, Written};
+use futures::{FutureExt as _, future::BoxFuture};
 use rand::RngCore as _;
 use tracing::Level;
 
@@ -149,7 +154,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}"); // writing to a String cannot fail
         text
@@ -215,5 +220,92 @@ pub(super) fn metric_line(op: &MetricOp) -> String {
     match op {
         MetricOp::Record(sample) => sample_line(sample),
         MetricOp::Expire(group) => format!("expire {group:?}"),
+    }
+}
+
+/// The host of one run, with a tape.
+pub struct Recording {
+    host: Arc<dyn Host>,
+    tape: Arc<Tape>,
+}
+
+impl Recording {
+    /// Notes at most `bound` bytes, not counting snapshots.
+    pub(super) fn new(host: Arc<dyn Host>, bound: usize) -> Self {
+        Self { host, tape: Arc::new(Tape::new(bound)) }
+    }
+
+    /// Takes the notes.
+    pub(super) fn take(&self) -> Notes {
+        self.tape.take()
+    }
+
+    /// Passes a call on, and notes it and its answer.
+    async fn noted<T: Clone>(
+        &self,
+        request: Request,
+        call: impl Future<Output = T>,
+        answer: impl FnOnce(T) -> Answer,
+    ) -> T {
+        let number = self.tape.asked(request);
+        let given = call.await;
+        self.tape.answered(number, || answer(given.clone()));
+        given
+    }
+}
+
+impl Host for Recording {
+    fn get<'a>(
+        &'a self,
+        caller: &'a Caller,
+        target: ObjectRef,
+        subresource: Option<String>,
+    ) -> BoxFuture<'a, Result<String, CallError>> {
+        let request = Request::Get { target: target.clone(), subresource: subresource.clone() };
+        self.noted(request, self.host.get(caller, target, subresource), Answer::Object).boxed()
+    }
+
+    fn list<'a>(&'a self, caller: &'a Caller, query: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+        self.noted(Request::List { query: query.clone() }, self.host.list(caller, query), Answer::Page).boxed()
+    }
+
+    fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
+        let request = Request::Write { operation: operation.clone() };
+        self.noted(request, self.host.write(caller, operation), Answer::Written).boxed()
+    }
+
+    fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        let request = Request::Batch { operations: operations.clone() };
+        self.noted(request, self.host.batch(caller, operations), Answer::Batch).boxed()
+    }
+
+    fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+        let request = Request::EmitEvent { event: event.clone() };
+        self.noted(request, self.host.emit_event(caller, event), Answer::Emitted).boxed()
+    }
+
+    fn moment(&self, hook: &HookName) -> Moment {
+        self.host.moment(hook)
+    }
+
+    fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {
+        let call = self.tape.asked(Request::Metric { sample: sample_line(sample) });
+        let answer = self.host.check_metric(caller, sample, in_run);
+        self.tape.answered(call, || Answer::Metric(answer.clone()));
+        answer
+    }
+
+    fn opened(&self, binding: &BindingName, items: Option<&Items>) {
+        self.tape.opened(binding, items);
+        self.host.opened(binding, items);
+    }
+
+    fn logged(&self, level: Level, message: &str, fields: &str) {
+        self.tape.logged(level, message, fields);
+        self.host.logged(level, message, fields);
+    }
+
+    fn ambient(&self) -> Option<Arc<dyn Ambient>> {
+        Some(self.tape.clone())
     }
 }

@@ -6,14 +6,11 @@
 use boathook_core::model::without_secret;
 use serde_json::{Value, json};
 
-use super::{
-    drift,
-    owners::{self, OWNERS, Owners},
-    settings::{Endpoint, INSTANCE, Settings, Trust},
-};
+use super::{Endpoint, INSTANCE, OWNERS, Owners, Settings, Trust, drift};
+use crate::registration;
 
 /// Annotation: the former `spec.conversion`, as JSON.
-pub(super) const FORMER: &str = "boathook.dev/former-conversion";
+const FORMER: &str = "boathook.dev/former-conversion";
 
 /// The path of the conversion webhook for the definition's objects.
 fn path(crd: &str) -> String {
@@ -36,7 +33,7 @@ pub(super) fn is_in_place(definition: &Value, desired: &Value, owners: &Owners, 
     let instance = definition.pointer("/metadata/labels").and_then(|labels| labels.get(INSTANCE));
     instance.and_then(Value::as_str) == Some(&settings.instance)
         && annotated(definition).is_some()
-        && owners::of(definition).as_ref() == Some(owners)
+        && registration::owners_of(definition).as_ref() == Some(owners)
         && drift::same(definition.pointer("/spec/conversion"), Some(desired))
 }
 
@@ -52,7 +49,7 @@ pub(super) enum Change {
 pub(super) fn take_over(definition: &Value, desired: Value, owners: &Owners, settings: &Settings) -> Change {
     let metadata = |key: &str| definition.pointer(&format!("/metadata/{key}")).cloned().unwrap_or_default();
     let former = former(definition, settings).to_string();
-    let owners = owners::text(owners);
+    let owners = registration::owners_text(owners);
     let other = match settings.endpoint {
         Endpoint::Service { .. } => "url",
         Endpoint::Url(_) => "service",
@@ -132,7 +129,6 @@ fn former(definition: &Value, settings: &Settings) -> Value {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     const CRD: &str = "crontabs.example.com";
@@ -172,7 +168,8 @@ mod tests {
         let mut ours = definition(wanted.clone());
         ours["metadata"]["labels"] = json!({INSTANCE: "ops", "a": "b"});
         assert!(!is_in_place(&ours, &wanted, &owners(), &settings), "it does not say what was before");
-        ours["metadata"]["annotations"] = json!({FORMER: before.to_string(), OWNERS: owners::text(&owners())});
+        ours["metadata"]["annotations"] =
+            json!({FORMER: before.to_string(), OWNERS: registration::owners_text(&owners())});
         assert!(is_in_place(&ours, &wanted, &owners(), &settings));
         let patch = restore(&ours);
         assert_eq!(patch[1]["value"], json!({"a": "b"}));

@@ -8,6 +8,8 @@ use http::{Method, Request};
 use kube::core::WatchEvent;
 use serde_json::{Value, json};
 
+use super::{INSTANCE, MANAGED_BY};
+
 /// A call that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("can't {verb} {what}")]
@@ -43,6 +45,14 @@ impl Kind {
         Self::Configuration(AdmissionKind::Mutating),
         Self::Definition,
     ];
+
+    /// The label selector of objects that Boathook registered.
+    pub fn selector(self) -> String {
+        match self {
+            Self::Configuration(_) => format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1),
+            Self::Definition => INSTANCE.to_owned(),
+        }
+    }
 
     fn plural(self) -> &'static str {
         match self {

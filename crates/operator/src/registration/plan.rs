@@ -9,14 +9,13 @@ use boathook_core::model::AdmissionKind;
 use serde_json::{Value, json};
 
 use super::{
-    Wanted,
+    INSTANCE, Owners, Settings, Trust, Wanted,
     conversion::{self, Change},
     drift,
     objects::{Kind, label, name},
-    owners::{self, Owners},
-    settings::{INSTANCE, Settings, Trust},
     webhooks,
 };
+use crate::registration;
 
 /// One thing to do.
 pub(super) enum Act {
@@ -143,7 +142,7 @@ pub(super) fn definitions(there: &[Value], wanted: &Wanted, settings: &Settings)
             (Some(Converted { ready: true, owners }), None) => {
                 // Earlier owners that may still be added stay owners.
                 let pending = &wanted.pending;
-                let before = owners::of(definition).unwrap_or_default().into_iter();
+                let before = registration::owners_of(definition).unwrap_or_default().into_iter();
                 let mut owners = owners.clone();
                 owners.extend(before.filter(|(hook, source)| pending.hooks.contains(hook) || pending.has(source)));
                 let desired = conversion::desired(name, settings, Trust::of(wanted));

@@ -2,27 +2,29 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    sync::Arc,
     time::Duration,
 };
 
 use boathook_core::{
     model::{error_chain, hide_secrets},
-    tasks::Tasks,
+    tasks::{Task, Tasks},
 };
+use futures::StreamExt as _;
+use kube::core::WatchEvent;
 use serde_json::Value;
 use tokio::{
-    sync::watch,
-    time::{Instant, sleep_until},
+    sync::{Notify, watch},
+    time::{Instant, sleep, sleep_until, timeout},
 };
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::{
-    RegistrationError, Wanted,
+    Endpoint, INSTANCE, Pending, RegistrationError, Settings, Wanted,
     conversion::Change,
-    objects::{Kind, Objects, name},
+    objects::{Kind, Objects, label, name},
     plan::{self, Act, Foreign, Plan},
-    settings::{INSTANCE, MANAGED_BY, Settings},
-    signals::Signals,
 };
 
 /// If there is no sign of a change, everything is checked again after this time.
@@ -127,27 +129,21 @@ impl Reconciler {
     async fn plan(&self, kind: Kind, wanted: &Wanted) -> Result<(Plan, Unread), RegistrationError> {
         Ok(match kind {
             Kind::Configuration(of) => {
-                let labels = format!("{}%3D{}", MANAGED_BY.0, MANAGED_BY.1);
-                let (there, unread) = self.there(kind, &labels, plan::names(of, wanted)).await?;
+                let (there, unread) = self.there(kind, plan::names(of, wanted)).await?;
                 (plan::configurations(of, &there, wanted, &self.settings), unread)
             }
             Kind::Definition => {
                 let names = plan::converted(wanted).into_keys().map(str::to_owned).collect();
-                let (there, unread) = self.there(kind, INSTANCE, names).await?;
+                let (there, unread) = self.there(kind, names).await?;
                 (plan::definitions(&there, wanted, &self.settings), unread)
             }
         })
     }
 
-    /// Lists objects with these labels, and gets those of these names that have lost them. An object that cannot be
+    /// Lists our objects by their labels, and gets those of these names that have lost them. An object that cannot be
     /// read is a problem, but does not hold up others.
-    async fn there(
-        &self,
-        kind: Kind,
-        labels: &str,
-        names: Vec<String>,
-    ) -> Result<(Vec<Value>, Unread), RegistrationError> {
-        let (mut there, mut unread) = (self.objects.list(kind, labels).await?, Unread::new());
+    async fn there(&self, kind: Kind, names: Vec<String>) -> Result<(Vec<Value>, Unread), RegistrationError> {
+        let (mut there, mut unread) = (self.objects.list(kind, &kind.selector()).await?, Unread::new());
         for wanted in names {
             if there.iter().any(|object| name(object) == wanted) {
                 continue;
@@ -211,4 +207,120 @@ impl std::fmt::Display for Foreign {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} is another operator's: its label {INSTANCE} is {}", self.what, self.instance)
     }
+}
+
+/// The API server ends a watch after this time.
+const LIFE: Duration = Duration::from_secs(290);
+/// How long to wait beyond that if the API server does not end it.
+const OVERDUE: Duration = Duration::from_secs(10);
+const AFTER_END: Duration = Duration::from_secs(1);
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// Notifies when a registration may have changed, until it is dropped. It does not say what changed, so the receiver reads
+/// the objects again.
+pub(super) struct Signals {
+    changed: Arc<Notify>,
+    _watches: Vec<Task<()>>,
+}
+
+impl Signals {
+    pub fn start(objects: &Objects, tasks: &Tasks) -> Self {
+        let changed = Arc::new(Notify::new());
+        let watch = |kind: Kind| {
+            let (objects, changed) = (objects.clone(), changed.clone());
+            tasks.spawn(format!("watch of {kind}"), async move {
+                loop {
+                    let ended = timeout(LIFE + OVERDUE, follow(&objects, kind, &changed)).await;
+                    sleep(if ended == Ok(true) { AFTER_END } else { AFTER_FAILURE }).await;
+                }
+            })
+        };
+        let watches = Kind::ALL.into_iter().map(watch).collect();
+        Self { changed, _watches: watches }
+    }
+
+    /// Returns when something changed since the last call.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+}
+
+/// Follows one watch to its end. Returns false if it failed.
+async fn follow(objects: &Objects, kind: Kind, changed: &Notify) -> bool {
+    // Definitions are watched without a label, because new ones do not have ours and matter, too.
+    let labels = if kind == Kind::Definition { String::new() } else { kind.selector() };
+    let mut events = match objects.watch(kind, &labels, LIFE.as_secs()).await {
+        Ok(events) => pin!(events),
+        Err(error) => {
+            debug!(error = error_chain(&error), "registrations can't be watched");
+            return false;
+        }
+    };
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(WatchEvent::Bookmark(_)) => {}
+            Ok(WatchEvent::Error(_)) | Err(_) => return false,
+            Ok(_) => changed.notify_one(),
+        }
+    }
+    true
+}
+
+/// What was removed, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Webhook configurations that were deleted: `validatingwebhookconfigurations NAME`.
+    pub deleted: Vec<String>,
+    /// Definitions whose former conversion was restored.
+    pub restored: Vec<String>,
+    /// Other operators that have something registered.
+    pub others: BTreeSet<String>,
+}
+
+impl Removed {
+    /// Whether the operator had nothing registered.
+    pub fn is_nothing(&self) -> bool {
+        self.deleted.is_empty() && self.restored.is_empty()
+    }
+}
+
+/// Deletes the webhook configurations of an operator when no hook runs, and restores the former conversions of
+/// definitions. It keeps what may still be needed. With `dry_run`, it only returns what it would do.
+pub async fn remove(
+    client: kube::Client,
+    instance: &str,
+    pending: Pending,
+    dry_run: bool,
+) -> Result<Removed, RegistrationError> {
+    let (objects, mut removed) = (Objects::new(client), Removed::default());
+    let (nothing, endpoint) = (Wanted { pending, ..Wanted::default() }, Endpoint::Url(String::new()));
+    let settings = Settings { instance: instance.to_owned(), left_out: Vec::new(), endpoint };
+    for kind in Kind::ALL {
+        let there = objects.list(kind, &kind.selector()).await?;
+        let instances = there.iter().filter_map(|object| label(object, INSTANCE));
+        removed.others.extend(instances.filter(|other| *other != instance).map(str::to_owned));
+        let plan = match kind {
+            Kind::Configuration(of) => plan::configurations(of, &there, &nothing, &settings),
+            Kind::Definition => plan::definitions(&there, &nothing, &settings),
+        };
+        for act in plan.acts {
+            match act {
+                Act::Delete(object) => {
+                    if !dry_run {
+                        objects.delete(kind, &object).await?;
+                    }
+                    removed.deleted.push(format!("{kind} {}", name(&object)));
+                }
+                Act::Restore(name, patch) => {
+                    if !dry_run {
+                        objects.patch(kind, &name, &patch).await?;
+                    }
+                    removed.restored.push(name);
+                }
+                // These do not occur, because nothing has to be registered.
+                Act::Create(_) | Act::Replace(_) | Act::TakeOver(..) => {}
+            }
+        }
+    }
+    Ok(removed)
 }

@@ -6,11 +6,8 @@ use boathook_core::model::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{
-    Registrant,
-    owners::{self, OWNERS, Owners},
-    settings::{HOOK, INSTANCE, MANAGED_BY, Settings, Trust},
-};
+use super::{HOOK, INSTANCE, MANAGED_BY, OWNERS, Owners, Registrant, Settings, Trust};
+use crate::registration;
 
 /// Kubernetes gives every namespace this label, with the namespace's name as its value.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
@@ -48,7 +45,8 @@ pub(super) fn configuration(
     let bindings = spec.admission.iter().filter(|binding| binding.kind == of);
     let webhooks: Vec<_> = bindings.map(|binding| webhook(&spec.name, binding, settings, trust)).collect();
     let labels = json!({MANAGED_BY.0: MANAGED_BY.1, INSTANCE: settings.instance, HOOK: label(&spec.name)});
-    let annotations = json!({OWNERS: owners::text(&Owners::from([(spec.name.to_string(), hook.source.clone())]))});
+    let annotations =
+        json!({OWNERS: registration::owners_text(&Owners::from([(spec.name.to_string(), hook.source.clone())]))});
     (!webhooks.is_empty()).then(|| {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",

@@ -105,7 +105,6 @@ impl<T: Send + Sync + 'static> Page<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use std::{
         sync::atomic::{AtomicUsize, Ordering},
         thread,

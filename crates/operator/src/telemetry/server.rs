@@ -21,8 +21,7 @@ use hyper_util::{
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
-    task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt as _, service_fn};
@@ -33,7 +32,7 @@ use super::{
     page::{Page, Version},
     readiness::Readiness,
 };
-use crate::connections::{Connections, Place};
+use crate::connections::{Connections, Place, accept};
 
 /// What is served, and at which path. Health is served as JSON if `Accept` or `?format=json` requests it.
 pub const ROUTES: [(&str, &str); 6] = [
@@ -65,13 +64,10 @@ const IDLE: Duration = Duration::from_secs(120);
 const READ: Duration = Duration::from_secs(30);
 /// How long a connection that has to close may take.
 const LAST: Duration = Duration::from_secs(1);
-/// The wait after a connection that could not be accepted.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The server cannot listen on the address.
     #[error("can't listen on {address} for health and metrics: choose another address with --listen")]
     Bind {
         address: SocketAddr,
@@ -205,8 +201,7 @@ impl Server {
         };
         let (address, listener) = bind.await.map_err(|source| ServerError::Bind { address, source })?;
         let stop = CancellationToken::new();
-        let serve = accept(listener, routes(Pages::of(shown)), stop.clone());
-        let task = tasks.spawn("health and metrics", serve);
+        let task = tasks.spawn("health and metrics", serve_all(listener, routes(Pages::of(shown)), stop.clone()));
         Ok(Self { address, stop, task })
     }
 
@@ -222,31 +217,12 @@ impl Server {
     }
 }
 
-async fn accept(listener: TcpListener, router: Router, stop: CancellationToken) {
-    let (connections, mut open) = (Connections::new(CONNECTIONS), JoinSet::new());
-    loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => break,
-            Some(_) = open.join_next() => continue,
-            accepted = listener.accept() => accepted,
-        };
-        match accepted {
-            // If there is no place, all other connections are busy at the moment. The client retries.
-            Ok((stream, _)) => {
-                if let Some(place) = connections.enter(Instant::now()) {
-                    open.spawn(serve(stream, place, router.clone(), stop.clone()));
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "can't accept a connection for health and metrics; retrying");
-                // The most frequent cause is that there are no file handles left, and an idle connection has one.
-                connections.make_room();
-                sleep(PAUSE).await;
-            }
-        }
-    }
-    drop(listener);
-    while open.join_next().await.is_some() {}
+fn serve_all(listener: TcpListener, router: Router, stop: CancellationToken) -> impl Future<Output = ()> {
+    let failed =
+        |error: &io::Error| tracing::warn!(%error, "can't accept a connection for health and metrics; retrying");
+    let until = stop.clone();
+    let serve = move |stream, place| serve(stream, place, router.clone(), stop.clone());
+    accept(listener, Connections::new(CONNECTIONS), until, failed, serve)
 }
 
 async fn serve(stream: TcpStream, place: Place, router: Router, stop: CancellationToken) {
@@ -367,13 +343,13 @@ async fn not_allowed(method: Method) -> Response {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use std::sync::Mutex;
 
     use boathook_core::model::{HookName, MetricOp, MetricSample, MetricValue};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::TcpStream,
+        time::sleep,
     };
 
     use super::*;
@@ -568,7 +544,7 @@ mod tests {
         let shown =
             Shown { metrics: Arc::new(Metrics::new("").unwrap()), hook_metrics: Arc::new(HookMetrics::new(10)), probe };
         let pages = Pages { hook_metrics: Page::new(|| "x".repeat(SIZE)), ..Pages::of(shown) };
-        let _server = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(accept(
+        let _server = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(serve_all(
             listener,
             routes(pages),
             CancellationToken::new(),

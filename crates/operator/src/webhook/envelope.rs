@@ -1,19 +1,17 @@
 //! The common parts of both kinds of reviews: `apiVersion`, `kind` and a `request`, which stays text.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Why a text is not a review that can be answered. The messages are for its sender.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The text is not JSON, or has another structure.
     #[error("the body is not a {kind}: {source}")]
     Shape {
         /// The expected kind.
         kind: &'static str,
         source: serde_json::Error,
     },
-    /// The JSON is of another kind.
     #[error("the body is {found:?}, not a {wanted}")]
     Kind {
         /// For example `v1, Kind=Pod`.
@@ -21,10 +19,8 @@ pub enum ReviewError {
         /// For example `AdmissionReview of admission.k8s.io/v1 or v1beta1`.
         wanted: &'static str,
     },
-    /// A part of it has another structure.
     #[error("{0} is not a JSON object")]
     NoObject(String),
-    /// A part is missing.
     #[error("the {kind} has no {missing}")]
     Missing {
         /// The kind of the review.
@@ -50,13 +46,6 @@ impl ReviewVersion {
             _ => None,
         }
     }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::V1 => "v1",
-            Self::V1Beta1 => "v1beta1",
-        }
-    }
 }
 
 /// A kind of review.
@@ -78,6 +67,14 @@ struct Body<'a> {
     request: Option<&'a RawValue>,
 }
 
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<R> {
+    kind: &'static str,
+    api_version: String,
+    response: R,
+}
+
 impl Envelope {
     /// Returns the version, and the text of the request, which is an object.
     pub(super) fn open<'a>(&self, body: &'a [u8]) -> Result<(ReviewVersion, &'a str), ReviewError> {
@@ -91,9 +88,13 @@ impl Envelope {
         Ok((version, object(request, || "request".to_owned())?))
     }
 
-    /// For example `admission.k8s.io/v1`.
-    pub(super) fn api_version(&self, version: ReviewVersion) -> String {
-        format!("{}/{}", self.group, version.as_str())
+    /// The text of an answer, which has the version of its request.
+    pub(super) fn answer(&self, version: ReviewVersion, response: impl Serialize) -> serde_json::Result<Vec<u8>> {
+        let version = match version {
+            ReviewVersion::V1 => "v1",
+            ReviewVersion::V1Beta1 => "v1beta1",
+        };
+        serde_json::to_vec(&Answer { kind: self.kind, api_version: format!("{}/{version}", self.group), response })
     }
 
     pub(super) fn shape(&self, source: serde_json::Error) -> ReviewError {

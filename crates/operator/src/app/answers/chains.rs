@@ -93,7 +93,6 @@ fn back(over: &BTreeMap<&str, &Step>, from: &str, to: &str) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use boathook_core::model::ConversionBinding;
     use proptest::prelude::*;
 

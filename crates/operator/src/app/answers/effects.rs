@@ -97,7 +97,6 @@ fn reference(object: &Value) -> ObjectRef {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use boathook_core::effect::Action;
     use serde_json::json;
 

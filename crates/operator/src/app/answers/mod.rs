@@ -7,37 +7,48 @@
 //! `sideEffects: None`, the hook's author has promised that there are none.
 
 mod chains;
-mod convert;
 mod effects;
-mod response_log;
-mod review;
 mod scope;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use boathook_core::{
     effect::{Effect, Sink},
-    model::{AdmissionKind, BindingName, HookName, Reviewed, RunId},
+    model::{
+        AdmissionBinding, AdmissionKind, BindingName, Caller, Conversion, ConversionBinding, ConversionRule,
+        FailureKind, HookName, Mutation, Review, Reviewed, RunId,
+    },
 };
-use boathook_sandbox::{Host, RunReport, Sandbox};
-use futures::{FutureExt as _, future::BoxFuture};
+use boathook_sandbox::{ConversionRequest as ConversionRun, Host, ReviewRequest, RunReport, Sandbox};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
+use serde::Deserialize;
 use tokio::time::timeout;
-use tracing::warn;
+use tracing::{debug, info, warn};
 
-use super::{health::Health, history::History, hook_registry::HookRegistry, hooks::Hook, host::Operator};
-use crate::{
-    record::{Asked, Given, Recorder, secrets::bindings_of_secrets},
-    telemetry::Metrics,
-    webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered},
+use super::{
+    health::Health,
+    history::{Begun, History},
+    hooks::{Hook, HookRegistry},
+    host::Operator,
+    ms,
 };
-use chains::Chains;
+use crate::{
+    admin::views::AnswerView,
+    record::{self, Given, Recorder, secrets::bindings_of_secrets},
+    telemetry::{Metrics, metrics::AnswerLabels},
+    webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered, Versioned, conversion_problems},
+};
+use chains::{Chains, Step};
 
 pub(super) struct Parts {
     pub hook_registry: Arc<HookRegistry>,
@@ -135,7 +146,7 @@ impl Answers {
         call: impl FnOnce(Q, Arc<dyn Host>) -> F,
     ) -> Result<RunReport<T>, Unanswered>
     where
-        Q: Clone + Into<Asked>,
+        Q: Clone + Into<record::Asked>,
         T: Clone + Into<Given>,
         F: Future<Output = RunReport<T>>,
     {
@@ -210,4 +221,459 @@ async fn bounded<T>(
         let seconds = patience.as_secs_f64();
         Unanswered::Deadline(format!("hook {hook}, binding {binding}: no answer within {seconds:.1} s"))
     })
+}
+
+impl Answers {
+    /// Finds the hook and the binding of a path.
+    fn bound(
+        &self,
+        kind: AdmissionKind,
+        hook: &str,
+        binding: &str,
+    ) -> Result<(Arc<Hook>, AdmissionBinding), Unanswered> {
+        let found = self.hook(hook)?;
+        let of_path = |known: &&AdmissionBinding| known.kind == kind && known.name.as_str() == binding;
+        let binding =
+            found.spec.admission.iter().find(of_path).cloned().ok_or_else(|| {
+                Unanswered::Unknown(format!("hook {hook} has no {} binding {binding}", kind.as_str()))
+            })?;
+        Ok((found, binding))
+    }
+
+    /// A hook does not answer a request that the API server would not send to its binding.
+    fn in_scope(&self, hook: &Hook, binding: &AdmissionBinding, request: &AdmissionRequest) -> Result<(), Unanswered> {
+        scope::check(binding, &self.parts.left_out, &request.json).map_err(|why| {
+            let (hook, binding) = (&hook.spec.name, &binding.name);
+            warn!(%hook, %binding, why, "a webhook's question is out of its scope: the hook is not asked");
+            Unanswered::OutOfScope(format!("hook {hook}, binding {binding}: the request {why}"))
+        })
+    }
+
+    /// Gets the hook's decision.
+    async fn decided(
+        &self,
+        hook: &Arc<Hook>,
+        binding: &AdmissionBinding,
+        request: AdmissionRequest,
+        patience: Duration,
+    ) -> Result<Reviewed, Unanswered> {
+        let (name, run, kind) = (&hook.spec.name, self.next_run(), binding.kind.as_str());
+        let asked = Asked { hook: name, run: &run, binding: &binding.name, kind, started: Instant::now() };
+        let question = request.json.clone();
+        let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
+        ready.inspect_err(|error| self.not_ready(&asked, error))?;
+        let patience = patience.saturating_sub(asked.started.elapsed());
+        let _running = self.parts.metrics.answer_begun(name);
+        let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
+        let dry_run = request.dry_run || self.parts.plan;
+        let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
+        let caller = hook.caller(run.clone(), dry_run);
+        let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
+        let request = ReviewRequest { caller, review, snapshots, limits, patience };
+        let call = |request, host| self.parts.sandbox.review(&hook.component, request, host);
+        let report = self.asked(hook, &binding.name, request, patience, call).await;
+        let report = report.inspect_err(|error| self.late(&asked, error))?;
+        let outcome = match &report.outcome {
+            Ok(Reviewed { verdict, .. }) if verdict.denied.is_some() => "denied",
+            Ok(Reviewed { mutation: Mutation::Unchanged, .. }) => "allowed",
+            Ok(_) => "mutated",
+            Err(_) => "failed",
+        };
+        let denied = report.outcome.as_ref().ok().and_then(|reviewed| reviewed.verdict.denied.as_ref());
+        let refusal = denied.map(|denial| denial.message.as_str());
+        let decided = report.outcome.as_ref().ok();
+        if let Some(Reviewed { mutation, .. }) = decided.filter(|_| outcome == "mutated") {
+            self.tell(|| effects::mutation((name, &run), &question, mutation, dry_run));
+        }
+        let warnings = decided.map(|reviewed| reviewed.verdict.warnings.as_slice()).unwrap_or_default();
+        let asked_for = Question::Review { request: &question, dry_run };
+        self.ended(&asked, begun, &report, Entry { outcome, refusal, question: asked_for, warnings });
+        let mut reviewed = report
+            .outcome
+            .map_err(|failure| Unanswered::Failed(format!("hook {name}, binding {}: {failure}", binding.name)))?;
+        annotate(&mut reviewed, &binding.audit_annotations);
+        Ok(reviewed)
+    }
+}
+
+/// As `type` in shell-operator's contexts.
+fn word(kind: AdmissionKind) -> &'static str {
+    match kind {
+        AdmissionKind::Validating => "Validating",
+        AdmissionKind::Mutating => "Mutating",
+    }
+}
+
+/// Adds the document's annotations. Those of the answer take precedence.
+fn annotate(reviewed: &mut Reviewed, document: &[(String, String)]) {
+    let own = &mut reviewed.verdict.audit_annotations;
+    for annotation in document {
+        if !own.iter().any(|(key, _)| *key == annotation.0) {
+            own.push(annotation.clone());
+        }
+    }
+}
+
+// One conversion. Its objects are divided by version. Each version takes its own path of steps, and all paths run at
+// the same time. Conversions have no permissions: a hook that needs to know more about the cluster has its snapshots.
+
+enum Failed {
+    /// There is no path, or a hook refused. The user who needs the objects receives the reason.
+    Refused(String),
+    Unanswered(Unanswered),
+}
+
+/// Objects of one version, and their positions in the request.
+#[derive(Default)]
+struct Share {
+    places: Vec<usize>,
+    objects: Vec<String>,
+}
+
+impl Answers {
+    async fn converted(&self, request: ConversionRequest, patience: Duration) -> Result<Converted, Unanswered> {
+        let ConversionRequest { crd, desired, objects, .. } = request;
+        let Some(chains) = self.chains(&crd) else {
+            return Err(Unanswered::Unknown(format!("no hook converts {crd}")));
+        };
+        // The name of a definition contains its group.
+        if crd.split_once('.').map(|(_, of)| of) != Some(group(&desired)) {
+            return Err(Unanswered::OutOfScope(format!("conversion of {crd}: {desired} is no version of it")));
+        }
+        let (until, count) = (Instant::now() + patience, objects.len());
+        let shares = match split(objects, &desired) {
+            Ok(shares) => shares,
+            Err(text) => return Ok(Converted::Failed(text)),
+        };
+        let shares = shares.into_iter().map(|(version, share)| self.share(&chains, version, &desired, share, until));
+        let mut objects = vec![String::new(); count];
+        for ended in join_all(shares).await {
+            let share = match ended {
+                Ok(share) => share,
+                Err(Failed::Refused(text)) => return Ok(Converted::Failed(text)),
+                Err(Failed::Unanswered(error)) => return Err(error),
+            };
+            for (place, object) in share.places.into_iter().zip(share.objects) {
+                if let Some(slot) = objects.get_mut(place) {
+                    *slot = object;
+                }
+            }
+        }
+        Ok(Converted::Objects(objects))
+    }
+
+    /// Converts the objects of one version, step by step.
+    async fn share(
+        &self,
+        chains: &Chains,
+        version: String,
+        desired: &str,
+        mut share: Share,
+        until: Instant,
+    ) -> Result<Share, Failed> {
+        let way = chains.way(&version, short(desired)).map_err(|error| Failed::Refused(error.to_string()))?;
+        for step in &way {
+            share.objects = self.step(step, share.objects, group(desired), until).await?;
+        }
+        Ok(share)
+    }
+
+    async fn step(
+        &self,
+        step: &Step,
+        objects: Vec<String>,
+        group: &str,
+        until: Instant,
+    ) -> Result<Vec<String>, Failed> {
+        let (hook, binding) = self.converter(step).map_err(Failed::Unanswered)?;
+        let (name, run) = (&hook.spec.name, self.next_run());
+        let asked =
+            Asked { hook: name, run: &run, binding: &binding.name, kind: "conversion", started: Instant::now() };
+        let patience = until.saturating_duration_since(Instant::now());
+        let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
+        ready.inspect_err(|error| self.not_ready(&asked, error)).map_err(Failed::Unanswered)?;
+        let _running = self.parts.metrics.answer_begun(name);
+        let begun = Begun::answer(&run, name, &binding.name, "Conversion");
+        let (sources, patience) = (objects.clone(), until.saturating_duration_since(Instant::now()));
+        let conversion = Conversion { binding: binding.name.clone(), rule: step.rule.clone(), objects };
+        let caller = Caller { permissions: Arc::new([]), ..hook.caller(run.clone(), true) };
+        let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
+        let question = ConversionRun { caller, conversion, snapshots, limits, patience };
+        let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);
+        let report = self.asked(&hook, &binding.name, question, patience, call).await;
+        let report = report.inspect_err(|error| self.late(&asked, error)).map_err(Failed::Unanswered)?;
+        // Only the hook's own refusal has this kind.
+        let refusal = report.outcome.as_ref().err().filter(|failure| failure.kind == FailureKind::Permanent);
+        let outcome = match (&report.outcome, refusal) {
+            (Ok(_), _) => "converted",
+            (Err(_), Some(_)) => "refused",
+            (Err(_), None) => "failed",
+        };
+        if let Ok(objects) = &report.outcome {
+            self.tell(|| effects::conversions((name, &run), &sources, objects));
+        }
+        let refusal = refusal.map(|failure| failure.message.as_str());
+        let asked_for = Question::Conversion { rule: &step.rule, objects: sources.len() };
+        let entry = Entry { outcome, refusal, question: asked_for, warnings: &[] };
+        self.ended(&asked, begun, &report, entry);
+        let at = format!("hook {name}, binding {}, {}", binding.name, step.rule);
+        match report.outcome {
+            Ok(objects) => {
+                // A hook that breaks the rules is reported as one that failed. The first problem is enough.
+                match conversion_problems(&format!("{group}/{}", step.rule.to), &sources, &objects).first() {
+                    None => Ok(objects),
+                    Some(problem) => Err(Failed::Unanswered(Unanswered::Failed(format!("{at}: {problem}")))),
+                }
+            }
+            Err(failure) if failure.kind == FailureKind::Permanent => Err(Failed::Refused(format!("{at}: {failure}"))),
+            Err(failure) => Err(Failed::Unanswered(Unanswered::Failed(format!("{at}: {failure}")))),
+        }
+    }
+
+    /// Finds the binding that does a step. It may have been removed since the path was found.
+    fn converter(&self, step: &Step) -> Result<(Arc<Hook>, ConversionBinding), Unanswered> {
+        let hook = self.hook(step.hook.as_str())?;
+        let binding = hook.spec.conversions.iter().find(|binding| binding.name == step.binding).cloned();
+        let gone =
+            || Unanswered::NotReady(format!("hook {} was replaced: it has no binding {}", step.hook, step.binding));
+        Ok((hook.clone(), binding.ok_or_else(gone)?))
+    }
+}
+
+/// Divides objects by version. All must be in the group of the desired version.
+fn split(objects: Vec<Versioned>, desired: &str) -> Result<BTreeMap<String, Share>, String> {
+    let mut shares: BTreeMap<String, Share> = BTreeMap::new();
+    for (place, Versioned { api_version, json }) in objects.into_iter().enumerate() {
+        if group(&api_version) != group(desired) {
+            return Err(format!("{} is of {api_version}, which can't become {desired}", named(&json)));
+        }
+        let share = shares.entry(short(&api_version).to_owned()).or_default();
+        share.places.push(place);
+        share.objects.push(json);
+    }
+    Ok(shares)
+}
+
+/// `v1` of `stable.example.com/v1`.
+fn short(api_version: &str) -> &str {
+    api_version.split_once('/').map_or(api_version, |(_, version)| version)
+}
+
+/// `stable.example.com` of `stable.example.com/v1`.
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head {
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+fn named(object: &str) -> String {
+    serde_json::from_str::<Head>(object).unwrap_or_default().named()
+}
+
+impl Head {
+    fn named(&self) -> String {
+        let Metadata { namespace, name } = &self.metadata;
+        let parts: Vec<_> = [namespace, name].into_iter().flatten().map(String::as_str).collect();
+        format!("object {}", parts.join("/"))
+    }
+}
+
+/// The maximum number of warnings of an answer that are remembered.
+const WARNINGS: usize = 8;
+/// The maximum length of a message that is remembered, in bytes.
+const TEXT: usize = 1024;
+
+/// The request to a hook.
+struct Asked<'a> {
+    pub hook: &'a HookName,
+    pub run: &'a RunId,
+    pub binding: &'a BindingName,
+    /// `validating`, `mutating` or `conversion`.
+    pub kind: &'static str,
+    pub started: Instant,
+}
+
+/// The result of the request.
+struct Entry<'a> {
+    /// The value of the metric's label.
+    pub outcome: &'static str,
+    /// The reason for the hook's refusal, in its own words.
+    pub refusal: Option<&'a str>,
+    pub question: Question<'a>,
+    /// Warnings for the user who made the request.
+    pub warnings: &'a [String],
+}
+
+/// The question in the request.
+#[derive(Clone, Copy)]
+enum Question<'a> {
+    /// The AdmissionRequest.
+    Review {
+        request: &'a str,
+        dry_run: bool,
+    },
+    Conversion {
+        rule: &'a ConversionRule,
+        objects: usize,
+    },
+}
+
+impl Asked<'_> {
+    fn labels(&self) -> AnswerLabels<'_> {
+        AnswerLabels { hook: self.hook, binding: self.binding, kind: self.kind }
+    }
+}
+
+impl Answers {
+    /// Reports that the hook was not called.
+    fn not_ready(&self, asked: &Asked<'_>, error: &Unanswered) {
+        let Asked { hook, run, binding, kind, started } = asked;
+        self.parts.metrics.answer_ended(asked.labels(), "not-ready", started.elapsed());
+        warn!(%hook, %run, %binding, kind, %error, "no answer");
+    }
+
+    /// Reports that the hook was called, and did not answer in time.
+    fn late(&self, asked: &Asked<'_>, error: &Unanswered) {
+        let Asked { hook, run, binding, kind, started } = asked;
+        self.parts.metrics.answer_ended(asked.labels(), "failed", started.elapsed());
+        warn!(%hook, %run, %binding, kind, %error, "no answer");
+    }
+
+    /// Reports that the hook's run ended.
+    fn ended<T>(&self, asked: &Asked<'_>, begun: Begun, report: &RunReport<T>, entry: Entry<'_>) {
+        let Asked { hook, run, binding, kind, started } = asked;
+        let Entry { outcome, refusal, question, .. } = entry;
+        self.parts.metrics.answer_ended(asked.labels(), outcome, started.elapsed());
+        // Reading the request takes time, so the code does it only if somebody uses the result.
+        let looked_at = refusal.is_some() || report.outcome.is_err() || self.parts.history.listens();
+        let answer = looked_at.then(|| view(&entry));
+        self.parts.history.ended(begun.with_answer(answer), report, false);
+        let (ms, host_calls, memory_peak) = (ms(report.duration), report.host_calls, report.memory_peak);
+        match (&report.outcome, refusal) {
+            (Ok(_), None) => debug!(%hook, %run, %binding, kind, outcome, ms, memory_peak, host_calls, "answered"),
+            (_, Some(refusal)) => {
+                let About { operation, object, user } = About::of(question);
+                info!(%hook, %run, %binding, kind, operation, object, user, ms, refusal, outcome, "refused by the hook");
+            }
+            (Err(failure), None) => {
+                let About { operation, object, user } = About::of(question);
+                let (why, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
+                warn!(%hook, %run, %binding, kind, operation, object, user, ms, memory_peak, host_calls, why, error, backtrace, "no answer");
+            }
+        }
+        if report.outcome.is_ok() {
+            self.report_metrics(asked, report);
+        }
+    }
+
+    /// A hook that was removed in the meantime reports nothing more.
+    fn report_metrics<T>(&self, asked: &Asked<'_>, report: &RunReport<T>) {
+        let Asked { hook, run, binding, .. } = asked;
+        if report.metrics.is_empty() || self.parts.hook_registry.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.parts.operator.hook_metrics.apply(hook, &report.metrics);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            self.parts.metrics.hook_metrics_refused(hook, refused);
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
+    }
+}
+
+/// The answer as people see it. Its texts are bounded, because it is remembered.
+fn view(entry: &Entry<'_>) -> AnswerView {
+    let About { operation, object, user } = About::of(entry.question);
+    AnswerView {
+        decision: entry.outcome.to_owned(),
+        operation: operation.unwrap_or_default(),
+        object: object.unwrap_or_default(),
+        user,
+        dry_run: matches!(entry.question, Question::Review { dry_run: true, .. }),
+        message: entry.refusal.map(shortened),
+        warnings: entry.warnings.iter().take(WARNINGS).map(|text| shortened(text)).collect(),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.get(..text.floor_char_boundary(TEXT)).unwrap_or_default().to_owned()
+}
+
+/// What a log line says about a request.
+#[derive(Default)]
+struct About {
+    operation: Option<String>,
+    object: Option<String>,
+    user: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    kind: Option<Kind>,
+    operation: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
+    user_info: Option<User>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: Option<String>,
+}
+
+impl About {
+    fn of(question: Question<'_>) -> Self {
+        let request = match question {
+            Question::Review { request, .. } => request,
+            Question::Conversion { rule, objects } => {
+                let object = Some(format!("{objects} object{}", if objects == 1 { "" } else { "s" }));
+                return Self { operation: Some(rule.to_string()), object, user: None };
+            }
+        };
+        let Ok(request) = serde_json::from_str::<Request>(request) else { return Self::default() };
+        let Request { kind, operation, namespace, name, user_info } = request;
+        let kind = kind.map(|kind| kind.kind).unwrap_or_default();
+        // The API server may generate the name later.
+        let place = [namespace, name].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+        let object = format!("{kind} {}", place.join("/")).trim().to_owned();
+        Self { operation, object: Some(object), user: user_info.and_then(|user| user.username) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(version: &str, name: &str) -> Versioned {
+        let api_version = format!("example.com/{version}");
+        let json = format!(r#"{{"apiVersion":"{api_version}","metadata":{{"namespace":"a","name":"{name}"}}}}"#);
+        Versioned { api_version, json }
+    }
+
+    #[test]
+    fn objects_are_split_by_version_and_know_their_places() {
+        let objects = vec![object("v1", "a"), object("v2", "b"), object("v1", "c")];
+        let shares = split(objects, "example.com/v3").unwrap();
+        let places: Vec<_> = shares.iter().map(|(version, share)| (version.as_str(), share.places.clone())).collect();
+        assert_eq!(places, [("v1", vec![0, 2]), ("v2", vec![1])]);
+        let error = split(vec![object("v1", "a")], "other.com/v1").err().unwrap();
+        assert_eq!(error, "object a/a is of example.com/v1, which can't become other.com/v1");
+    }
 }

@@ -133,7 +133,6 @@ fn in_namespace(binding: &AdmissionBinding, left_out: &[String], namespace: &str
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use boathook_core::{hooks::parse, model::HookName};
     use serde_json::json;
 

@@ -30,13 +30,10 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
-    super::{
-        Services,
-        barrier::Barrier,
-        watching::{self, NotWatched},
-    },
+    super::{Services, barrier::Barrier},
     subscriptions::{Heard, Subscriber, Subscriptions},
 };
+use crate::app::account::{self, NotWatched};
 
 /// Between two lookups of a kind that was not found, or of an API server that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -190,7 +187,7 @@ impl Informer {
         self.time_to_look().await;
         let _turn = self.place.services.streams.turn(&self.place.tenant).await;
         match self.place.find().await {
-            Ok(resource) => match watching::check(&self.place.services, &self.place.spec, &resource).await {
+            Ok(resource) => match account::check_watch(&self.place.services, &self.place.spec, &resource).await {
                 Ok(()) => {
                     let Place { hook, spec, .. } = &self.place;
                     info!(%hook, binding = %spec.name, %resource, "binding enabled");
@@ -223,7 +220,7 @@ impl Informer {
                 self.place.services.streams.retry_unserved();
                 self.pace.put_off();
             }
-            Ok(resource) if watching::check(&self.place.services, &self.place.spec, &resource).await.is_err() => {
+            Ok(resource) if account::check_watch(&self.place.services, &self.place.spec, &resource).await.is_err() => {
                 self.pace.put_off();
             }
             Ok(resource) => {

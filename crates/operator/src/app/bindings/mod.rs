@@ -5,12 +5,8 @@
 //! | --- | --- |
 //! | `informer` | the binding's inputs: its kind, its streams, its turn |
 //! | `subscriptions` | the streams, by namespace |
-//! | `namespaces` | which namespaces have the labels; pure |
-//! | `own` | what the hook itself wrote |
 
 mod informer;
-mod namespaces;
-mod own;
 mod subscriptions;
 
 use std::sync::Arc;
@@ -19,16 +15,17 @@ use boathook_core::{
     fair::{Share, Tenant},
     filter::{self, Binding, Driver, Output, OwnChanges, Room},
     memory::{BINDING, UNIT, WATCH},
-    model::{HookName, KubernetesBinding},
+    model::{HookName, KubernetesBinding, Object},
 };
-use futures::future::OptionFuture;
+use boathook_kube::access::OwnWrites;
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, OptionFuture},
+};
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
-use self::{
-    informer::{Informer, Place},
-    own::Own,
-};
+use self::informer::{Informer, Place};
 use super::{Services, barrier::Barrier, observers::Times, upgrade_plan};
 use crate::telemetry::metrics::RunLabels;
 
@@ -146,4 +143,13 @@ async fn room(
     let (used, all) = (pool.used(tenant), pool.capacity());
     pending(&format!("the bindings of {tenant} keep as much as their share is, {used} KiB of {all}: {remedy}"));
     pool.take(tenant, units).await.ok()
+}
+
+/// The access stage's writes, in the form that the filter stage needs.
+struct Own(pub Arc<OwnWrites>);
+
+impl OwnChanges for Own {
+    fn is_own<'a>(&'a self, hook: &'a HookName, object: &'a Object, deleted: bool) -> BoxFuture<'a, bool> {
+        self.0.is_own(hook, object, deleted).boxed()
+    }
 }

@@ -1,13 +1,13 @@
 //! The differences between a record and a replay: calls, writes, fields.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
+use boathook_core::model::{CallError, CallReason, EmitEvent, ObjectRef, Operation, PatchBody};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::operation::{self, Written};
 use crate::record::{
-    RecordedAnswer, Request,
+    Answer, Call, RecordedAnswer, Request,
     secrets::{Key, reconcile},
 };
 
@@ -115,7 +115,7 @@ pub(super) fn same_call(recorded: &Request, now: &Request, secrets: Secrets<'_>)
     if recorded == now {
         return Ok(());
     }
-    let changes = diff(&operation::request(recorded), operation::request(now), secrets);
+    let changes = diff(&readable(recorded), readable(now), secrets);
     if changes.is_empty() { Ok(()) } else { Err(changes) }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn answers(
     now: Option<&RecordedAnswer>,
     secrets: Secrets<'_>,
 ) -> Option<Difference> {
-    let fields = diff(&operation::answer(recorded?), operation::answer(now?), secrets);
+    let fields = diff(&answer(recorded?), answer(now?), secrets);
     (!fields.is_empty()).then_some(Difference::Answer { fields })
 }
 
@@ -239,9 +239,231 @@ fn inside(path: &mut String, part: &str, look: impl FnOnce(&mut String)) {
     path.truncate(length);
 }
 
+/// Fields of operations that contain JSON as text.
+const TEXTS: [&str; 5] = ["object", "json", "merge", "strategic", "patch"];
+
+/// One write in the form that is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Written {
+    /// For example `v1 Secret a/b`.
+    pub object: String,
+    pub verb: &'static str,
+    /// The operation, with its object as JSON.
+    pub body: Value,
+    /// The error that the hook received, if its permissions do not allow the write.
+    pub refused: Option<String>,
+}
+
+impl Written {
+    fn of_operation(operation: &Operation, error: Option<&CallError>) -> Self {
+        let refused = refusal(error);
+        Self { object: object(operation), verb: verb(operation), body: readable(operation), refused }
+    }
+
+    fn of_event(event: &EmitEvent, error: Option<&CallError>) -> Self {
+        let refused = refusal(error);
+        Self { object: event.regarding.to_string(), verb: "emit-event", body: readable(event), refused }
+    }
+}
+
+fn refusal(error: Option<&CallError>) -> Option<String> {
+    error.filter(|error| error.reason == CallReason::ForbiddenByGrant).map(|error| error.message.clone())
+}
+
+/// Lists all writes among the calls, in order.
+pub(super) fn made(calls: &[Call]) -> Vec<Written> {
+    calls.iter().flat_map(of_call).collect()
+}
+
+fn of_call(Call { request, answer }: &Call) -> Vec<Written> {
+    match (request, answer) {
+        (Request::EmitEvent { event }, Some(Answer::Emitted(Err(error)))) => {
+            vec![Written::of_event(event, Some(error))]
+        }
+        (Request::EmitEvent { event }, _) => vec![Written::of_event(event, None)],
+        (Request::Write { operation }, Some(Answer::Written(answer))) => {
+            vec![Written::of_operation(operation, answer.as_ref().err())]
+        }
+        (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
+            let pairs = operations.iter().zip(answers);
+            pairs.map(|(operation, answer)| Written::of_operation(operation, answer.as_ref().err())).collect()
+        }
+        (request, _) => request.operations().iter().map(|operation| Written::of_operation(operation, None)).collect(),
+    }
+}
+
+/// An answer with its objects as JSON.
+pub(super) fn answer(answer: &RecordedAnswer) -> Value {
+    let json = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()));
+    match answer {
+        RecordedAnswer::Review { .. } => readable(answer),
+        RecordedAnswer::Objects { objects } => objects.iter().map(json).collect(),
+    }
+}
+
+/// A text that is equal for equal requests, however their JSON is formatted.
+pub(super) fn canonical(value: &impl serde::Serialize) -> String {
+    let mut value = readable(value);
+    value.sort_all_objects();
+    value.to_string()
+}
+
+/// The verb and the object. Writes that share them count as the same write with other content.
+pub(super) fn place(operation: &Operation) -> String {
+    format!("{} {}", verb(operation), object(operation))
+}
+
+fn readable(value: &impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(value).unwrap_or_default();
+    unfold(&mut value);
+    value
+}
+
+fn unfold(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                match value {
+                    Value::String(text) if TEXTS.contains(&key.as_str()) => {
+                        if let Ok(inner) = serde_json::from_str(text) {
+                            *value = inner;
+                        }
+                    }
+                    value => unfold(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(unfold),
+        _ => {}
+    }
+}
+
+fn verb(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Create(_) => "create",
+        Operation::Update(_) => "update",
+        Operation::Patch(patch) if matches!(patch.body, PatchBody::Apply { .. }) => "apply",
+        Operation::Patch(_) => "patch",
+        Operation::Delete(_) => "delete",
+    }
+}
+
+fn object(operation: &Operation) -> String {
+    match operation {
+        Operation::Create(create) => match &create.subresource {
+            Some((_, target)) => target.to_string(),
+            None => written(&create.object),
+        },
+        Operation::Update(update) => written(&update.object),
+        Operation::Patch(patch) => patch.target.to_string(),
+        Operation::Delete(delete) => delete.target.to_string(),
+    }
+}
+
+fn written(json: &str) -> String {
+    let object: Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let generated = || text("/metadata/generateName").map(|prefix| format!("{prefix}*"));
+    let reference = ObjectRef {
+        api_version: text("/apiVersion").unwrap_or_default(),
+        kind: text("/kind").unwrap_or_default(),
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name").or_else(generated).unwrap_or_default(),
+    };
+    reference.to_string()
+}
+
+/// The maximum length of a value that is shown completely.
+const LONGEST: usize = 400;
+
+/// The text contains no control characters, because hooks wrote the values and the text goes to a terminal.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call { number, recorded: Some(recorded), now: Some(now), fields } => {
+                writeln!(f, "call {number} is another one")?;
+                if recorded.name() == now.name() && !fields.is_empty() {
+                    writeln!(f, "    {}", recorded.name())?;
+                    return changes(f, fields);
+                }
+                writeln!(f, "    - {}\n    + {}", call(recorded), call(now))
+            }
+            Self::Call { number, recorded: Some(recorded), now: None, .. } => {
+                writeln!(f, "the run ended before call {number}\n    - {}", call(recorded))
+            }
+            Self::Call { number, now, .. } => {
+                let now = now.as_deref().map(call).unwrap_or_default();
+                writeln!(f, "call {number} was not made when this was recorded\n    + {now}")
+            }
+            Self::Changed { object, verb, fields } => {
+                writeln!(f, "{verb} {} is another one", plain(object))?;
+                changes(f, fields)
+            }
+            Self::Missing { object, verb, recorded } => {
+                writeln!(f, "{verb} {} is not done any more\n    - {}", plain(object), value(recorded))
+            }
+            Self::Added { object, verb, now } => {
+                writeln!(f, "{verb} {} was not done before\n    + {}", plain(object), value(now))
+            }
+            Self::Permission { object, verb, recorded, now } => {
+                let ended = |refusal: &Option<String>| match refusal {
+                    None => "allowed".to_owned(),
+                    Some(refusal) => format!("refused: {}", plain(refusal)),
+                };
+                writeln!(f, "{verb} {} is ruled otherwise by the hook's permissions", plain(object))?;
+                writeln!(f, "    - {}\n    + {}", ended(recorded), ended(now))
+            }
+            Self::Outcome { recorded, now } => {
+                writeln!(f, "it ended otherwise\n    - {}\n    + {}", plain(recorded), plain(now))
+            }
+            Self::Answer { fields } => {
+                writeln!(f, "it answered otherwise")?;
+                changes(f, fields)
+            }
+            Self::Metrics { recorded, now } => {
+                writeln!(f, "it reported other metrics")?;
+                recorded.iter().try_for_each(|line| writeln!(f, "    - {}", plain(line)))?;
+                now.iter().try_for_each(|line| writeln!(f, "    + {}", plain(line)))
+            }
+        }
+    }
+}
+
+fn changes(f: &mut fmt::Formatter<'_>, changes: &[Change]) -> fmt::Result {
+    for Change { path, recorded, now } in changes {
+        writeln!(f, "    {}", plain(path))?;
+        if let Some(recorded) = recorded {
+            writeln!(f, "      - {}", value(recorded))?;
+        }
+        if let Some(now) = now {
+            writeln!(f, "      + {}", value(now))?;
+        }
+    }
+    Ok(())
+}
+
+fn call(request: &Request) -> String {
+    value(&readable(request))
+}
+
+fn value(value: &Value) -> String {
+    plain(&value.to_string())
+}
+
+fn plain(text: &str) -> String {
+    let end = text.floor_char_boundary(LONGEST);
+    let mut shown = String::new();
+    for c in text.get(..end).unwrap_or(text).chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    if end < text.len() {
+        shown.push_str(&format!("… ({} bytes more)", text.len() - end));
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic)]
     use serde_json::json;
 
     use super::*;

@@ -2,13 +2,14 @@
 //! wrote.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use boathook_core::model::{
-    BindingName, CallError, Caller, EmitEvent, HookName, Item, Items, ListQuery, MetricSample, Moment, ObjectRef,
-    Operation, Page,
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Item, Items, ListQuery, MetricSample, Moment,
+    ObjectRef, Operation, Page, PatchBody,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -16,12 +17,10 @@ use tokio::sync::Notify;
 
 use super::{
     Refuses,
-    ambient::Replayed,
-    compare::{Difference, Secrets, same_call},
-    found::Found,
+    compare::{Difference, Secrets, canonical, place, same_call},
     interrupted,
 };
-use crate::record::{Answer, Call, Record, Request, secrets::Key, tape::sample_line};
+use crate::record::{AmbientValues, Answer, Call, Record, Request, secrets::Key, tape::sample_line};
 
 /// How calls are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,5 +202,262 @@ impl Host for ReplayHost {
 
     fn ambient(&self) -> Option<Arc<dyn Ambient>> {
         Some(self.ambient.clone())
+    }
+}
+
+/// The step of the clocks when the record has no more readings.
+const STEP: u64 = 1_000_000;
+
+/// Gives a run the time and the random numbers of the record. It never queries the system: values that the record does
+/// not have are made up, and always the same.
+pub(super) struct Replayed {
+    seed: u128,
+    left: Mutex<Left>,
+}
+
+struct Left {
+    wall: Clock,
+    monotonic: Clock,
+    random: Bytes,
+    insecure_random: Bytes,
+}
+
+impl Replayed {
+    /// Returns `None` if the values are not in a recorder's format.
+    pub fn new(values: &AmbientValues, started: u64) -> Option<Self> {
+        let started = started.saturating_mul(1_000_000);
+        let left = Left {
+            wall: Clock::new(&values.wall, started),
+            monotonic: Clock::new(&values.monotonic, 0),
+            random: Bytes::new(values.random.as_deref().unwrap_or_default())?,
+            insecure_random: Bytes::new(&values.insecure_random)?,
+        };
+        Some(Self { seed: u128::from_str_radix(&values.insecure_seed, 16).ok()?, left: Mutex::new(left) })
+    }
+
+    fn with<T>(&self, take: impl FnOnce(&mut Left) -> T) -> T {
+        take(&mut self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Ambient for Replayed {
+    fn wall(&self) -> Duration {
+        Duration::from_nanos(self.with(|left| left.wall.read()))
+    }
+
+    fn monotonic(&self) -> u64 {
+        self.with(|left| left.monotonic.read())
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        self.with(|left| left.random.fill(bytes));
+    }
+
+    fn insecure_random(&self, bytes: &mut [u8]) {
+        self.with(|left| left.insecure_random.fill(bytes));
+    }
+
+    fn insecure_seed(&self) -> u128 {
+        self.seed
+    }
+}
+
+struct Clock {
+    readings: VecDeque<u64>,
+    last: u64,
+}
+
+impl Clock {
+    fn new(readings: &[u64], start: u64) -> Self {
+        Self { readings: readings.iter().copied().collect(), last: start }
+    }
+
+    fn read(&mut self) -> u64 {
+        self.last = self.readings.pop_front().unwrap_or_else(|| self.last.saturating_add(STEP));
+        self.last
+    }
+}
+
+struct Bytes {
+    recorded: std::vec::IntoIter<u8>,
+    /// The state of the generator for further bytes. Never zero.
+    state: u64,
+}
+
+impl Bytes {
+    fn new(hex: &str) -> Option<Self> {
+        if !hex.is_ascii() || !hex.len().is_multiple_of(2) {
+            return None;
+        }
+        let byte = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+        let recorded: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
+        Some(Self { recorded: recorded?.into_iter(), state: 0x9e37_79b9_7f4a_7c15 })
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            *byte = self.recorded.next().unwrap_or_else(|| self.next());
+        }
+    }
+
+    /// The xorshift64 generator.
+    fn next(&mut self) -> u8 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 32) as u8
+    }
+}
+
+/// The answers of a record. The answer to a write is given once, and the last answer to a read is repeated. Refusals by
+/// permissions are left out, because the permissions of the new component decide.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Answers to reads, Events and the like, by request.
+    answers: HashMap<String, VecDeque<Answer>>,
+    /// Writes by operation.
+    exact: HashMap<String, VecDeque<usize>>,
+    /// Writes by verb and object.
+    alike: HashMap<String, VecDeque<usize>>,
+    /// Writes that were not used yet.
+    writes: Vec<Option<Written>>,
+}
+
+impl Found {
+    pub fn new(record: &Record) -> Self {
+        let mut found = Self::default();
+        for Call { request, answer } in &record.calls {
+            match (request, answer) {
+                (_, Some(Answer::Object(Err(error)) | Answer::Page(Err(error)) | Answer::Emitted(Err(error))))
+                    if error.reason == CallReason::ForbiddenByGrant => {}
+                (Request::Write { operation }, Some(Answer::Written(written))) => found.write(operation, written),
+                (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
+                    operations.iter().zip(answers).for_each(|(operation, written)| found.write(operation, written));
+                }
+                (request, Some(answer)) => {
+                    found.answers.entry(canonical(request)).or_default().push_back(answer.clone());
+                }
+                (_, None) => {}
+            }
+        }
+        found
+    }
+
+    fn write(&mut self, operation: &Operation, written: &Written) {
+        if written.as_ref().is_err_and(|error| error.reason == CallReason::ForbiddenByGrant) {
+            return;
+        }
+        let index = self.writes.len();
+        self.writes.push(Some(written.clone()));
+        self.exact.entry(canonical(operation)).or_default().push_back(index);
+        self.alike.entry(place(operation)).or_default().push_back(index);
+    }
+
+    /// Returns the recorded answer, or one that is as close to it as possible. `refuses` says what the host would
+    /// refuse.
+    pub fn answer(&mut self, request: &Request, refuses: &Refuses) -> Answer {
+        match request {
+            Request::Write { operation } => Answer::Written(self.written(operation, refuses)),
+            Request::Batch { operations } => {
+                Answer::Batch(operations.iter().map(|operation| self.written(operation, refuses)).collect())
+            }
+            other => match (other, refuses(other)) {
+                (Request::Get { .. }, Some(refusal)) => Answer::Object(Err(refusal)),
+                (Request::List { .. }, Some(refusal)) => Answer::Page(Err(refusal)),
+                (Request::EmitEvent { .. }, Some(refusal)) => Answer::Emitted(Err(refusal)),
+                (other, _) => self.other(other),
+            },
+        }
+    }
+
+    fn written(&mut self, operation: &Operation, refuses: &Refuses) -> Written {
+        if let Some(refusal) = refuses(&Request::Write { operation: operation.clone() }) {
+            return Err(refusal);
+        }
+        let exact = take(&mut self.exact, &canonical(operation), &mut self.writes);
+        let found = exact.or_else(|| take(&mut self.alike, &place(operation), &mut self.writes));
+        found.unwrap_or_else(|| Ok(sent(operation)))
+    }
+
+    fn other(&mut self, request: &Request) -> Answer {
+        if let Some(answers) = self.answers.get_mut(&canonical(request)) {
+            // The last answer also serves all further reads.
+            let next = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
+            if let Some(answer) = next {
+                return answer;
+            }
+        }
+        let unknown = |what: String| CallError {
+            reason: CallReason::Other,
+            message: format!("{what} is not in the record: the recorded run did not ask for it"),
+            code: None,
+            status: None,
+        };
+        match request {
+            Request::Get { target, subresource } => {
+                let of = subresource.as_ref().map(|name| format!("{name} of ")).unwrap_or_default();
+                Answer::Object(Err(unknown(format!("get {of}{target}"))))
+            }
+            Request::List { query } => {
+                Answer::Page(Err(unknown(format!("this list of {} {}", query.api_version, query.kind))))
+            }
+            Request::EmitEvent { .. } => Answer::Emitted(Ok(())),
+            Request::Metric { .. } => Answer::Metric(Ok(())),
+            Request::Write { .. } | Request::Batch { .. } | Request::Open { .. } => Answer::Opened,
+        }
+    }
+}
+
+fn take(index: &mut HashMap<String, VecDeque<usize>>, key: &str, writes: &mut [Option<Written>]) -> Option<Written> {
+    let places = index.get_mut(key)?;
+    while let Some(place) = places.pop_front() {
+        if let Some(written) = writes.get_mut(place).and_then(Option::take) {
+            return Some(written);
+        }
+    }
+    None
+}
+
+/// The answer as if the server had stored the object that was sent.
+fn sent(operation: &Operation) -> Option<String> {
+    match operation {
+        Operation::Create(create) => Some(create.object.clone()),
+        Operation::Update(update) => Some(update.object.clone()),
+        Operation::Patch(patch) => match &patch.body {
+            PatchBody::Apply { object, .. } => Some(object.clone()),
+            _ => None,
+        },
+        Operation::Delete(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_in_order_and_then_go_on_alike() {
+        let values = AmbientValues {
+            wall: vec![5, 9],
+            monotonic: vec![],
+            random: Some("0aff".into()),
+            insecure_random: String::new(),
+            insecure_seed: "2a".into(),
+        };
+        let read = || {
+            let ambient = Replayed::new(&values, 1).unwrap();
+            let mut bytes = [0; 6];
+            ambient.random(&mut bytes);
+            let clocks = [ambient.wall(), ambient.wall(), ambient.wall()].map(|time| time.as_nanos());
+            (clocks, ambient.monotonic(), bytes, ambient.insecure_seed())
+        };
+        let (clocks, monotonic, bytes, seed) = read();
+        assert_eq!((clocks, monotonic, seed), ([5, 9, 1_000_009], 1_000_000, 42));
+        assert_eq!(bytes.first_chunk(), Some(&[0x0a, 0xff]));
+        assert_eq!(read().2, bytes);
+        for bad in ["0", "zz", "é"] {
+            let values = AmbientValues { random: Some(bad.into()), ..values.clone() };
+            assert!(Replayed::new(&values, 1).is_none(), "{bad}");
+        }
     }
 }

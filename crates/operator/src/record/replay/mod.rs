@@ -1,26 +1,32 @@
 //! Runs a recorded run again: the same component, which must do the same, or another one, whose writes are compared. It
 //! never contacts a cluster.
 
-mod ambient;
 mod compare;
-mod components;
-mod found;
 mod host;
-mod operation;
-mod show;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-pub use compare::{Change, Difference};
-pub use components::{ComponentError, Components};
-
+use boathook_bundle::Digest;
 use boathook_core::model::{CallError, Caller, FailureKind, HookName, InvalidName, Limit, Limits, Permission, RunId};
 use boathook_sandbox::{LoadedHook, RunReport, RunRequest, Sandbox};
 
-use super::{Asked, Given, Record, RecordedAnswer, Request, content::RecordedFailure, secrets::Key, tape::metric_line};
-use ambient::Replayed;
+use super::{
+    Asked, Given, Record, RecordedAnswer, Request,
+    content::RecordedFailure,
+    recorder::{COMPONENTS, component_file},
+    secrets::Key,
+    tape::metric_line,
+};
 use compare::Secrets;
-use host::{Mode, ReplayHost, Seen};
+use host::{Mode, ReplayHost, Replayed, Seen};
+
+pub use compare::{Change, Difference};
 
 /// The minimum time limit of a replayed run, because this machine may be slower than the one that recorded it.
 const TIME: Duration = Duration::from_secs(60);
@@ -28,16 +34,12 @@ const TIME: Duration = Duration::from_secs(60);
 /// Why a valid record cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// Something is missing.
     #[error("the record is incomplete: {0}")]
     Incomplete(String),
-    /// The name of the hook is invalid.
     #[error("the record names no hook")]
     Hook(#[from] InvalidName),
-    /// The ID of the run is invalid.
     #[error("the record's run id {0:?} is no id of a run")]
     Run(String),
-    /// Seeds and random bytes are invalid.
     #[error("the record's random values are no hexadecimal numbers")]
     Random,
 }
@@ -106,7 +108,7 @@ fn differences(
     match mode {
         Mode::Exact => differences.extend(unmade(record, seen.made.len())),
         Mode::Matching => {
-            let (recorded, now) = (operation::writes(&record.calls), operation::writes(&seen.made));
+            let (recorded, now) = (compare::made(&record.calls), compare::made(&seen.made));
             differences.extend(compare::writes(&recorded, &now, secrets));
         }
     }
@@ -183,4 +185,70 @@ fn asked(record: &Record, tried: Option<&Tried>) -> Result<Asked, Unusable> {
             limits,
         }),
     })
+}
+
+/// Why there is no component.
+#[derive(Debug, thiserror::Error)]
+pub enum ComponentError {
+    #[error(
+        "the component {digest} of hook {hook} is not in {places}: name a directory that has it with --component-dir, or another component with --with"
+    )]
+    Missing {
+        /// The digest, `sha256:…`.
+        digest: String,
+        hook: String,
+        /// The directories that were searched.
+        places: String,
+    },
+    #[error("can't read {path}")]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Directories with components. A file with another digest than the wanted one is never used.
+#[derive(Debug, Default)]
+pub struct Components {
+    directories: Vec<PathBuf>,
+    /// Files with other names, by digest.
+    named: HashMap<String, PathBuf>,
+}
+
+impl Components {
+    /// Searches these directories, in addition to the folders next to records.
+    pub fn new(directories: &[PathBuf]) -> Result<Self, ComponentError> {
+        let mut named = HashMap::new();
+        for directory in directories {
+            let failed = |source| ComponentError::File { path: directory.clone(), source };
+            for entry in fs::read_dir(directory).map_err(failed)? {
+                let path = entry.map_err(failed)?.path();
+                if path.extension().is_some_and(|extension| extension == "wasm") {
+                    named.insert(Digest::of(&read(&path)?).to_string(), path);
+                }
+            }
+        }
+        Ok(Self { directories: directories.to_vec(), named })
+    }
+
+    /// Finds the component of a record in this directory.
+    pub fn find(&self, records: &Path, wanted: &str, hook: &str) -> Result<Vec<u8>, ComponentError> {
+        let beside = records.join(COMPONENTS);
+        let kept = beside.join(component_file(wanted));
+        let places = [Some(&kept), self.named.get(wanted)];
+        for path in places.into_iter().flatten().filter(|path| path.exists()) {
+            let bytes = read(path)?;
+            if Digest::of(&bytes).as_str() == wanted {
+                return Ok(bytes);
+            }
+        }
+        let places: Vec<_> =
+            std::iter::once(&beside).chain(&self.directories).map(|path| path.display().to_string()).collect();
+        Err(ComponentError::Missing { digest: wanted.to_owned(), hook: hook.to_owned(), places: places.join(", ") })
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ComponentError> {
+    fs::read(path).map_err(|source| ComponentError::File { path: path.to_owned(), source })
 }

@@ -1,5 +1,4 @@
 //! What a scrape shows after runs of several hooks.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use boathook_core::{
     fair::{Pool, Tenant},
@@ -186,7 +185,7 @@ fn a_name_of_a_hook_has_one_type() {
 
 /// A tenant that uses all names of another one first cannot keep it from reporting, and does not learn who reports
 /// what.
-// mutant: crates/operator/src/telemetry/hook_metrics/text.rs: `families.contains(name) || lines(name).iter().any(taken)` => `false`
+// mutant: crates/operator/src/telemetry/hook_metrics/mod.rs: `families.contains(name) || lines(name).iter().any(taken)` => `false`
 // mutant: crates/operator/src/telemetry/hook_metrics/mod.rs: `let own = hooks.entry(hook.clone()).or_insert_with(|| HookSeries::of(hook));` => `let own = hooks.entry(HookName::new("one").unwrap_or(hook.clone())).or_insert_with(|| HookSeries::of(hook));`
 #[test]
 fn hooks_need_not_agree_about_types() {

@@ -1,97 +1,53 @@
 //! The operator's own metrics: a registry, and one method for each thing that can be recorded. There is no global
 //! registry: every process, and every test, creates its own.
 
-mod answers;
-mod forget;
 pub mod names;
-mod process;
-mod register;
-mod samples;
 mod series;
-mod sources;
-#[cfg(test)]
-mod tests;
-mod url;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use prometheus::{CounterVec, Encoder as _, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec, Registry, TextEncoder};
+use boathook_core::{
+    fair::Share,
+    model::{BindingName, CallReason, FailureKind, HookName, HookSpec, QueueName},
+};
+use prometheus::{Encoder as _, Histogram, IntGauge, Registry, TextEncoder};
 
-pub use answers::{AnswerLabels, AnswerMetrics};
-use boathook_core::model::{BindingName, CallReason, FailureKind, HookName, QueueName};
-pub use register::MetricsError;
-use register::Register;
-pub use samples::{CompileSource, HookCounts, QueueSample, RunLabels, RunResult, RunUsage, WatchError, outcome_label};
+pub use names::MetricsError;
+use names::Vecs;
 pub use series::OVERFLOW;
 use series::Series;
-pub use sources::BindingTimings;
-use sources::Refresh;
+
+const NONE: &[&str] = &[];
 
 /// All metrics of one process.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    live_ticks: IntCounterVec,
-    hooks: IntGaugeVec,
-    enable_seconds: GaugeVec,
-    enable_success: IntGaugeVec,
-    enable_errors: IntCounterVec,
-    hook_compile: HistogramVec,
-    hook_swaps: IntCounterVec,
-    hook_run: HistogramVec,
-    hook_run_cpu: HistogramVec,
-    hook_run_rss: IntGaugeVec,
-    hook_run_success: IntCounterVec,
-    hook_run_errors: IntCounterVec,
-    hook_run_allowed_errors: IntCounterVec,
-    hook_run_failures: IntCounterVec,
-    hook_run_memory: HistogramVec,
-    hook_run_host_calls: HistogramVec,
-    host_calls: IntCounterVec,
-    grant_refusals: IntCounterVec,
-    records: IntCounterVec,
-    record_bytes: IntCounterVec,
-    task_wait: CounterVec,
-    tasks_folded: IntCounterVec,
-    tasks_beyond: IntCounterVec,
-    tasks_given_up: IntCounterVec,
-    dead_letters: IntGaugeVec,
-    dead_letter_bytes: IntGaugeVec,
-    queue_length: IntGaugeVec,
-    queue_bytes: IntGaugeVec,
-    queue_oldest: GaugeVec,
-    queue_running: IntGaugeVec,
-    queue_retrying: IntGaugeVec,
-    snapshot_objects: IntGaugeVec,
-    snapshot_bytes: IntGaugeVec,
-    snapshot_late: IntGaugeVec,
-    jq_filter: HistogramVec,
-    event: HistogramVec,
-    filter_errors: IntCounterVec,
-    watch_age: GaugeVec,
-    watch_dead: IntCounterVec,
-    request_latency: HistogramVec,
-    request_result: IntCounterVec,
-    hook_metric_series: IntGaugeVec,
-    hook_metric_refusals: IntCounterVec,
-    watch_errors: IntCounterVec,
-    answers: AnswerMetrics,
-    leader: IntGaugeVec,
-    leader_transitions: IntCounterVec,
+    vecs: Vecs,
     /// Which bindings have series.
-    series: Arc<Series>,
+    series: Series,
     /// The labels of queues that have gauges now.
     known_queues: Mutex<BTreeSet<String>>,
-    refresh: Refresh,
+    refresh: OnceLock<Refresh>,
     /// The bytes that the next page starts with.
     page_bytes: AtomicUsize,
+}
+
+/// Sets values that are measured only when somebody reads them.
+struct Refresh(Box<dyn Fn(&Metrics) + Send + Sync>);
+
+impl fmt::Debug for Refresh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Refresh")
+    }
 }
 
 impl Metrics {
@@ -101,65 +57,20 @@ impl Metrics {
     /// Creates a registry with all metrics. Their names begin with `prefix`.
     pub fn new(prefix: &str) -> Result<Self, MetricsError> {
         let registry = Registry::new();
-        let make = Register { registry: &registry, prefix };
-        let build_info: IntGaugeVec = make.vec(&names::BUILD_INFO)?;
-        build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let series = Arc::<Series>::default();
         let metrics = Self {
-            live_ticks: make.vec(&names::LIVE_TICKS)?,
-            hooks: make.vec(&names::HOOKS)?,
-            enable_seconds: make.vec(&names::ENABLE_SECONDS)?,
-            enable_success: make.vec(&names::ENABLE_SUCCESS)?,
-            enable_errors: make.vec(&names::ENABLE_ERRORS)?,
-            hook_compile: make.vec(&names::HOOK_COMPILE)?,
-            hook_swaps: make.vec(&names::HOOK_SWAPS)?,
-            hook_run: make.vec(&names::HOOK_RUN)?,
-            hook_run_cpu: make.vec(&names::HOOK_RUN_CPU)?,
-            hook_run_rss: make.vec(&names::HOOK_RUN_RSS)?,
-            hook_run_success: make.vec(&names::HOOK_RUN_SUCCESS)?,
-            hook_run_errors: make.vec(&names::HOOK_RUN_ERRORS)?,
-            hook_run_allowed_errors: make.vec(&names::HOOK_RUN_ALLOWED_ERRORS)?,
-            hook_run_failures: make.vec(&names::HOOK_RUN_FAILURES)?,
-            hook_run_memory: make.vec(&names::HOOK_RUN_MEMORY)?,
-            hook_run_host_calls: make.vec(&names::HOOK_RUN_HOST_CALLS)?,
-            host_calls: make.vec(&names::HOST_CALLS)?,
-            grant_refusals: make.vec(&names::GRANT_REFUSALS)?,
-            records: make.vec(&names::RECORDS)?,
-            record_bytes: make.vec(&names::RECORD_BYTES)?,
-            task_wait: make.vec(&names::TASK_WAIT)?,
-            tasks_folded: make.vec(&names::TASKS_FOLDED)?,
-            tasks_beyond: make.vec(&names::TASKS_BEYOND)?,
-            tasks_given_up: make.vec(&names::TASKS_GIVEN_UP)?,
-            dead_letters: make.vec(&names::DEAD_LETTERS)?,
-            dead_letter_bytes: make.vec(&names::DEAD_LETTER_BYTES)?,
-            queue_length: make.vec(&names::QUEUE_LENGTH)?,
-            queue_bytes: make.vec(&names::QUEUE_BYTES)?,
-            queue_oldest: make.vec(&names::QUEUE_OLDEST)?,
-            queue_running: make.vec(&names::QUEUE_RUNNING)?,
-            queue_retrying: make.vec(&names::QUEUE_RETRYING)?,
-            snapshot_objects: make.vec(&names::SNAPSHOT_OBJECTS)?,
-            snapshot_bytes: make.vec(&names::SNAPSHOT_BYTES)?,
-            snapshot_late: make.vec(&names::SNAPSHOT_LATE)?,
-            jq_filter: make.vec(&names::JQ_FILTER)?,
-            event: make.vec(&names::EVENT)?,
-            filter_errors: make.vec(&names::FILTER_ERRORS)?,
-            watch_age: make.vec(&names::WATCH_AGE)?,
-            watch_dead: make.vec(&names::WATCH_DEAD)?,
-            request_latency: make.vec(&names::REQUEST_LATENCY)?,
-            request_result: make.vec(&names::REQUEST_RESULT)?,
-            hook_metric_series: make.vec(&names::HOOK_METRIC_SERIES)?,
-            hook_metric_refusals: make.vec(&names::HOOK_METRIC_REFUSALS)?,
-            watch_errors: make.vec(&names::WATCH_ERRORS)?,
-            answers: AnswerMetrics::new(&make, series.clone())?,
-            leader: make.vec(&names::LEADER)?,
-            leader_transitions: make.vec(&names::LEADER_TRANSITIONS)?,
-            series,
-            known_queues: Mutex::default(),
-            refresh: Refresh::default(),
-            page_bytes: AtomicUsize::default(),
+            vecs: Vecs::new(&registry, prefix)?,
             registry,
+            series: Series::default(),
+            known_queues: Mutex::default(),
+            refresh: OnceLock::new(),
+            page_bytes: AtomicUsize::default(),
         };
-        metrics.begin_process();
+        metrics.vecs.build_info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        // Creates the series, so that they exist from the start.
+        metrics.vecs.live_ticks.with_label_values(NONE).reset();
+        metrics.vecs.leader_transitions.with_label_values(NONE).reset();
+        metrics.does_not_lead();
+        metrics.set_certificate_expiry(0);
         metrics.set_hooks(HookCounts::default());
         Ok(metrics)
     }
@@ -167,12 +78,15 @@ impl Metrics {
     /// From now on, `refresh` sets the gauges before they are shown. It must not block, and must not own this value.
     /// Only the first call has an effect.
     pub fn refresh_with(&self, refresh: impl Fn(&Self) + Send + Sync + 'static) {
-        self.refresh.set(refresh);
+        // Later calls have no effect.
+        let _ = self.refresh.set(Refresh(Box::new(refresh)));
     }
 
     /// All values in Prometheus's text format.
     pub fn text(&self) -> Result<String, MetricsError> {
-        self.refresh.run(self);
+        if let Some(Refresh(refresh)) = self.refresh.get() {
+            refresh(self);
+        }
         // A page that grows by doubling would take three times its size.
         let mut out = Vec::with_capacity(self.page_bytes.load(Ordering::Relaxed));
         TextEncoder::new().encode(&self.registry.gather(), &mut out).map_err(MetricsError::Encode)?;
@@ -186,43 +100,42 @@ impl Metrics {
         for (state, count) in
             [("loading", loading), ("pending", pending), ("ready", ready), ("quarantined", quarantined)]
         {
-            self.hooks.with_label_values(&[state]).set(gauge(count));
+            self.vecs.hooks.with_label_values(&[state]).set(gauge(count));
         }
     }
 
     /// The kind of a kubernetes binding was not found.
     pub fn enable_failed(&self, hook: &HookName) {
-        self.enable_errors.with_label_values(&[hook.as_str()]).inc();
+        self.vecs.enable_errors.with_label_values(&[hook.as_str()]).inc();
     }
 
     /// Sets how long it took until all kubernetes bindings of a hook had listed their objects, or `None` until they
     /// have.
     pub fn set_enabled(&self, hook: &HookName, took: Option<Duration>) {
         // Creates the series, so that it exists from the first lookup on.
-        self.enable_errors.with_label_values(&[hook.as_str()]);
-        self.enable_success.with_label_values(&[hook.as_str()]).set(i64::from(took.is_some()));
+        self.vecs.enable_errors.with_label_values(&[hook.as_str()]);
+        self.vecs.enable_success.with_label_values(&[hook.as_str()]).set(i64::from(took.is_some()));
         if let Some(took) = took {
-            self.enable_seconds.with_label_values(&[hook.as_str()]).set(took.as_secs_f64());
+            self.vecs.enable_seconds.with_label_values(&[hook.as_str()]).set(took.as_secs_f64());
         }
     }
 
     /// A component is ready to run.
     pub fn hook_compiled(&self, source: CompileSource, took: Duration) {
-        self.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
+        self.vecs.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
     }
 
     /// A new version of a hook took over, or was refused.
     pub fn hook_swapped(&self, swapped: bool) {
-        self.hook_swaps.with_label_values(&[if swapped { "swapped" } else { "refused" }]).inc();
+        self.vecs.hook_swaps.with_label_values(&[if swapped { "swapped" } else { "refused" }]).inc();
     }
 
     /// A run ended. All three counters of results exist from then on.
     pub fn run_finished(&self, run: RunLabels<'_>, result: RunResult, usage: RunUsage) {
-        let (binding, queue) = self.series.labels(run);
-        let labels = [run.hook.as_str(), binding, &queue];
-        self.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
-        self.hook_run_cpu.with_label_values(&labels).observe(usage.cpu.as_secs_f64());
-        self.hook_run_rss.with_label_values(&labels).set(i64::try_from(usage.memory_peak).unwrap_or(i64::MAX));
+        let labels = self.series.labels(run);
+        self.vecs.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
+        self.vecs.hook_run_cpu.with_label_values(&labels).observe(usage.cpu.as_secs_f64());
+        self.vecs.hook_run_rss.with_label_values(&labels).set(i64::try_from(usage.memory_peak).unwrap_or(i64::MAX));
         let (success, error, allowed, failure) = match result {
             RunResult::Success => (1, 0, 0, None),
             // The shutdown caused this, so it is neither a success nor the hook's error.
@@ -232,61 +145,58 @@ impl Metrics {
             RunResult::Error(kind) => (0, 1, 0, Some(kind)),
             RunResult::AllowedError(kind) => (0, 0, 1, Some(kind)),
         };
-        self.hook_run_success.with_label_values(&labels).inc_by(success);
-        self.hook_run_errors.with_label_values(&labels).inc_by(error);
-        self.hook_run_allowed_errors.with_label_values(&labels).inc_by(allowed);
+        self.vecs.hook_run_success.with_label_values(&labels).inc_by(success);
+        self.vecs.hook_run_errors.with_label_values(&labels).inc_by(error);
+        self.vecs.hook_run_allowed_errors.with_label_values(&labels).inc_by(allowed);
         let hook = run.hook.as_str();
         if let Some(kind) = failure {
-            self.hook_run_failures.with_label_values(&[hook, kind.label()]).inc();
+            self.vecs.hook_run_failures.with_label_values(&[hook, kind.label()]).inc();
         }
         // Sizes and counts are far below 2^52.
-        self.hook_run_memory.with_label_values(&[hook]).observe(usage.memory_peak as f64);
-        self.hook_run_host_calls.with_label_values(&[hook]).observe(usage.host_calls as f64);
+        self.vecs.hook_run_memory.with_label_values(&[hook]).observe(usage.memory_peak as f64);
+        self.vecs.hook_run_host_calls.with_label_values(&[hook]).observe(usage.host_calls as f64);
     }
 
     /// A hook called Kubernetes. `verb` is a word from the code, not from the call.
     pub fn host_call(&self, verb: &'static str, outcome: Result<(), CallReason>) {
-        self.host_calls.with_label_values(&[verb, samples::outcome_label(outcome)]).inc();
+        self.vecs.host_calls.with_label_values(&[verb, outcome_label(outcome)]).inc();
     }
 
     /// A hook's call was refused because of a missing permission.
     pub fn grant_refused(&self, hook: &HookName, verb: &'static str) {
-        self.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
+        self.vecs.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
     }
 
     /// A run's record was `written`, `dropped` or `failed`.
     pub fn record(&self, hook: &HookName, result: &'static str, bytes: u64) {
-        self.records.with_label_values(&[hook.as_str(), result]).inc();
-        self.record_bytes.with_label_values::<&str>(&[]).inc_by(bytes);
+        self.vecs.records.with_label_values(&[hook.as_str(), result]).inc();
+        self.vecs.record_bytes.with_label_values(NONE).inc_by(bytes);
     }
 
     /// A trigger is about to run for the first time, after this time in its queue.
     pub fn task_waited(&self, run: RunLabels<'_>, waited: Duration) {
-        let (binding, queue) = self.series.labels(run);
-        let labels = [run.hook.as_str(), binding, &queue];
-        self.task_wait.with_label_values(&labels).inc_by(waited.as_secs_f64());
+        self.vecs.task_wait.with_label_values(&self.series.labels(run)).inc_by(waited.as_secs_f64());
     }
 
     /// A trigger was merged into another.
     pub fn task_folded(&self, queue: &QueueName) {
-        self.tasks_folded.with_label_values(&[self.series.queue(queue)]).inc();
+        self.vecs.tasks_folded.with_label_values(&[self.series.queue(queue)]).inc();
     }
 
     /// A trigger was accepted although its queue was full.
     pub fn task_beyond_bound(&self, queue: &QueueName) {
-        self.tasks_beyond.with_label_values(&[self.series.queue(queue)]).inc();
+        self.vecs.tasks_beyond.with_label_values(&[self.series.queue(queue)]).inc();
     }
 
     /// A trigger failed permanently.
     pub fn task_given_up(&self, run: RunLabels<'_>) {
-        let (binding, queue) = self.series.labels(run);
-        self.tasks_given_up.with_label_values(&[run.hook.as_str(), binding, &queue]).inc();
+        self.vecs.tasks_given_up.with_label_values(&self.series.labels(run)).inc();
     }
 
     /// Sets the number of dead letters, and their bytes.
     pub fn set_dead_letters(&self, letters: usize, bytes: usize) {
-        self.dead_letters.with_label_values::<&str>(&[]).set(gauge(letters));
-        self.dead_letter_bytes.with_label_values::<&str>(&[]).set(gauge(bytes));
+        self.vecs.dead_letters.with_label_values(NONE).set(gauge(letters));
+        self.vecs.dead_letter_bytes.with_label_values(NONE).set(gauge(bytes));
     }
 
     /// Sets the gauges of the queues. Queues that are not in the list lose their gauges.
@@ -298,19 +208,21 @@ impl Metrics {
         }
         let mut known = self.known_queues.lock().unwrap_or_else(PoisonError::into_inner);
         for gone in known.iter().filter(|name| !now.contains_key(*name)) {
-            for vec in [&self.queue_length, &self.queue_bytes, &self.queue_running, &self.queue_retrying] {
+            for vec in
+                [&self.vecs.queue_length, &self.vecs.queue_bytes, &self.vecs.queue_running, &self.vecs.queue_retrying]
+            {
                 // The gauge may never have been set. Then there is nothing to remove.
                 let _ = vec.remove_label_values(&[gone]);
             }
-            let _ = self.queue_oldest.remove_label_values(&[gone]);
+            let _ = self.vecs.queue_oldest.remove_label_values(&[gone]);
         }
         for (name, sample) in &now {
-            self.queue_length.with_label_values(&[name]).set(gauge(sample.length));
-            self.queue_bytes.with_label_values(&[name]).set(gauge(sample.bytes));
-            self.queue_running.with_label_values(&[name]).set(gauge(sample.running));
-            self.queue_retrying.with_label_values(&[name]).set(gauge(sample.retrying));
+            self.vecs.queue_length.with_label_values(&[name]).set(gauge(sample.length));
+            self.vecs.queue_bytes.with_label_values(&[name]).set(gauge(sample.bytes));
+            self.vecs.queue_running.with_label_values(&[name]).set(gauge(sample.running));
+            self.vecs.queue_retrying.with_label_values(&[name]).set(gauge(sample.retrying));
             let oldest = sample.oldest.unwrap_or_default().as_secs_f64();
-            self.queue_oldest.with_label_values(&[name]).set(oldest);
+            self.vecs.queue_oldest.with_label_values(&[name]).set(oldest);
         }
         *known = now.into_keys().collect();
     }
@@ -318,65 +230,310 @@ impl Metrics {
     /// Sets how many objects a binding matches now, what its snapshot holds, and how many objects' newest states are
     /// missing in it.
     pub fn set_snapshot(&self, run: RunLabels<'_>, objects: usize, bytes: usize, late: usize) {
-        let (binding, queue) = self.series.labels(run);
-        let labels = [run.hook.as_str(), binding, &queue];
-        self.snapshot_objects.with_label_values(&labels).set(gauge(objects));
-        self.snapshot_bytes.with_label_values(&labels).set(gauge(bytes));
-        self.snapshot_late.with_label_values(&labels).set(gauge(late));
+        let labels = self.series.labels(run);
+        self.vecs.snapshot_objects.with_label_values(&labels).set(gauge(objects));
+        self.vecs.snapshot_bytes.with_label_values(&labels).set(gauge(bytes));
+        self.vecs.snapshot_late.with_label_values(&labels).set(gauge(late));
     }
 
     /// Returns the recorder of a binding's times.
     pub fn binding_timings(&self, run: RunLabels<'_>) -> BindingTimings {
-        let (binding, queue) = self.series.labels(run);
-        let labels = [run.hook.as_str(), binding, &queue];
-        let (filter, event) = (self.jq_filter.with_label_values(&labels), self.event.with_label_values(&labels));
-        BindingTimings::new(filter, event)
+        let labels = self.series.labels(run);
+        BindingTimings {
+            filter: self.vecs.jq_filter.with_label_values(&labels),
+            event: self.vecs.event.with_label_values(&labels),
+        }
     }
 
     /// Sets the times since the API server last sent something, for each kind (`pods.v1.apps`) and namespace. Those
     /// that are not in the list lose their gauge.
     pub fn set_watch_ages<'a>(&self, ages: impl IntoIterator<Item = (&'a str, &'a str, Duration)>) {
-        self.watch_age.reset();
+        self.vecs.watch_age.reset();
         for (gvr, namespace, age) in ages {
-            let gauge = self.watch_age.with_label_values(&[gvr, namespace]);
+            let gauge = self.vecs.watch_age.with_label_values(&[gvr, namespace]);
             gauge.set(gauge.get().max(age.as_secs_f64()));
         }
     }
 
     /// A watch was silent for too long and is rebuilt.
     pub fn watch_rebuilt(&self, gvr: &str, namespace: &str) {
-        self.watch_dead.with_label_values(&[gvr, namespace]).inc();
+        self.vecs.watch_dead.with_label_values(&[gvr, namespace]).inc();
     }
 
     /// A request to the API server was answered with this status, or not at all.
     pub fn api_request(&self, method: &str, path: &str, code: Option<u16>, took: Duration) {
-        self.request_latency.with_label_values(&[method, &url::template(path)]).observe(took.as_secs_f64());
+        self.vecs.request_latency.with_label_values(&[method, &template(path)]).observe(took.as_secs_f64());
         let code = code.map_or_else(|| "<error>".to_owned(), |code| code.to_string());
-        self.request_result.with_label_values(&[code.as_str(), method]).inc();
+        self.vecs.request_result.with_label_values(&[code.as_str(), method]).inc();
     }
 
     /// Sets the number of series that a hook reports now.
     pub fn set_hook_metric_series(&self, hook: &HookName, series: usize) {
-        self.hook_metric_series.with_label_values(&[hook.as_str()]).set(gauge(series));
+        self.vecs.hook_metric_series.with_label_values(&[hook.as_str()]).set(gauge(series));
     }
 
     /// Counts the metric operations of a run that were left out.
     pub fn hook_metrics_refused(&self, hook: &HookName, count: usize) {
-        self.hook_metric_refusals.with_label_values(&[hook.as_str()]).inc_by(count as u64);
+        self.vecs.hook_metric_refusals.with_label_values(&[hook.as_str()]).inc_by(count as u64);
     }
 
     /// Sets how often a binding's `jqFilter` has failed so far. Totals that are smaller than before are ignored.
     pub fn filter_errors_reached(&self, hook: &HookName, binding: &BindingName, total: u64) {
-        let errors = self.filter_errors.with_label_values(&[hook.as_str(), binding.unique()]);
+        let errors = self.vecs.filter_errors.with_label_values(&[hook.as_str(), binding.unique()]);
         errors.inc_by(total.saturating_sub(errors.get()));
     }
 
     /// A watch stream ended with an error.
     pub fn watch_failed(&self, error: WatchError) {
-        self.watch_errors.with_label_values(&[error.label()]).inc();
+        self.vecs.watch_errors.with_label_values(&[error.label()]).inc();
+    }
+
+    /// Counts the hook as being called by the API server, until the guard is dropped.
+    pub fn answer_begun(&self, hook: &HookName) -> impl Drop + Send + use<> {
+        let running = self.vecs.answers_running.with_label_values(&[hook.as_str()]);
+        running.inc();
+        Asked(running)
+    }
+
+    /// Records that a hook answered the API server, or did not. `outcome` is a word from the code: `allowed`, `denied`,
+    /// `mutated`, `converted`, `refused`, `failed`, `not-ready`. Requests for which no hook is called are not counted.
+    pub fn answer_ended(&self, labels: AnswerLabels<'_>, outcome: &'static str, took: Duration) {
+        let AnswerLabels { hook, binding, kind } = labels;
+        let binding = self.series.binding(hook, binding);
+        self.vecs.answers.with_label_values(&[hook.as_str(), binding, kind, outcome]).inc();
+        self.vecs.answer_seconds.with_label_values(&[hook.as_str(), binding, kind]).observe(took.as_secs_f64());
+    }
+
+    /// Sets when the serving certificate expires, in seconds since 1970.
+    pub fn set_certificate_expiry(&self, seconds: i64) {
+        self.vecs.certificate_expiry.with_label_values(NONE).set(seconds);
+    }
+
+    /// Counts a tick. Call it every ten seconds.
+    pub fn live_tick(&self) {
+        self.vecs.live_ticks.with_label_values(NONE).inc();
+    }
+
+    /// This replica runs the hooks from now on. Without other replicas, it does so from its start.
+    pub fn leads(&self) {
+        self.vecs.leader.with_label_values(NONE).set(1);
+        self.vecs.leader_transitions.with_label_values(NONE).inc();
+    }
+
+    /// The leader's time may have run out before it knows.
+    pub fn does_not_lead(&self) {
+        self.vecs.leader.with_label_values(NONE).set(0);
+    }
+
+    /// This replica led, and has lost the lead.
+    pub fn leads_no_more(&self) {
+        self.does_not_lead();
+        self.vecs.leader_transitions.with_label_values(NONE).inc();
+    }
+
+    /// A hook has this document. Each of its bindings that is not a `kubernetes` one takes `each` units of `room` for
+    /// its series. Without room, the binding has no series of its own.
+    pub fn hook_described(&self, spec: &HookSpec, room: Share, each: u64) {
+        let gone = self.series.replace(spec, room, each);
+        self.forget_queues(&gone.queues);
+        if !gone.bindings.is_empty() {
+            let gone: BTreeSet<&str> = gone.bindings.iter().map(BindingName::unique).collect();
+            self.vecs.forget(&spec.name, &|binding| binding.is_some_and(|binding| gone.contains(binding)));
+        }
+    }
+
+    /// Drops all series of a hook that was removed.
+    pub fn forget_hook(&self, hook: &HookName) {
+        self.forget_queues(&self.series.forget(hook));
+        self.vecs.forget(hook, &|_| true);
+    }
+
+    fn forget_queues(&self, gone: &BTreeSet<QueueName>) {
+        for queue in gone {
+            for vec in [&self.vecs.tasks_folded, &self.vecs.tasks_beyond] {
+                // The queue may never have been counted.
+                let _ = vec.remove_label_values(&[queue.to_string()]);
+            }
+        }
     }
 }
 
 fn gauge(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
+
+/// A path of the Kubernetes API without the names of objects, as a label's value. Their number is limited by the number of
+/// kinds. `/api/v1/namespaces/a/secrets/b` becomes `/api/v1/namespaces/{namespace}/secrets/{name}`.
+fn template(path: &str) -> String {
+    let mut segments: Vec<&str> = path.split('/').skip(1).collect();
+    let root = match segments.first() {
+        Some(&"api") => 2,
+        Some(&"apis") => 3,
+        // For example `/version` or `/healthz`.
+        _ => return segments.first().map_or_else(String::new, |first| format!("/{first}")),
+    };
+    let namespaced = segments.get(root) == Some(&"namespaces") && segments.len() > root + 2;
+    let name = if namespaced { root + 3 } else { root + 1 };
+    if let Some(namespace) = segments.get_mut(root + 1).filter(|_| namespaced) {
+        *namespace = "{namespace}";
+    }
+    if let Some(name) = segments.get_mut(name) {
+        *name = "{name}";
+    }
+    segments.truncate(name + 2);
+    format!("/{}", segments.join("/"))
+}
+
+/// The labels of a run's series.
+#[derive(Debug, Clone, Copy)]
+pub struct RunLabels<'a> {
+    pub hook: &'a HookName,
+    /// The binding of the run's oldest trigger.
+    pub binding: &'a BindingName,
+    /// The queue that the run's triggers came from.
+    pub queue: &'a QueueName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunResult {
+    Success,
+    Error(FailureKind),
+    /// The run failed, and `allowFailure` counts that as done.
+    AllowedError(FailureKind),
+}
+
+/// What a run used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunUsage {
+    /// From start to end.
+    pub took: Duration,
+    /// The CPU time.
+    pub cpu: Duration,
+    /// The maximum of memory in bytes.
+    pub memory_peak: u64,
+    /// The number of calls of imported functions.
+    pub host_calls: u64,
+}
+
+/// Where a component's code came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompileSource {
+    Compiled,
+    Cached,
+}
+
+impl CompileSource {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Compiled => "compiled",
+            Self::Cached => "cached",
+        }
+    }
+}
+
+/// The number of hooks in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HookCounts {
+    /// Hooks that are being compiled or configured.
+    pub loading: usize,
+    /// Hooks that wait for a kind or a synchronization.
+    pub pending: usize,
+    /// Hooks that run.
+    pub ready: usize,
+    /// Hooks that were refused, with a reason in the log.
+    pub quarantined: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchError {
+    /// The history was lost (410).
+    Expired,
+    /// The server closed the stream.
+    Eof,
+    /// The stream broke off.
+    UnexpectedEof,
+    /// Any other reason.
+    Fail,
+}
+
+impl WatchError {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Eof => "eof",
+            Self::UnexpectedEof => "unexpected-eof",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// One queue at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueSample {
+    pub queue: QueueName,
+    /// The number of triggers that wait.
+    pub length: usize,
+    /// The bytes of these triggers.
+    pub bytes: usize,
+    /// The age of the oldest trigger that is not done.
+    pub oldest: Option<Duration>,
+    /// The number of runs in progress.
+    pub running: usize,
+    /// The number of failed runs that wait for their retry.
+    pub retrying: usize,
+}
+
+impl QueueSample {
+    /// Adds both samples, as if they were one queue.
+    fn add(&mut self, other: &Self) {
+        self.length += other.length;
+        self.bytes += other.bytes;
+        self.oldest = self.oldest.max(other.oldest);
+        self.running += other.running;
+        self.retrying += other.retrying;
+    }
+}
+
+/// The outcome of a host call as a label.
+pub fn outcome_label(outcome: Result<(), CallReason>) -> &'static str {
+    outcome.map_or_else(CallReason::label, |()| "ok")
+}
+
+/// The labels of an answer.
+#[derive(Debug, Clone, Copy)]
+pub struct AnswerLabels<'a> {
+    pub hook: &'a HookName,
+    pub binding: &'a BindingName,
+    /// `validating`, `mutating` or `conversion`.
+    pub kind: &'static str,
+}
+
+struct Asked(IntGauge);
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Records the times of one binding.
+#[derive(Debug, Clone)]
+pub struct BindingTimings {
+    filter: Histogram,
+    event: Histogram,
+}
+
+impl BindingTimings {
+    /// A filter ran on one object.
+    pub fn filtered(&self, took: Duration) {
+        self.filter.observe(took.as_secs_f64());
+    }
+
+    /// A change was handled.
+    pub fn handled(&self, took: Duration) {
+        self.event.observe(took.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,15 @@
-//! The table of all metrics of the operator itself: names, types, labels, help.
+//! The table of all metrics of the operator itself: names, types, labels, help. They are created from it.
 //!
 //! Labels are `hook`, `binding`, `queue`, or a word from a closed set. They are never an object's name.
+
+use std::collections::HashMap;
+
+use boathook_core::model::HookName;
+use prometheus::{
+    CounterVec, GaugeVec, HistogramVec, IntCounterVec, IntGaugeVec, Registry,
+    core::{Collector, MetricVec, MetricVecBuilder},
+    histogram_opts, opts,
+};
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,67 +87,155 @@ const fn histogram(name: &'static str, buckets: Buckets, labels: &'static [&'sta
 
 const RUN: &[&str] = &["hook", "binding", "queue"];
 
-/// Defines the constants and, from the same lines, the table.
+/// Defines, from the same lines, the table and the metrics.
 macro_rules! table {
-    ($($id:ident = $def:expr;)*) => {
-        $(pub(super) const $id: Def = $def;)*
+    ($($name:ident: $vec:ident = $def:expr;)*) => {
         /// Every metric, in the order of the documentation.
-        pub const TABLE: &[Def] = &[$($id),*];
+        pub const TABLE: &[Def] = &[$($def),*];
+
+        /// The metrics of the table.
+        #[derive(Debug)]
+        pub(super) struct Vecs {
+            $(pub $name: $vec,)*
+        }
+
+        impl Vecs {
+            /// Creates and registers all metrics. Their names begin with `prefix`.
+            pub fn new(registry: &Registry, prefix: &str) -> Result<Self, MetricsError> {
+                Ok(Self { $($name: vec(registry, prefix, &$def)?,)* })
+            }
+
+            /// Drops those of the hook's series whose label `binding`, if any, is `gone`.
+            pub fn forget(&self, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
+                $(if $def.labels.contains(&"hook") {
+                    forget(&self.$name, hook, gone);
+                })*
+            }
+        }
     };
 }
 
 table! {
-    BUILD_INFO = gauge("build_info", &["version"], "1, with the version of the operator.");
-    LIVE_TICKS = counter("live_ticks", &[], "Grows by 1 every 10 seconds while the process lives.");
-    LEADER = gauge("leader", &[], "1 when hooks run in this process, 0 when it is a standby; always 1 without other replicas.");
-    LEADER_TRANSITIONS = counter("leader_transitions_total", &[], "Times that this process began to lead, or ended.");
-    HOOKS = gauge("hooks", &["state"], "Hooks by state: loading, pending, ready, quarantined.");
-    ENABLE_SECONDS = gauge("hook_enable_kubernetes_bindings_seconds", &["hook"], "Time from the hook's start until all its kubernetes bindings had listed their objects.");
-    ENABLE_SUCCESS = gauge("hook_enable_kubernetes_bindings_success", &["hook"], "1 when all kubernetes bindings of the hook have listed their objects, else 0.");
-    ENABLE_ERRORS = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Lookups of a kubernetes binding's kind that did not find it.");
-    HOOK_COMPILE = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
-    HOOK_SWAPS = counter("hook_swaps_total", &["result"], "New versions of hooks, by result: swapped or refused.");
-    HOOK_RUN = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
-    HOOK_RUN_CPU = histogram("hook_run_user_cpu_seconds", Buckets::Seconds, RUN, "CPU time of a run: the guest's code, and what the operator does for it in the same thread.");
-    HOOK_RUN_RSS = gauge("hook_run_max_rss_bytes", RUN, "Most memory that the last run had, linear memories and tables together.");
-    HOOK_RUN_SUCCESS = counter("hook_run_success_total", RUN, "Runs that succeeded.");
-    HOOK_RUN_ERRORS = counter("hook_run_errors_total", RUN, "Runs that failed, without those that allowFailure counts as done.");
-    HOOK_RUN_ALLOWED_ERRORS = counter("hook_run_allowed_errors_total", RUN, "Runs that failed and that allowFailure counts as done.");
-    HOOK_RUN_FAILURES = counter("hook_run_failures_total", &["hook", "kind"], "Runs that failed or were interrupted, by kind: retry, retry-after, permanent, trap, limit-time, limit-memory, limit-stack, limit-host-calls, limit-host-bytes, interrupted, host.");
-    HOOK_RUN_MEMORY = histogram("hook_run_memory_peak_bytes", Buckets::Bytes, &["hook"], "Most memory that a run had, linear memories and tables together.");
-    HOOK_RUN_HOST_CALLS = histogram("hook_run_host_calls", Buckets::Count, &["hook"], "Calls of imported functions in a run.");
-    HOST_CALLS = counter("host_calls_total", &["verb", "outcome"], "Calls of hooks to Kubernetes, by verb and outcome: ok or the reason of the error.");
-    GRANT_REFUSALS = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
-    RECORDS = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
-    RECORD_BYTES = counter("records_bytes_total", &[], "Bytes of records that were written.");
-    TASK_WAIT = counter("task_wait_in_queue_seconds_total", RUN, "Time that triggers waited before their first run.");
-    TASKS_FOLDED = counter("tasks_folded_total", &["queue"], "Triggers that were folded into another of the same object because the queue was over its bound.");
-    TASKS_BEYOND = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");
-    TASKS_GIVEN_UP = counter("tasks_given_up_total", RUN, "Triggers that failed for good.");
-    DEAD_LETTERS = gauge("dead_letters", &[], "Failed runs that are kept to be looked at, retried or dropped.");
-    DEAD_LETTER_BYTES = gauge("dead_letters_bytes", &[], "Bytes of objects and filter results of those.");
-    QUEUE_LENGTH = gauge("tasks_queue_length", &["queue"], "Triggers that wait, for their first run or for the next try.");
-    QUEUE_BYTES = gauge("tasks_queue_bytes", &["queue"], "Bytes of objects and filter results of the triggers that wait.");
-    QUEUE_OLDEST = gauge("tasks_queue_oldest_seconds", &["queue"], "Age of the oldest trigger that is not done; 0 for an empty queue.");
-    QUEUE_RUNNING = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
-    QUEUE_RETRYING = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
-    SNAPSHOT_OBJECTS = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
-    SNAPSHOT_LATE = gauge("kube_snapshot_late_objects", RUN, "Objects whose newest state is missing in a binding's snapshot, because the jqFilter could not run on it yet; runs that include the snapshot wait.");
-    SNAPSHOT_BYTES = gauge("kube_snapshot_bytes", RUN, "Bytes that a binding's snapshot holds; what several objects share is counted for each.");
-    JQ_FILTER = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time to run a jqFilter on one object.");
-    EVENT = histogram("kube_event_duration_seconds", Buckets::Seconds, RUN, "Time to handle one change of an object: filter, snapshot, trigger.");
-    FILTER_ERRORS = counter("filter_errors_total", &["hook", "binding"], "Times that a jqFilter failed on an object.");
-    WATCH_AGE = gauge("kubernetes_client_watch_age_seconds", &["gvr", "namespace"], "Time since the API server last sent something on a watch; the oldest of those on one kind and namespace.");
-    WATCH_DEAD = counter("factory_informer_dead_total", &["gvr", "namespace"], "Watches that were silent for too long and were rebuilt.");
-    REQUEST_LATENCY = histogram("kubernetes_client_request_latency_seconds", Buckets::Seconds, &["verb", "url"], "Time from a request to the API server to the head of its answer, by method and by path without names.");
-    REQUEST_RESULT = counter("kubernetes_client_request_result_total", &["code", "method"], "Answers of the API server by status; code is <error> where there was none.");
-    HOOK_METRIC_SERIES = gauge("hook_metrics_series", &["hook"], "Series that the hook reports at /metrics/hooks.");
-    HOOK_METRIC_REFUSALS = counter("hook_metrics_refused_total", &["hook"], "Metric operations of runs that succeeded that could not be applied.");
-    WATCH_ERRORS = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
-    ANSWERS = counter("webhook_answers_total", &["hook", "binding", "kind", "outcome"], "Answers to the API server, by kind (validating, mutating, conversion) and outcome: allowed, denied, mutated, converted, refused (a conversion that the hook said is not possible), failed, not-ready.");
-    ANSWER_SECONDS = histogram("webhook_answer_seconds", Buckets::Seconds, &["hook", "binding", "kind"], "Time from the question, read whole, to the hook's answer.");
-    ANSWERS_RUNNING = gauge("webhook_answers_running", &["hook"], "Questions of the API server that the hook is busy with.");
-    CERTIFICATE_EXPIRY = gauge("webhook_certificate_expiry_timestamp_seconds", &[], "When the certificate for the API server expires, in seconds since 1970; 0 without one.");
+    build_info: IntGaugeVec = gauge("build_info", &["version"], "1, with the version of the operator.");
+    live_ticks: IntCounterVec = counter("live_ticks", &[], "Grows by 1 every 10 seconds while the process lives.");
+    leader: IntGaugeVec = gauge("leader", &[], "1 when hooks run in this process, 0 when it is a standby; always 1 without other replicas.");
+    leader_transitions: IntCounterVec = counter("leader_transitions_total", &[], "Times that this process began to lead, or ended.");
+    hooks: IntGaugeVec = gauge("hooks", &["state"], "Hooks by state: loading, pending, ready, quarantined.");
+    enable_seconds: GaugeVec = gauge("hook_enable_kubernetes_bindings_seconds", &["hook"], "Time from the hook's start until all its kubernetes bindings had listed their objects.");
+    enable_success: IntGaugeVec = gauge("hook_enable_kubernetes_bindings_success", &["hook"], "1 when all kubernetes bindings of the hook have listed their objects, else 0.");
+    enable_errors: IntCounterVec = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Lookups of a kubernetes binding's kind that did not find it.");
+    hook_compile: HistogramVec = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
+    hook_swaps: IntCounterVec = counter("hook_swaps_total", &["result"], "New versions of hooks, by result: swapped or refused.");
+    hook_run: HistogramVec = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
+    hook_run_cpu: HistogramVec = histogram("hook_run_user_cpu_seconds", Buckets::Seconds, RUN, "CPU time of a run: the guest's code, and what the operator does for it in the same thread.");
+    hook_run_rss: IntGaugeVec = gauge("hook_run_max_rss_bytes", RUN, "Most memory that the last run had, linear memories and tables together.");
+    hook_run_success: IntCounterVec = counter("hook_run_success_total", RUN, "Runs that succeeded.");
+    hook_run_errors: IntCounterVec = counter("hook_run_errors_total", RUN, "Runs that failed, without those that allowFailure counts as done.");
+    hook_run_allowed_errors: IntCounterVec = counter("hook_run_allowed_errors_total", RUN, "Runs that failed and that allowFailure counts as done.");
+    hook_run_failures: IntCounterVec = counter("hook_run_failures_total", &["hook", "kind"], "Runs that failed or were interrupted, by kind: retry, retry-after, permanent, trap, limit-time, limit-memory, limit-stack, limit-host-calls, limit-host-bytes, interrupted, host.");
+    hook_run_memory: HistogramVec = histogram("hook_run_memory_peak_bytes", Buckets::Bytes, &["hook"], "Most memory that a run had, linear memories and tables together.");
+    hook_run_host_calls: HistogramVec = histogram("hook_run_host_calls", Buckets::Count, &["hook"], "Calls of imported functions in a run.");
+    host_calls: IntCounterVec = counter("host_calls_total", &["verb", "outcome"], "Calls of hooks to Kubernetes, by verb and outcome: ok or the reason of the error.");
+    grant_refusals: IntCounterVec = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
+    records: IntCounterVec = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
+    record_bytes: IntCounterVec = counter("records_bytes_total", &[], "Bytes of records that were written.");
+    task_wait: CounterVec = counter("task_wait_in_queue_seconds_total", RUN, "Time that triggers waited before their first run.");
+    tasks_folded: IntCounterVec = counter("tasks_folded_total", &["queue"], "Triggers that were folded into another of the same object because the queue was over its bound.");
+    tasks_beyond: IntCounterVec = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");
+    tasks_given_up: IntCounterVec = counter("tasks_given_up_total", RUN, "Triggers that failed for good.");
+    dead_letters: IntGaugeVec = gauge("dead_letters", &[], "Failed runs that are kept to be looked at, retried or dropped.");
+    dead_letter_bytes: IntGaugeVec = gauge("dead_letters_bytes", &[], "Bytes of objects and filter results of those.");
+    queue_length: IntGaugeVec = gauge("tasks_queue_length", &["queue"], "Triggers that wait, for their first run or for the next try.");
+    queue_bytes: IntGaugeVec = gauge("tasks_queue_bytes", &["queue"], "Bytes of objects and filter results of the triggers that wait.");
+    queue_oldest: GaugeVec = gauge("tasks_queue_oldest_seconds", &["queue"], "Age of the oldest trigger that is not done; 0 for an empty queue.");
+    queue_running: IntGaugeVec = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
+    queue_retrying: IntGaugeVec = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
+    snapshot_objects: IntGaugeVec = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
+    snapshot_late: IntGaugeVec = gauge("kube_snapshot_late_objects", RUN, "Objects whose newest state is missing in a binding's snapshot, because the jqFilter could not run on it yet; runs that include the snapshot wait.");
+    snapshot_bytes: IntGaugeVec = gauge("kube_snapshot_bytes", RUN, "Bytes that a binding's snapshot holds; what several objects share is counted for each.");
+    jq_filter: HistogramVec = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time to run a jqFilter on one object.");
+    event: HistogramVec = histogram("kube_event_duration_seconds", Buckets::Seconds, RUN, "Time to handle one change of an object: filter, snapshot, trigger.");
+    filter_errors: IntCounterVec = counter("filter_errors_total", &["hook", "binding"], "Times that a jqFilter failed on an object.");
+    watch_age: GaugeVec = gauge("kubernetes_client_watch_age_seconds", &["gvr", "namespace"], "Time since the API server last sent something on a watch; the oldest of those on one kind and namespace.");
+    watch_dead: IntCounterVec = counter("factory_informer_dead_total", &["gvr", "namespace"], "Watches that were silent for too long and were rebuilt.");
+    request_latency: HistogramVec = histogram("kubernetes_client_request_latency_seconds", Buckets::Seconds, &["verb", "url"], "Time from a request to the API server to the head of its answer, by method and by path without names.");
+    request_result: IntCounterVec = counter("kubernetes_client_request_result_total", &["code", "method"], "Answers of the API server by status; code is <error> where there was none.");
+    hook_metric_series: IntGaugeVec = gauge("hook_metrics_series", &["hook"], "Series that the hook reports at /metrics/hooks.");
+    hook_metric_refusals: IntCounterVec = counter("hook_metrics_refused_total", &["hook"], "Metric operations of runs that succeeded that could not be applied.");
+    watch_errors: IntCounterVec = counter("kubernetes_client_watch_errors_total", &["error_type"], "Watch streams that ended in an error: expired, eof, unexpected-eof, fail.");
+    answers: IntCounterVec = counter("webhook_answers_total", &["hook", "binding", "kind", "outcome"], "Answers to the API server, by kind (validating, mutating, conversion) and outcome: allowed, denied, mutated, converted, refused (a conversion that the hook said is not possible), failed, not-ready.");
+    answer_seconds: HistogramVec = histogram("webhook_answer_seconds", Buckets::Seconds, &["hook", "binding", "kind"], "Time from the question, read whole, to the hook's answer.");
+    answers_running: IntGaugeVec = gauge("webhook_answers_running", &["hook"], "Questions of the API server that the hook is busy with.");
+    certificate_expiry: IntGaugeVec = gauge("webhook_certificate_expiry_timestamp_seconds", &[], "When the certificate for the API server expires, in seconds since 1970; 0 without one.");
+}
+
+/// Why metrics cannot be created or shown.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    #[error("metric {name} can't be registered: use letters, digits and '_' in the metrics prefix")]
+    Register {
+        /// The full name.
+        name: String,
+        /// The error of the library.
+        #[source]
+        source: prometheus::Error,
+    },
+    #[error("the metrics can't be written as text")]
+    Encode(#[source] prometheus::Error),
+}
+
+fn vec<V: FromDef + Collector + Clone + 'static>(
+    registry: &Registry,
+    prefix: &str,
+    def: &Def,
+) -> Result<V, MetricsError> {
+    let name = format!("{prefix}{}", def.name);
+    let made = V::from_def(&name, def).and_then(|vec| {
+        registry.register(Box::new(vec.clone()))?;
+        Ok(vec)
+    });
+    made.map_err(|source| MetricsError::Register { name, source })
+}
+
+/// Creates a metric from its line in the table.
+trait FromDef: Sized {
+    fn from_def(name: &str, def: &Def) -> prometheus::Result<Self>;
+}
+
+macro_rules! from_def {
+    ($($vec:ty),*) => {$(
+        impl FromDef for $vec {
+            fn from_def(name: &str, def: &Def) -> prometheus::Result<Self> {
+                Self::new(opts!(name, def.help), def.labels)
+            }
+        }
+    )*};
+}
+
+from_def!(IntCounterVec, CounterVec, IntGaugeVec, GaugeVec);
+
+impl FromDef for HistogramVec {
+    fn from_def(name: &str, def: &Def) -> prometheus::Result<Self> {
+        let bounds = match def.kind {
+            Kind::Histogram(buckets) => buckets.bounds().to_vec(),
+            Kind::Counter | Kind::Gauge => Vec::new(),
+        };
+        Self::new(histogram_opts!(name, def.help, bounds), def.labels)
+    }
+}
+
+/// Drops those series of a hook whose label `binding`, if any, is `gone`.
+fn forget<B: MetricVecBuilder>(vec: &MetricVec<B>, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
+    for family in vec.collect() {
+        for metric in family.get_metric() {
+            let labels: HashMap<&str, &str> =
+                metric.get_label().iter().map(|label| (label.name(), label.value())).collect();
+            if labels.get("hook") == Some(&hook.as_str()) && gone(labels.get("binding").copied()) {
+                // The series existed a moment ago. If it is gone now, that is fine.
+                let _ = vec.remove(&labels);
+            }
+        }
+    }
 }
 
 /// The documentation of all metrics, as Markdown.

@@ -3,6 +3,7 @@
 //! [`OVERFLOW`], so no count is lost.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -84,12 +85,13 @@ impl Series {
         queues
     }
 
-    /// The labels `binding` and `queue` of a run.
-    pub fn labels<'a>(&self, run: RunLabels<'a>) -> (&'a str, String) {
-        match self.binding(run.hook, run.binding) {
-            OVERFLOW => (OVERFLOW, OVERFLOW.to_owned()),
-            binding => (binding, run.queue.to_string()),
-        }
+    /// The labels `hook`, `binding` and `queue` of a run.
+    pub fn labels<'a>(&self, run: RunLabels<'a>) -> [Cow<'a, str>; 3] {
+        let (binding, queue) = match self.binding(run.hook, run.binding) {
+            OVERFLOW => (OVERFLOW, OVERFLOW.into()),
+            binding => (binding, run.queue.to_string().into()),
+        };
+        [run.hook.as_str().into(), binding.into(), queue]
     }
 
     /// The label `binding`.

@@ -1,5 +1,4 @@
 //! What a scrape shows after something was recorded.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;
 
@@ -69,10 +68,10 @@ fn record_all(metrics: &Metrics, name: &str) {
     // A total that has not grown counts nothing.
     metrics.filter_errors_reached(&labels.0, &labels.1, 1);
     metrics.watch_failed(WatchError::UnexpectedEof);
-    drop(metrics.answers().begun(&labels.0));
+    drop(metrics.answer_begun(&labels.0));
     let answer = AnswerLabels { hook: &labels.0, binding: &labels.1, kind: "validating" };
-    metrics.answers().ended(answer, "allowed", Duration::from_millis(1));
-    metrics.answers().set_certificate_expiry(1_900_000_000);
+    metrics.answer_ended(answer, "allowed", Duration::from_millis(1));
+    metrics.set_certificate_expiry(1_900_000_000);
 }
 
 #[test]
@@ -184,4 +183,23 @@ fn the_documentation_lists_every_metric_once() {
         assert_eq!(table.lines().filter(|line| line.starts_with(&row)).count(), 1, "{row}");
     }
     assert!(table.contains("| `boathook_hook_run_seconds` | histogram | hook, binding, queue | "), "{table}");
+}
+
+#[test]
+fn names_are_left_out() {
+    for (path, expected) in [
+        ("/version", "/version"),
+        ("/apis", "/apis"),
+        ("/apis/apps/v1", "/apis/apps/v1"),
+        ("/api/v1/secrets", "/api/v1/secrets"),
+        ("/api/v1/namespaces", "/api/v1/namespaces"),
+        ("/api/v1/namespaces/a", "/api/v1/namespaces/{name}"),
+        ("/api/v1/nodes/n/status", "/api/v1/nodes/{name}/status"),
+        ("/api/v1/namespaces/a/secrets", "/api/v1/namespaces/{namespace}/secrets"),
+        ("/apis/g.io/v1/namespaces/a/things/b/scale", "/apis/g.io/v1/namespaces/{namespace}/things/{name}/scale"),
+        ("/api/v1/namespaces/a/services/b/proxy/x/y", "/api/v1/namespaces/{namespace}/services/{name}/proxy"),
+        ("", ""),
+    ] {
+        assert_eq!(template(path), expected, "{path}");
+    }
 }

@@ -133,7 +133,6 @@ pub(super) fn newest_path_is_registered(now: Timestamp, serving: Option<Validity
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use super::*;
 
     const LIVES: Lifetimes = Lifetimes {

@@ -1,18 +1,18 @@
 //! Keeps Boathook's own certificates in their Secret, together with the other replicas. The rules are in `decide`. A
 //! replica that loses a race reads what the winner wrote.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use boathook_core::{model::error_chain, tasks::Tasks};
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{
     Api,
     api::{DeleteParams, PostParams, Preconditions, WatchParams},
 };
 
-use super::{CertificateError, Certificates, Lifetimes, PathKeys, Published, UPKEEP, material::Material, secret};
+use super::{CertificateError, Certificates, Lifetimes, PathKeys, Published, UPKEEP, material::Material};
 
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -81,7 +81,7 @@ pub(super) async fn remove(
         let secret = format!("{namespace}/{name}");
         move |source| CertificateError::Secret { verb, secret, source: Box::new(source) }
     };
-    let Some(found) = api.get_opt(name).await.map_err(error("get"))?.filter(secret::is_ours) else { return Ok(false) };
+    let Some(found) = api.get_opt(name).await.map_err(error("get"))?.filter(is_ours) else { return Ok(false) };
     let preconditions = Preconditions { uid: found.metadata.uid, resource_version: found.metadata.resource_version };
     let params = DeleteParams { dry_run, ..DeleteParams::default() }.preconditions(preconditions);
     match api.delete(name, &params).await {
@@ -145,15 +145,15 @@ impl Upkeep {
         for _ in 0..TRIES {
             let found = self.api.get_opt(&self.managed.secret).await.map_err(|error| self.error("get", error))?;
             let exists = found.is_some();
-            let mut secret = found.unwrap_or_else(|| secret::new(&self.managed.namespace, &self.managed.secret));
+            let mut secret = found.unwrap_or_else(|| new_secret(&self.managed.namespace, &self.managed.secret));
             let foreign = || CertificateError::Foreign(self.place.clone());
-            let mut material = secret::read(&secret).ok_or_else(foreign)?;
+            let mut material = read_secret(&secret).ok_or_else(foreign)?;
             if let Some(held) = held.filter(|_| !exists) {
                 material = Material { signing_key: String::new(), ..held.clone() };
             }
             let managed = &self.managed;
             if material.renew((managed.clock)(), &managed.names, &managed.lifetimes)? {
-                secret::write(&mut secret, &material);
+                write_secret(&mut secret, &material);
                 match self.store(&secret, exists).await? {
                     Some(stored) => secret = stored,
                     None => continue,
@@ -196,4 +196,60 @@ impl Upkeep {
     fn error(&self, verb: &'static str, source: kube::Error) -> CertificateError {
         CertificateError::Secret { verb, secret: self.place.clone(), source: Box::new(source) }
     }
+}
+
+const AUTHORITIES: &str = "ca.crt";
+const SIGNING_KEY: &str = "ca.key";
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+const PATHS: &str = "path.keys";
+
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "boathook");
+
+/// Reads the Secret. Returns `None` if it contains certificates of others.
+fn read_secret(secret: &Secret) -> Option<Material> {
+    let text = |key: &str| {
+        let bytes = secret.data.as_ref().and_then(|data| data.get(key));
+        bytes.and_then(|bytes| String::from_utf8(bytes.0.clone()).ok()).unwrap_or_default()
+    };
+    let material = Material {
+        authorities: text(AUTHORITIES),
+        signing_key: text(SIGNING_KEY),
+        certificate: text(CERTIFICATE),
+        key: text(KEY),
+        paths: text(PATHS),
+    };
+    // A chart may have created an empty Secret.
+    let empty = material.certificate.trim().is_empty() && material.key.trim().is_empty();
+    (is_ours(secret) || empty).then_some(material)
+}
+
+/// Whether Boathook made the Secret's certificates.
+pub(super) fn is_ours(secret: &Secret) -> bool {
+    let labels = secret.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(MANAGED_BY.0)).is_some_and(|by| by == MANAGED_BY.1)
+}
+
+/// Writes the material into the Secret. It changes no other keys.
+fn write_secret(secret: &mut Secret, material: &Material) {
+    let data = secret.data.get_or_insert_with(BTreeMap::new);
+    for (key, text) in [
+        (AUTHORITIES, &material.authorities),
+        (SIGNING_KEY, &material.signing_key),
+        (CERTIFICATE, &material.certificate),
+        (KEY, &material.key),
+        (PATHS, &material.paths),
+    ] {
+        data.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));
+    }
+    let labels = secret.metadata.labels.get_or_insert_with(BTreeMap::new);
+    labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
+}
+
+/// A Secret that does not exist yet.
+fn new_secret(namespace: &str, name: &str) -> Secret {
+    let mut secret = Secret { type_: Some("kubernetes.io/tls".to_owned()), ..Secret::default() };
+    secret.metadata.namespace = Some(namespace.to_owned());
+    secret.metadata.name = Some(name.to_owned());
+    secret
 }

@@ -1,15 +1,25 @@
 //! The content of the Secret with Boathook's own certificates, and the steps that renew it. The Secret is read and
 //! written elsewhere.
 
+use std::{sync::Arc, time::Duration};
+
 use boathook_core::model::PathKey;
 use jiff::Timestamp;
-use tokio_rustls::rustls::pki_types::CertificateDer;
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use time::OffsetDateTime;
+use tokio_rustls::rustls::{
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    sign::CertifiedKey,
+};
+use x509_parser::{extensions::GeneralName, prelude::X509Certificate};
 
 use super::{
     CaBundle, CertificateError, Expiry, Lifetimes, PathKeys, Serving,
     decide::{Decision, State, Validity, decide, newest_path_is_registered},
-    issue,
-    x509::{Certificate, certified},
 };
 
 /// The parts in PEM, as in the Secret. A missing part is empty.
@@ -36,7 +46,7 @@ impl Material {
                 Decision::AddAuthority => self.add_authority(now, lifetimes)?,
                 Decision::RenewServing => {
                     let newest = (self.authorities.as_str(), self.signing_key.as_str());
-                    let issued = issue::serving(now, lifetimes.serving, names, newest)?;
+                    let issued = issue_serving(now, lifetimes.serving, names, newest)?;
                     (self.certificate, self.key) = (issued.certificate, issued.key);
                     self.add_path();
                 }
@@ -108,7 +118,7 @@ impl Material {
     fn add_authority(&mut self, now: Timestamp, lifetimes: &Lifetimes) -> Result<(), CertificateError> {
         /// The maximum number of authorities, because the Secret must not grow by what somebody puts into it.
         const KEPT: usize = 3;
-        let issued = issue::authority(now, lifetimes.authority)?;
+        let issued = issue_authority(now, lifetimes.authority)?;
         self.keep_authorities(KEPT - 1, now);
         self.authorities = format!("{}{}", issued.certificate, self.authorities);
         self.signing_key = issued.key;
@@ -125,7 +135,7 @@ impl Material {
 
 /// Removes the time by which the validity reaches back.
 fn since_issued(validity: Validity) -> Validity {
-    let from = validity.from.checked_add(issue::SKEW).unwrap_or(validity.from);
+    let from = validity.from.checked_add(SKEW).unwrap_or(validity.from);
     Validity { from, ..validity }
 }
 
@@ -144,9 +154,131 @@ fn pem(der: &CertificateDer<'_>) -> String {
     text
 }
 
+/// One certificate.
+#[derive(Debug, Clone)]
+pub(super) struct Certificate {
+    der: CertificateDer<'static>,
+    pub validity: Validity,
+    /// DNS names and addresses.
+    pub names: Vec<String>,
+}
+
+impl Certificate {
+    /// All certificates of a text, in their order. `None` if one of them cannot be read.
+    pub fn all(pem: &[u8]) -> Option<Vec<Self>> {
+        CertificateDer::pem_slice_iter(pem).map(|der| Self::new(der.ok()?)).collect()
+    }
+
+    fn new(der: CertificateDer<'static>) -> Option<Self> {
+        let (validity, names) = {
+            let parsed = parse(&der)?;
+            let at = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
+            let validity =
+                Validity { from: at(parsed.validity().not_before)?, until: at(parsed.validity().not_after)? };
+            (validity, names(&parsed))
+        };
+        Some(Self { der, validity, names })
+    }
+
+    /// Whether `issuer` signed this certificate.
+    pub fn is_signed_by(&self, issuer: &Self) -> bool {
+        let (Some(own), Some(other)) = (parse(&self.der), parse(&issuer.der)) else { return false };
+        own.issuer() == other.subject() && own.verify_signature(Some(other.public_key())).is_ok()
+    }
+
+    /// Whether `key` belongs to this certificate.
+    pub fn is_of(&self, key: &rcgen::KeyPair) -> bool {
+        use rcgen::PublicKeyData as _;
+        parse(&self.der).is_some_and(|own| own.public_key().raw == key.subject_public_key_info())
+    }
+
+    pub fn der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+}
+
+fn parse<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
+    x509_parser::parse_x509_certificate(der).ok().map(|(_, certificate)| certificate)
+}
+
+fn names(certificate: &X509Certificate<'_>) -> Vec<String> {
+    let Ok(Some(found)) = certificate.subject_alternative_name() else { return Vec::new() };
+    let name = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => address(bytes),
+        _ => None,
+    };
+    found.value.general_names.iter().filter_map(name).collect()
+}
+
+fn address(bytes: &[u8]) -> Option<String> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(|bytes| std::net::IpAddr::from(bytes).to_string());
+    v4.ok().or_else(|| Some(std::net::IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?).to_string()))
+}
+
+/// A chain and its key, ready to be served, and when the first certificate of the chain expires.
+fn certified(chain: &[u8], key: &[u8]) -> Result<(Arc<CertifiedKey>, Timestamp), String> {
+    let certificates = Certificate::all(chain).ok_or("tls.crt is not a chain of certificates in PEM")?;
+    let until = certificates.first().ok_or("tls.crt has no certificate")?.validity.until;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("tls.key has no private key: {error}"))?;
+    let chain = certificates.into_iter().map(|certificate| certificate.der).collect();
+    // This checks that they belong together.
+    let certified = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| error.to_string())?;
+    Ok((Arc::new(certified), until))
+}
+
+/// How far the validity of certificates reaches back, because clocks of others may be behind.
+const SKEW: Duration = Duration::from_secs(300);
+
+/// A certificate and its key in PEM.
+pub(super) struct Issued {
+    pub certificate: String,
+    pub key: String,
+}
+
+/// Issues a new authority. Keys are ECDSA on P-256, because every API server can verify them, and creating one takes no
+/// time. Its name contains the time, so that two of them are never confused.
+fn issue_authority(now: Timestamp, life: Duration) -> Result<Issued, rcgen::Error> {
+    let mut params = params(now, life, Vec::new(), &format!("Boathook webhooks, {now}"))?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+/// Issues a serving certificate for `names`, signed by the authority in PEM.
+fn issue_serving(
+    now: Timestamp,
+    life: Duration,
+    names: &[String],
+    (certificate, key): (&str, &str),
+) -> Result<Issued, rcgen::Error> {
+    let issuer = Issuer::from_ca_cert_pem(certificate, KeyPair::from_pem(key)?)?;
+    let mut params = params(now, life, names.to_vec(), "Boathook webhooks")?;
+    params.use_authority_key_identifier_extension = true;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, &issuer)?;
+    Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+fn params(now: Timestamp, life: Duration, names: Vec<String>, name: &str) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = date(now.as_second().saturating_sub_unsigned(SKEW.as_secs()))?;
+    params.not_after = date(now.as_second().saturating_add_unsigned(life.as_secs()))?;
+    Ok(params)
+}
+
+fn date(second: i64) -> Result<OffsetDateTime, rcgen::Error> {
+    OffsetDateTime::from_unix_timestamp(second).map_err(|_| rcgen::Error::Time)
+}
+
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use std::time::Duration;
 
     use super::*;

@@ -4,31 +4,27 @@
 
 mod decide;
 mod files;
-mod issue;
 mod managed;
 mod material;
-mod secret;
-mod x509;
 
 use std::{fmt, path::PathBuf, sync::Arc};
-
-use jiff::Timestamp;
-use tokio::sync::watch;
-use tokio_rustls::rustls::sign::CertifiedKey;
 
 use boathook_core::{
     model::PathKey,
     tasks::{Task, Tasks},
 };
-pub use decide::Lifetimes;
-pub use managed::{Clock, Managed};
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_rustls::rustls::sign::CertifiedKey;
 
 use material::Material;
+
+pub use decide::Lifetimes;
+pub use managed::{Clock, Managed};
 
 /// Why there are no certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// The Secret cannot be read or written.
     #[error("can't {verb} the Secret {secret} of the webhooks' certificates")]
     Secret {
         /// For example `get`.
@@ -38,30 +34,25 @@ pub enum CertificateError {
         #[source]
         source: Box<kube::Error>,
     },
-    /// The Secret contains something that is not ours.
     #[error(
         "the Secret {0} has certificates that Boathook did not make: choose another Secret, delete this one, \
          or mount it and use its files"
     )]
     Foreign(String),
-    /// Other writers change the Secret all the time.
     #[error("the Secret {0} of the webhooks' certificates is changed by others again and again")]
     Contended(String),
-    /// A file cannot be read.
     #[error("can't read {path} of the webhooks' certificates")]
     File {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    /// The certificate and key can be read, but not used.
     #[error("the certificate and key in {place} can't be used: {why}")]
     Unusable {
         /// A folder or a Secret.
         place: String,
         why: String,
     },
-    /// A certificate cannot be issued.
     #[error("a certificate can't be made")]
     Issue(#[from] rcgen::Error),
 }

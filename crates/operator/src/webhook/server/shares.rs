@@ -85,7 +85,6 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use futures::FutureExt as _;
 
     use super::*;

@@ -1,0 +1,489 @@
+//! The HookBundle resource: its types, and its CustomResourceDefinition. `kubectl explain` prints the doc comments.
+
+use kube::{CustomResource, CustomResourceExt as _, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A rule that grants permissions, in the form of an RBAC rule. In each list, "*" matches everything.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// The API groups. "" is the core group.
+    #[schemars(length(min = 1, max = 64), inner(length(max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub api_groups: Vec<String>,
+
+    /// The plural names of resources. A subresource is written as pods/eviction, and all subresources as pods/*.
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub resources: Vec<String>,
+
+    /// The verbs: get, list, create, update, patch and delete for the hook's calls, watch for its bindings, and
+    /// validate, mutate and convert for requests of the API server.
+    #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub verbs: Vec<String>,
+
+    /// The names of objects. If empty, all names are granted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub resource_names: Vec<String>,
+
+    /// The namespaces of objects. If empty, all namespaces and cluster-scoped objects are granted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "atomic"))]
+    pub namespaces: Vec<String>,
+}
+
+/// The desired state of a HookBundle: what to run, why to trust it, what it may do, and which ServiceAccount it acts
+/// as.
+#[derive(CustomResource, KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[kube(
+    group = "boathook.dev",
+    version = "v1alpha1",
+    kind = "HookBundle",
+    doc = "A versioned set of hooks out of a registry, which the operator runs as a ServiceAccount of its namespace.",
+    namespaced,
+    shortname = "hb",
+    category = "boathook",
+    status = "HookBundleStatus",
+    derive = "PartialEq",
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status", "description": "Whether the running version's hooks are at work."}"#,
+    printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.version", "description": "The running version: its tag, and the beginning of its digest."}"#,
+    printcolumn = r#"{"name": "Hooks", "type": "string", "jsonPath": ".status.hooksReady", "description": "Hooks at work, of all."}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].message", "description": "What stands in the way, or what waits."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new(
+        "has(self.verification) || (has(self.source.oci) && self.source.oci.reference.contains('@sha256:'))"
+    )
+    .message("say why to trust it: verification with keys, digests or unsigned: true; or pin the reference by @sha256:…")
+    .field_path(".verification"),
+    validation = Rule::new("!has(self.approvedDigest) || self.approval == 'Manual'")
+        .message("approvedDigest is read with approval: Manual alone")
+        .field_path(".approvedDigest"),
+    validation = Rule::new(
+        "self.approval != 'Manual' || !has(self.source.oci) || !self.source.oci.reference.contains('@sha256:')"
+    )
+    .message("a reference with a digest names the approved version itself: leave approval out, or name a tag")
+    .field_path(".approval"),
+)]
+pub struct HookBundleSpec {
+    /// The source of the bundle. Exactly one kind of source must be set.
+    pub source: Source,
+
+    /// How versions are verified. Optional if the reference has a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+
+    /// Whether a new version takes over by itself. With Automatic, it does, unless it requests more than is granted.
+    /// With Manual, only the version in approvedDigest runs.
+    #[serde(default)]
+    pub approval: Approval,
+
+    /// The digest of the version to run if approval is Manual. status.available.digest shows the digest that the source
+    /// points to. The digest of an earlier version rolls back to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
+    pub approved_digest: Option<String>,
+
+    /// The name of the ServiceAccount in this namespace that the hooks act as. It must exist. RBAC decides what it may
+    /// do, and the grants limit that further.
+    #[serde(default = "default_service_account")]
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new(
+        "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')"
+    )
+    .message("must be the name of a ServiceAccount of this namespace: lower-case letters, digits, '-' and '.', without a namespace before it"))]
+    pub service_account_name: String,
+
+    /// What the hooks may call, watch and answer, as RBAC-style rules. A hook may do what it requests and what is
+    /// granted. A hook that requests more than is granted does not start, and a new version with such a hook waits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
+    pub grants: Vec<Grant>,
+
+    /// The settings that the bundle's hooks read. They are checked against the bundle's schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+    pub settings: Option<Map<String, Value>>,
+
+    /// The limits of each run. They cap what the bundle's hooks request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+
+    /// Whether the bundle is suspended. If true, nothing of the bundle runs, no new version is looked up, and its
+    /// webhooks are removed. The status keeps its content.
+    #[serde(default)]
+    pub suspend: bool,
+}
+
+/// The source of a bundle.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.oci)").message("name exactly one source: oci"))]
+pub struct Source {
+    /// An artifact in an OCI registry: a bundle that `boathook bundle push` made, or a single component.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci: Option<OciSource>,
+}
+
+/// A bundle in a registry.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("!(self.reference.contains('@sha256:') && has(self.interval))")
+        .message("a reference with a digest never points to anything else: leave interval out, or name a tag")
+        .field_path(".interval"),
+)]
+pub struct OciSource {
+    /// The reference of the artifact: HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…. Without both, the tag is latest.
+    #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(REFERENCE).message(
+        "must be HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…, and HOST must have a dot or a port"
+    ))]
+    pub reference: String,
+
+    /// How often the tag is looked up, for example 30s or 1h30m. Must be between 10s and 24h. Defaults to 5m. Not
+    /// allowed if the reference has a digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 32), regex(pattern = DURATION))]
+    #[x_kube(validation = Rule::new("duration(self) >= duration('10s') && duration(self) <= duration('24h')")
+        .message("must be between 10s and 24h"))]
+    pub interval: Option<String>,
+
+    /// The Secrets in this namespace with logins to the registry. They must have the type
+    /// kubernetes.io/dockerconfigjson.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 8),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
+    pub pull_secrets: Vec<SecretName>,
+
+    /// The key of a Secret in this namespace that contains the certificates of the registry's own authority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_secret: Option<SecretKey>,
+
+    /// Whether to use HTTP without TLS. Only possible for registries that the operator's admin allows
+    /// (--insecure-registry).
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+/// A rough check of a reference. `bundle::Reference` has the exact rules.
+const REFERENCE: &str = "self.matches('^(oci://)?(localhost|[^/@ ]*[.:][^/@ ]*)\
+    (/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$')";
+const DURATION: &str = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$";
+const BYTES: &str = "^[1-9][0-9]{0,14}(Ki|Mi|Gi|k|M|G)?$";
+
+/// The name of a Secret in the HookBundle's namespace.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretName {
+    /// The name of the Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// A key of a Secret in the HookBundle's namespace.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretKey {
+    /// The name of the Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+
+    /// The key in the Secret's data.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}
+
+/// How versions are verified. A version is trusted if its digest is listed, or if enough of the keys have signed it.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.unsigned || has(self.keys) || has(self.digests)")
+        .message("nothing is allowed: add keys, digests, or unsigned: true"),
+    validation = Rule::new("!(self.unsigned && (has(self.keys) || has(self.digests)))")
+        .message("unsigned: true makes keys and digests useless: remove one of them"),
+    validation = Rule::new("!has(self.minimum) || (has(self.keys) && self.minimum <= self.keys.size())")
+        .message("must not be more than there are keys")
+        .field_path(".minimum"),
+    validation = Rule::new("!self.tagMustMatch || has(self.keys)")
+        .message("a signature is what names a tag: add keys")
+        .field_path(".tagMustMatch"),
+)]
+pub struct Verification {
+    /// The public keys of signers: ECDSA on P-256, as cosign makes them, or Ed25519.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"])
+    )]
+    pub keys: Vec<Key>,
+
+    /// The number of keys that must have signed a version. Defaults to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
+    pub minimum: Option<u32>,
+
+    /// Whether a signature counts only for the tag that it was made for.
+    #[serde(default)]
+    pub tag_must_match: bool,
+
+    /// The digests of versions that are trusted without a signature.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 64), inner(regex(pattern = "^sha256:[0-9a-f]{64}$")), extend("x-kubernetes-list-type" = "set"))]
+    pub digests: Vec<String>,
+
+    /// Whether every version is trusted. If true, anyone who may push to the repository decides what runs.
+    #[serde(default)]
+    pub unsigned: bool,
+}
+
+/// The public key of a signer.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.publicKey) != has(self.secret)")
+    .message("needs exactly one of publicKey and secret"))]
+pub struct Key {
+    /// The name of the key in messages.
+    #[schemars(length(min = 1, max = 63))]
+    pub name: String,
+
+    /// The key in PEM. It begins with -----BEGIN PUBLIC KEY-----.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub public_key: Option<String>,
+
+    /// The key of a Secret in this namespace that contains the public key in PEM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretKey>,
+}
+
+/// Whether a new version takes over by itself.
+#[derive(JsonSchema, Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Approval {
+    /// A new version takes over if it is trusted and requests no more than is granted.
+    #[default]
+    Automatic,
+    /// A new version takes over if approvedDigest names it.
+    Manual,
+}
+
+/// The limits of each run. Where a limit is not set, the hook's request counts, within the operator's own limits.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// The maximum memory, for example 64Mi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = BYTES))]
+    pub memory: Option<String>,
+
+    /// The maximum time from start to end, for example 10s. Must be at least 1ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 32), regex(pattern = DURATION))]
+    #[x_kube(validation = Rule::new("duration(self) >= duration('1ms') && duration(self) <= duration('1h')")
+        .message("must be between 1ms and 1h"))]
+    pub time: Option<String>,
+
+    /// The maximum number of host calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub host_calls: Option<i64>,
+
+    /// The maximum number of bytes that host calls pass, for example 64Mi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = BYTES))]
+    pub host_bytes: Option<String>,
+
+    /// The maximum number of bytes of log lines, for example 1Mi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = BYTES))]
+    pub log_bytes: Option<String>,
+
+    /// The maximum number of runs of one hook at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub concurrency: Option<i64>,
+}
+
+impl HookBundleSpec {
+    /// Whether the source names one version that never changes.
+    pub fn reference_is_pinned(&self) -> bool {
+        self.source.oci.as_ref().is_some_and(|oci| oci.reference.contains('@'))
+    }
+}
+
+fn default_service_account() -> String {
+    "default".to_owned()
+}
+
+/// The observed state of a HookBundle.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HookBundleStatus {
+    /// The generation of the spec that the status describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The digest of the version that runs, or that is suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+
+    /// The same version in readable form: its tag, and the beginning of its digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+
+    /// The version that the source points to, if another one runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available: Option<Available>,
+
+    /// A version that waits for an admin. The previous version continues to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
+
+    /// The number of ready hooks and of all hooks, for example 2/3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks_ready: Option<String>,
+
+    /// The hooks of the version that runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub hooks: Vec<HookStatus>,
+
+    /// The conditions. Ready: whether the hooks of the running version are ready. Verified and Granted: the state of
+    /// the version that the spec selects. Progressing: whether something is under way. Suspended: whether spec.suspend
+    /// is set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// A version of the bundle.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Available {
+    /// The digest of the version.
+    pub digest: String,
+
+    /// The version in readable form: its tag, and the beginning of its digest.
+    pub version: String,
+}
+
+/// A version that waits for an admin.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pending {
+    /// The digest of the version.
+    pub digest: String,
+
+    /// The version in readable form: its tag, and the beginning of its digest.
+    pub version: String,
+
+    /// What the version waits for: AwaitingApproval or MissingGrants.
+    pub reason: String,
+
+    /// The rules to add to spec.grants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub missing: Vec<Grant>,
+}
+
+/// The state of one hook.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookStatus {
+    /// The name of the hook in the bundle.
+    pub name: String,
+
+    /// The name of the hook in the operator, as in logs, metrics, field managers and `boathook hooks`.
+    pub hook: String,
+
+    /// The state: Ready, Pending, Quarantined, Ungranted, Forbidden or Suspended.
+    pub state: String,
+
+    /// Why the hook is not ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+
+    /// The interpreter that runs the hook, if it is a script: its name, version and digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
+
+    /// When the last run ended. May be half a minute old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub last_run: Option<String>,
+
+    /// The error of the last failed run. Absent if the last run succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+
+    /// The number of failed runs since the operator started. May be half a minute old.
+    pub failures: i64,
+
+    /// The permissions that the hook requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub permissions: Vec<Grant>,
+
+    /// The missing rules: in spec.grants if the hook is Ungranted, or in the roles of its ServiceAccount if it is
+    /// Forbidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub missing: Vec<Grant>,
+}
+
+/// A condition, in the usual form of Kubernetes.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// The type: Ready, Verified, Granted, Progressing or Suspended.
+    #[serde(rename = "type")]
+    #[schemars(length(min = 1, max = 316))]
+    pub type_: String,
+
+    /// Whether the condition holds.
+    #[schemars(extend("enum" = ["True", "False", "Unknown"]))]
+    pub status: String,
+
+    /// The generation of the spec that the condition describes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// When the status last changed.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_transition_time: String,
+
+    /// The reason, as one word for programs.
+    #[schemars(length(min = 1, max = 1024), regex(pattern = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"))]
+    pub reason: String,
+
+    /// The message for people.
+    #[schemars(length(max = 32_768))]
+    pub message: String,
+}
+
+/// The definition of HookBundle.
+pub fn definition() -> Value {
+    let mut definition = serde_json::to_value(HookBundle::crd()).unwrap_or_default();
+    tidy(&mut definition);
+    definition
+}
+
+/// Rejects `null` everywhere, as in hooks' documents, and replaces formats that only Rust knows.
+fn tidy(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if map.get("nullable") == Some(&Value::Bool(true)) {
+                map.remove("nullable");
+            }
+            if map.get("format").is_some_and(|format| format == "uint32") {
+                map.insert("format".to_owned(), "int32".into());
+            }
+            map.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
