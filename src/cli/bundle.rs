@@ -37,12 +37,14 @@ pub enum BundleCommand {
   boathook bundle pack hooks/ -o team.bundle
   boathook bundle pack hooks/ -o team.bundle --tag v1 --source https://git.example.com/team/hooks
 
-In DIR, each NAME.wasm is a hook. The bundle also includes *.json (JSON Schemas) and *.md files. The same
-files give the same digest: the creation time is $SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
+In DIR, each NAME.wasm is a hook. The bundle also includes *.json (JSON Schemas) and *.md files. If DIR is a
+project, the hooks are what `boathook build` has built, and the bundle includes the project's
+settings.schema.json and README.md. The same files give the same digest: the creation time is
+$SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
 
 Exit codes: 0 when the bundle was packed, 1 when a hook or a file is invalid.")]
 pub struct Pack {
-    /// Directory with the hooks
+    /// Directory with the hooks, or a project
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Directory to write: new, empty, or an OCI image layout
@@ -67,7 +69,7 @@ Prints the pinned reference. Layers that the registry already has are not sent.
 
 Exit codes: 0 when the bundle was pushed, 1 when it was not.")]
 pub struct Push {
-    /// Directory with hooks, or a layout of `boathook bundle pack`
+    /// Directory with hooks, a project, or a layout of `boathook bundle pack`
     #[arg(value_name = "DIR|LAYOUT")]
     pub from: PathBuf,
     /// Destination: HOST/REPOSITORY:TAG
@@ -245,7 +247,7 @@ pub struct Registry {
     /// CA certificates of the registry (PEM)
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Use HTTP without TLS
+    /// Use HTTP without TLS; a HookBundle calls this `insecure`, which --insecure-registry of `serve` allows
     #[arg(long)]
     pub plain_http: bool,
 }

@@ -26,7 +26,7 @@ itself.
 Exit codes: 0 when there is nothing to fix, 1 when --check found differences, 2 when a hook, a file or the
 command line is wrong, or when a cluster does not answer.")]
 pub struct Rbac {
-    /// Hooks: components, or directories of them
+    /// Hooks: components, directories of them, or projects that `boathook build` has built
     #[arg(value_name = "DIR|FILE.wasm", required_unless_present_any = ["hook_bundles", "tenant"])]
     pub hooks: Vec<PathBuf>,
     /// The operator's namespace [default: boathook; with --check, the namespace of --as or of the kubeconfig's context,

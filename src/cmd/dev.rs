@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 use boathook_author::{
     author::Tools,
     dev::{Format, Look, Session, Show, Source},
+    rbac::Kinds,
 };
 use boathook_cluster::{Cluster, State};
 use boathook_core::hooks::read_directory;
@@ -25,6 +26,7 @@ use serde_json::json;
 use super::{
     cluster::{write_kubeconfig, write_private},
     connect, effects,
+    rbac::local,
     runtime::{Stop, block_on},
     sandbox::{self, programs},
 };
@@ -64,7 +66,8 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
             () = stop.requested() => return Ok(ExitCode::SUCCESS),
         };
         place.announce(&show);
-        let session = Session { sources, tools, hooks, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
+        let kinds = Kinds::new(local(&[]).await?);
+        let session = Session { sources, tools, hooks, kinds, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
         let ended = tokio::select! {
             ended = session.run(&app, &show) => ended.map_err(anyhow::Error::from),
             ended = app.tasks().ended() => Err(anyhow::anyhow!("{ended}: this is a defect of boathook")),

@@ -1,7 +1,7 @@
 //! `boathook inspect`: shows what a component is, what triggers it and what it requests. It runs only the component's
 //! `config`, with no grants.
 
-use std::{collections::BTreeSet, fmt::Write as _, path::Path, process::ExitCode};
+use std::{fmt::Write as _, path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use boathook_author::rbac::{Kinds, suspects};
@@ -13,11 +13,12 @@ use boathook_operator::app::{Hook, bad_conditions, load};
 use boathook_sandbox::Sandbox;
 use serde_json::{Value, json};
 
-use super::{language, rbac::local, runtime::block_on, sandbox, summary};
+use super::{language, projects::warn_of_stale, rbac::local, runtime::block_on, sandbox, summary};
 use crate::cli::Inspect;
 
 pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    warn_of_stale(&args.file);
     let facts = check(&hook_name(&args.file)?, &bytes)?;
     super::print(args.output, &facts, || text(&facts))?;
     Ok(ExitCode::SUCCESS)
@@ -31,16 +32,12 @@ pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
 /// Like [`check`], with warnings about names that are probably misspelt.
 pub(super) fn check_names(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
     let hook = loaded(name, bytes)?;
-    let kinds = block_on(local(&[], &versions(&hook)))?;
+    let kinds = block_on(local(&[]))?;
     let mut facts = facts(&hook, bytes);
     if let Some(Value::Array(warnings)) = facts.get_mut("warnings") {
         warnings.extend(suspects(&hook.spec, &Kinds::new(kinds)).into_iter().map(Value::from));
     }
     Ok(facts)
-}
-
-fn versions(hook: &Hook) -> BTreeSet<String> {
-    hook.spec.kubernetes.iter().filter_map(|binding| binding.api_version.clone()).collect()
 }
 
 fn loaded(name: &HookName, bytes: &[u8]) -> anyhow::Result<Hook> {

@@ -40,6 +40,8 @@ mod language;
 mod new;
 mod place;
 #[cfg(feature = "author")]
+mod projects;
+#[cfg(feature = "author")]
 mod rbac;
 #[cfg(feature = "author")]
 mod replay;

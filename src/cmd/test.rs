@@ -8,13 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use boathook_author::{
-    author::newer_source,
-    scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
-};
+use boathook_author::scenario::{self, Case, Failure, Played, Settings, Subject, play_all};
 use serde_json::{Value, json};
 
-use super::sandbox;
+use super::{projects::warn_of_stale, sandbox};
 use crate::cli::{Output, Test};
 
 /// Like `println`, but a closed pipe does not end the scenarios.
@@ -56,7 +53,8 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
         list(&args, &chosen)?;
         return Ok(ExitCode::SUCCESS);
     }
-    warn_of_stale(&chosen);
+    let components: BTreeSet<_> = chosen.iter().map(|(case, _)| &case.component).collect();
+    components.into_iter().for_each(|component| warn_of_stale(component));
     play(&args, &chosen)
 }
 
@@ -85,17 +83,6 @@ fn tell_problems(cases: &[Case]) -> usize {
         eprintln!("error: {are} wrong, nothing was played; the format: docs/reference/scenario.md, or --schema");
     }
     files
-}
-
-/// Scenarios use the built component, which may be older than its sources.
-fn warn_of_stale(chosen: &[(&Case, Subject<'_>)]) {
-    let components: BTreeSet<_> = chosen.iter().map(|(case, _)| &case.component).collect();
-    for component in components {
-        if let Some(source) = newer_source(component) {
-            let (source, component) = (source.display(), component.display());
-            eprintln!("warning: {source} is newer than {component}: `boathook build` first, or the old one is tested");
-        }
-    }
 }
 
 fn list(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<()> {

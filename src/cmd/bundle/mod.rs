@@ -15,7 +15,7 @@ use boathook_bundle::{
     Store, Verified,
 };
 use boathook_core::{
-    hooks::read_directory,
+    hooks::HookFile,
     model::{InterpreterRef, error_chain},
 };
 use boathook_operator::app::load;
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify},
-    cmd::{sandbox, summary},
+    cmd::{projects, sandbox, summary},
 };
 
 /// Exit code if `verify` refuses.
@@ -140,15 +140,16 @@ async fn sign(args: &Sign) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What a bundle takes of a project, whose other files are for its tools.
+const OF_A_PROJECT: [&str; 2] = ["settings.schema.json", "README.md"];
+
 /// All hooks, schemas and texts of a directory. Reports all files that are not hooks before it fails.
 async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
-    // For a project, use its build output.
-    let built = output(directory);
-    let directory = built.as_deref().unwrap_or(directory);
+    let found = projects::hooks(directory)?;
     let sandbox = Sandbox::new(sandbox::config(None)?)?;
     let mut input = Input { created: created()?, source, files: files(directory)?, ..Input::default() };
     let mut wrong = 0_usize;
-    for file in read_directory(directory)? {
+    for file in found {
         let path = file.path.clone();
         match hook(file, &sandbox).await {
             Ok(hook) => input.hooks.push(hook),
@@ -166,7 +167,7 @@ async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input
     }
 }
 
-async fn hook(file: boathook_core::hooks::HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
+async fn hook(file: HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
     let name = file.name?;
     let bytes = tokio::fs::read(&file.path).await.context("it can't be read")?;
     let hook = load(&name, &bytes, sandbox).await?;
@@ -175,6 +176,7 @@ async fn hook(file: boathook_core::hooks::HookFile, sandbox: &Sandbox) -> anyhow
 
 fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
     let unreadable = || format!("{} can't be read", directory.display());
+    let project = output(directory).is_some();
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).with_context(unreadable)? {
         let path = entry.with_context(unreadable)?.path();
@@ -182,6 +184,9 @@ fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|_| wanted && path.is_file()) else {
             continue;
         };
+        if project && !OF_A_PROJECT.contains(&name) {
+            continue;
+        }
         // A directory that was pulled into contains this file, and it describes the bundle that was pulled.
         if name != "bundle.json" {
             let content = std::fs::read(&path).with_context(|| format!("{} can't be read", path.display()))?;

@@ -12,13 +12,10 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use boathook_author::{
-    author::output,
-    rbac::{self, Kinds, Layout, Needs, ServedKind, Tenant},
-};
+use boathook_author::rbac::{self, Kinds, Layout, Needs, ServedKind, Tenant};
 use boathook_cluster::{Cluster, Options, State};
 use boathook_core::{
-    hooks::{HookFile, read_directory},
+    hooks::HookFile,
     model::{HookName, HookSpec, error_chain},
 };
 use boathook_operator::app::load;
@@ -27,7 +24,7 @@ use futures::{StreamExt as _, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
 
-use super::{connect, runtime::block_on, sandbox};
+use super::{connect, projects, runtime::block_on, sandbox};
 use crate::cli::{Output, rbac::Rbac};
 
 pub(super) use self::used::note;
@@ -153,15 +150,13 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<HookFile>> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
-            // For a project, use its build output.
-            let built = output(path);
-            let path = built.as_ref().unwrap_or(path);
-            let found = read_directory(path)?;
+            let found = projects::hooks(path)?;
             if found.is_empty() {
                 bail!("{} holds no hook: each NAME.wasm in it would be one", path.display());
             }
             files.extend(found);
         } else {
+            projects::warn_of_stale(path);
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             files.push(HookFile { name: HookName::new(&stem), path: path.clone() });
         }
@@ -199,18 +194,18 @@ async fn kinds_of(args: &Rbac, hooks: &[HookSpec]) -> anyhow::Result<Kinds> {
     let mut kinds = Vec::new();
     if args.connection.kubeconfig.is_some() || args.connection.context.is_some() {
         let (client, server) = connect::client(&args.connection).await?;
-        kinds = ask(&client, &versions)
+        kinds = ask(&client, Some(&versions))
             .await
             .with_context(|| format!("can't learn from {server} which kinds it serves"))?;
     }
     if kinds.is_empty() || !args.crds.is_empty() {
-        kinds.extend(local(&args.crds, &versions).await?);
+        kinds.extend(local(&args.crds).await?);
     }
     Ok(Kinds::new(kinds))
 }
 
-/// The kinds of Kubernetes itself, and of the CRD files.
-pub(in crate::cmd) async fn local(crds: &[PathBuf], versions: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
+/// The kinds of Kubernetes itself, and of the CRD files, in all versions.
+pub(in crate::cmd) async fn local(crds: &[PathBuf]) -> anyhow::Result<Vec<ServedKind>> {
     let mut state = State::default();
     for path in crds {
         state.append(State::read(path)?);
@@ -218,19 +213,19 @@ pub(in crate::cmd) async fn local(crds: &[PathBuf], versions: &BTreeSet<String>)
     let cluster =
         Cluster::start(Options::default().state(state)).await.context("can't take the definitions of --crds")?;
     let client = connect::client_of(kube::Config::new(cluster.url().parse()?))?;
-    let kinds = ask(&client, versions).await.context("can't ask the local cluster for its kinds")?;
+    let kinds = ask(&client, None).await.context("can't ask the local cluster for its kinds")?;
     cluster.shutdown().await;
     Ok(kinds)
 }
 
-/// Each group in its preferred version, and then the other versions in `versions`.
-async fn ask(client: &Client, versions: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
+/// Each group in its preferred version, and then its other versions: those in `versions`, or all.
+async fn ask(client: &Client, versions: Option<&BTreeSet<String>>) -> anyhow::Result<Vec<ServedKind>> {
     tokio::time::timeout(PATIENCE, all(client, versions))
         .await
         .with_context(|| format!("no answer within {PATIENCE:?}"))?
 }
 
-async fn all(client: &Client, wanted: &BTreeSet<String>) -> anyhow::Result<Vec<ServedKind>> {
+async fn all(client: &Client, wanted: Option<&BTreeSet<String>>) -> anyhow::Result<Vec<ServedKind>> {
     let groups = client.list_api_groups().await?.groups;
     let mut versions = vec!["v1".to_owned()];
     let preferred = |group: &k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroup| {
@@ -238,7 +233,8 @@ async fn all(client: &Client, wanted: &BTreeSet<String>) -> anyhow::Result<Vec<S
     };
     versions.extend(groups.iter().filter_map(preferred));
     let others = groups.iter().flat_map(|group| &group.versions).map(|version| version.group_version.clone());
-    let others: Vec<_> = others.filter(|version| wanted.contains(version) && !versions.contains(version)).collect();
+    let wanted = |version: &String| wanted.is_none_or(|wanted| wanted.contains(version));
+    let others: Vec<_> = others.filter(|version| wanted(version) && !versions.contains(version)).collect();
     versions.extend(others);
     let lists: Vec<_> = stream::iter(versions).map(|version| list(client, version)).buffered(AT_A_TIME).collect().await;
     Ok(lists.into_iter().flatten().flat_map(served).collect())

@@ -199,7 +199,7 @@ impl Player {
         if let Some(bytes) = &self.with {
             let Hook { spec, component, .. } =
                 load(&name, bytes, &self.sandbox).await.map_err(|error| error_chain(&error))?;
-            let kinds = local(&[], &BTreeSet::new()).await.map_err(|error| format!("{error:#}"))?;
+            let kinds = local(&[]).await.map_err(|error| format!("{error:#}"))?;
             let refuses = refuses(&spec, Kinds::new(kinds));
             let tried = Tried { permissions: spec.permissions.clone(), limits: spec.limits, refuses };
             return Ok(Loaded { component, tried: Some(tried) });

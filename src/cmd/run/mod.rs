@@ -33,6 +33,7 @@ use super::{
     connect,
     effects::{print, style},
     inspect::hook_name,
+    projects::warn_of_stale,
     runtime::{Stop, block_on},
     sandbox,
 };
@@ -90,6 +91,7 @@ impl Sink for Effects {
 async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     let name = hook_name(&args.file)?;
     let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    warn_of_stale(&args.file);
     let sandbox = sandbox::config(args.cache_dir.clone())?;
     let spec = load(&name, &bytes, &Sandbox::new(sandbox.clone())?).await?.spec;
     let input = read_input(args, &spec)?;

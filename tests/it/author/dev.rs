@@ -64,3 +64,18 @@ async fn a_condition_that_does_not_compile_is_told_once() {
     assert!(!problem.contains("Status {"), "{problem}");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
+
+/// As `boathook build` does, and once for each version.
+#[tokio::test]
+async fn a_misspelt_kind_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let document = "{configVersion: v1, kubernetes: [{name: a, apiVersion: apps/v1, kind: Deploymnt}, \
+        {name: b, apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler}]}";
+    let component = hook(document, &Deed::Says("ran"));
+    let misspelt = |line: &Value| line["warning"].as_str().is_some_and(|warning| warning.contains("is known in"));
+    let (lines, ended) = dev(folder.path(), &component, "log", misspelt).await;
+    let warnings: Vec<_> = lines.iter().filter_map(|line| line["warning"].as_str()).collect();
+    let warning = "kubernetes binding \"a\": no kind \"Deploymnt\" is known in apps/v1: did you mean \"Deployment\"?";
+    assert_eq!(warnings, [warning]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}

@@ -23,10 +23,13 @@ use crate::support::{
 /// A first build compiles Rust's library too, and the interpreter of a script.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// What is not typed, and why not.
+/// What a command says that has to compile an interpreter first.
+const COMPILES: &str = "compiling the interpreter for this machine";
+
+/// What is not typed with its page, and why not.
 const NOT_HERE: [(&str, &str); 8] = [
-    ("make install", "the binary under test is on PATH, and finds its interpreters in the clone"),
-    ("make demo", "tests/it/demo and CI do"),
+    ("make install", "what_make_install_installs_compiles_no_interpreter does, apart from the release build"),
+    ("make demo", "make_demo_comes_to_its_end does"),
     ("make test", "this is it"),
     ("rustup target add wasm32-wasip2", "a machine without rustup has tools/wasm-cargo"),
     ("cargo doc ", "it opens a browser"),
@@ -42,10 +45,14 @@ const PRINTED: &str = "/tmp/.tmpa1B2c3/kubeconfig";
 struct Author {
     home: PathBuf,
     at: PathBuf,
-    /// What runs until the page ends, or the next one of its sort begins.
-    running: Option<Process>,
+    /// What is compiled is kept here.
+    cache: PathBuf,
+    /// What runs until the page ends, or the next one of its sort begins; with its line.
+    running: Option<(String, Process)>,
     kubeconfig: Option<String>,
     typed: Vec<String>,
+    /// What the commands printed, each with its line.
+    printed: Vec<(String, String)>,
 }
 
 /// The lines that a page tells to type: all of a `sh` block, and those with a prompt of a `console` block.
@@ -73,7 +80,8 @@ impl Author {
             fs::create_dir_all(folder).unwrap();
         }
         symlink(env!("CARGO_BIN_EXE_boathook"), home.join("bin/boathook")).unwrap();
-        Self { home, at, running: None, kubeconfig: None, typed: Vec::new() }
+        let cache = cache_dir().parent().unwrap().to_owned();
+        Self { home, at, cache, running: None, kubeconfig: None, typed: Vec::new(), printed: Vec::new() }
     }
 
     fn shell(&self, line: &str) -> Command {
@@ -89,8 +97,8 @@ impl Author {
         let path = std::env::var("PATH").unwrap();
         command.env("PATH", format!("{}:{path}", self.home.join("bin").display()));
         command.env("HOME", &self.home);
-        // Ports and the socket are the machine's; what is compiled is kept for other tests.
-        command.env("XDG_CACHE_HOME", cache_dir().parent().unwrap()).env("NO_COLOR", "1");
+        // Ports and the socket are the machine's.
+        command.env("XDG_CACHE_HOME", &self.cache).env("NO_COLOR", "1");
         command.env("BOATHOOK_LISTEN", "127.0.0.1:0").env("BOATHOOK_ADMIN_SOCKET", "none");
         command
     }
@@ -138,13 +146,14 @@ impl Author {
     }
 
     /// A command that comes to its end, and a good one.
-    async fn ends(&self, line: &str) {
+    async fn ends(&mut self, line: &str) {
         let line = line.replace(PRINTED, self.kubeconfig.as_deref().unwrap_or(PRINTED));
         let _one_at_a_time = BUILDING.lock().await;
         let output = timeout(PATIENCE, self.shell(&line).kill_on_drop(true).output()).await.expect("it ends").unwrap();
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let ended = Ended { code: output.status.code(), stderr: text(&output.stderr), stdout: text(&output.stdout) };
         assert_eq!(ended.code, Some(0), "{}\n{}\n{}", self.told(), ended.stdout, ended.stderr);
+        self.printed.push((line, ended.stdout + "\n" + &ended.stderr));
     }
 
     /// A command that goes on, until it says this.
@@ -169,14 +178,15 @@ impl Author {
             Some(line.split_once("--kubeconfig ")?.1.split(' ').next().unwrap_or_default().to_owned())
         });
         self.kubeconfig = kubectl.or(self.kubeconfig.take());
-        self.running = Some(process);
+        self.running = Some((line.to_owned(), process));
     }
 
     async fn stop(&mut self) {
-        if let Some(process) = self.running.take() {
+        if let Some((line, process)) = self.running.take() {
             terminate(&process);
             let ended = process.ended().await;
             assert_eq!(ended.code, Some(0), "{}\n{}\n{}", self.told(), ended.stdout, ended.stderr);
+            self.printed.push((line, ended.stdout + "\n" + &ended.stderr));
         }
     }
 
@@ -232,6 +242,53 @@ async fn the_first_hook_in_typescript_comes_by_typing_its_page() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_hook_in_python_comes_by_typing_its_page() {
     let mut author = Author::new("python");
+    author.cache = author.home.join(".cache");
     author.types("docs/first-hook-python.md").await;
     author.built("web");
+    let compiled = author.printed.iter().flat_map(|(line, text)| text.matches(COMPILES).map(move |_| line.as_str()));
+    assert_eq!(compiled.collect::<Vec<_>>(), ["boathook build"]);
+    assert!(author.printed.iter().any(|(line, _)| line == "boathook dev"), "{}", author.told());
+}
+
+/// The Makefile's own recipe, and not what it depends on: the program under test stands where a build would put it.
+async fn makes(author: &mut Author, target: &str) -> String {
+    let built = author.home.join("target");
+    for profile in ["debug", "release"] {
+        fs::create_dir_all(built.join(profile)).unwrap();
+        symlink(env!("CARGO_BIN_EXE_boathook"), built.join(profile).join("boathook")).unwrap();
+    }
+    author.at = repository().to_owned();
+    let there = "-o guests -o interpreters -o build";
+    author.ends(&format!("make {there} {target} CARGO=true TARGET={}", built.display())).await;
+    author.printed.pop().unwrap().1
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn make_demo_comes_to_its_end() {
+    let mut author = Author::new("demo");
+    let printed = makes(&mut author, "demo").await;
+    let steps = ["the copy is there, ", "the copy follows, ", "it is back, ", "the copy is gone, "];
+    let found: Vec<_> = steps.iter().map(|step| printed.find(step)).collect();
+    assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{printed}");
+}
+
+/// What it installs finds its interpreters, which are compiled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_make_install_installs_compiles_no_interpreter() {
+    let prefix = tempfile::tempdir().unwrap();
+    let mut author = Author::new("install");
+    author.cache = author.home.join(".cache");
+    let work = author.at.clone();
+    let printed = makes(&mut author, &format!("install PREFIX={}", prefix.path().display())).await;
+    assert!(printed.contains("python ") && printed.contains(" bytes of code"), "{printed}");
+    author.at = work;
+    let boathook = prefix.path().join("bin/boathook").display().to_string();
+    author.ends(&format!("{boathook} interpreters list")).await;
+    let listed = &author.printed[0].1;
+    let own = format!("{}/share/boathook/interpreters/python-", prefix.path().display());
+    assert!(listed.contains(&own), "no {own} in {listed}");
+    for line in ["new web --lang python", "build web", "test web"] {
+        author.ends(&format!("{boathook} {line}")).await;
+    }
+    assert!(author.printed.iter().all(|(_, text)| !text.contains(COMPILES)), "{:?}", author.printed);
 }

@@ -102,6 +102,10 @@ async fn an_interpreter_is_compiled_once_for_all_commands_of_authors() {
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}{}", ended.stdout, ended.stderr);
         ended.stderr
     };
+    for (arguments, code) in [(&["rbac", "web"][..], 2), (&["bundle", "pack", "web", "--output", "packed"], 1)] {
+        let ended = run(with_path(command(&folder, arguments))).await;
+        refused(&ended, code, &["web is a project without a component", "run `boathook build web`"]);
+    }
     let said = "compiling the interpreter for this machine";
     let first = typed(&["build", "web"]).await;
     assert_eq!(first.matches(said).count(), 1, "{first}");
@@ -118,10 +122,64 @@ async fn an_interpreter_is_compiled_once_for_all_commands_of_authors() {
         let told = typed(arguments).await;
         assert!(!told.contains(said) && !told.contains("is newer than"), "{arguments:?}: {told}");
     }
-    // What is tested is the component.
+    // What is used is the component.
     edit(&folder.join("web/src/hook.ts"), "export default", "// Another one.\nexport default");
-    let stale = typed(&["test", "web"]).await;
-    assert!(stale.contains("web/src/hook.ts is newer than ") && stale.contains("boathook build"), "{stale}");
+    for arguments in [
+        &["test", "web"][..],
+        &["inspect", component],
+        &["run", component],
+        &["rbac", "web"],
+        &["rbac", component],
+        &["bundle", "pack", "web", "--output", "stale"],
+    ] {
+        let stale = typed(arguments).await;
+        assert!(stale.contains("web/src/hook.ts is newer than "), "{arguments:?}: {stale}");
+        assert_eq!(stale.matches("`boathook build` first").count(), 1, "{arguments:?}: {stale}");
+    }
+    // Named in the project.
+    let mut inspect = with_path(command(&folder.join("web"), ["inspect", "target/boathook/web.wasm"]));
+    inspect.env("XDG_CACHE_HOME", cache.path());
+    let stale = run(inspect).await.stderr;
+    assert!(stale.contains("src/hook.ts is newer than target/boathook/web.wasm"), "{stale}");
+}
+
+/// A project's other files are for its tools.
+#[tokio::test]
+async fn a_bundle_of_a_project_has_its_schema_and_its_readme() {
+    let folder = fresh("script-packed");
+    project(&folder, "web", "js", "startup").await;
+    let web = folder.join("web");
+    fs::write(web.join("settings.schema.json"), r#"{"type": "object"}"#).unwrap();
+    assert_eq!(build(&folder, "web").await.code, Some(0));
+    for arguments in [
+        &["bundle", "pack", "web", "--output", "packed"][..],
+        &["bundle", "pull", "packed", "--output", "pulled", "--unverified", "--store", "store"],
+    ] {
+        let mut command = command(&folder, arguments);
+        command.env("XDG_CACHE_HOME", cache_dir().parent().unwrap());
+        let ended = run(command).await;
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+    }
+    let pulled = folder.join("pulled");
+    for name in ["settings.schema.json", "README.md"] {
+        assert_eq!(fs::read(pulled.join(name)).unwrap(), fs::read(web.join(name)).unwrap(), "{name}");
+    }
+    let mut names: Vec<_> = fs::read_dir(&pulled).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["README.md", "bundle.json", "settings.schema.json", "web.wasm"]);
+}
+
+/// No error, because the cluster may know more kinds.
+#[tokio::test]
+async fn a_misspelt_kind_is_warned_of_when_it_is_built() {
+    let folder = fresh("script-misspelt");
+    project(&folder, "web", "js", "label-watcher").await;
+    edit(&folder.join("web/src/hook.js"), "kind: \"Namespace\"", "kind: \"Namespce\"");
+    let built = run(with_path(command(&folder, ["build", "web"]))).await;
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    let warning =
+        "Warning:  kubernetes binding \"namespaces\": no kind \"Namespce\" is known in v1: did you mean \"Namespace\"?";
+    assert!(built.stdout.contains(warning), "{}", built.stdout);
 }
 
 #[track_caller]

@@ -99,7 +99,7 @@ const PARTS: [Part; 7] = [
 
 const ABOUT: &str = "One job in each language, cut out of hooks in `hooks-wasm`. What can be called at all says \
                      [the contract](wit.md); the packages say the rest where you write: `cargo doc`, `go doc`, and the types of \
-                     `@boathook/sdk` and `boathook`.";
+                     `@boathook/sdk` and `boathook`, which also has [a page](sdk-python.md).";
 
 /// The whole page.
 pub fn page() -> String {

@@ -97,14 +97,21 @@ async fn what_can_not_be_worked_on_is_told_with_the_mend() {
     }
 }
 
-/// A run that failed waits for its next try, but not if the hook changes in the meantime.
+/// A run that failed waits for its next try, but not if the hook changes in the meantime. That this run is also the last
+/// one makes no difference.
 #[tokio::test]
 async fn a_run_that_failed_is_tried_at_once_by_the_new_version() {
+    for flags in [&["words.wasm"][..], &["words.wasm", "--rerun"]] {
+        tried_at_once(flags).await;
+    }
+}
+
+async fn tried_at_once(flags: &[&str]) {
     let document = "{configVersion: v1, onStartup: 1, limits: {time: 100ms}, retry: {initial: 1h, max: 1h}}";
     let folder = tempfile::tempdir().unwrap();
     let component = folder.path().join("words.wasm");
     put(&component, &hook(document, &Deed::Spins));
-    let mut dev = Dev::start(command(folder.path(), ["words.wasm"]));
+    let mut dev = Dev::start(command(folder.path(), flags.iter().copied()));
     assert_eq!(dev.line("run").await["outcome"]["kind"], "limit-time");
     let told = dev.next("log", |line| (line["message"] == "run will be tried again").then(|| line.clone())).await;
     assert!(told["retry_ms"].as_f64().unwrap() >= 3_600_000.0, "{told}");
@@ -112,5 +119,8 @@ async fn a_run_that_failed_is_tried_at_once_by_the_new_version() {
     put(&component, &hook(document, &Deed::Says("new")));
     let run = dev.said("new").await;
     assert_eq!((&run["triggers"][0]["cause"], &run["attempt"]), (&"Startup".into(), &1.into()));
+    if flags.contains(&"--rerun") {
+        assert_eq!(dev.line("again").await["triggers"], 1);
+    }
     assert_eq!(dev.ended().await.code, Some(0));
 }

@@ -227,6 +227,7 @@ async fn help_tells_of_every_subcommand() {
         "log-level",
         "pause",
         "resume",
+        "reload",
         "quarantine",
         "release",
         "raw",

@@ -194,6 +194,8 @@ pub fn output(folder: &Path) -> Option<PathBuf> {
 /// A source of the project that is newer than its component, if the component is where `boathook build` puts it.
 pub fn newer_source(component: &Path) -> Option<PathBuf> {
     let (output, project) = (component.parent()?, component.ancestors().nth(3)?);
+    // A component that is named in its project: target/boathook/NAME.wasm.
+    let project = if project.as_os_str().is_empty() { Path::new(".") } else { project };
     if !output.ends_with(OUTPUT) || Language::of(project).is_none() {
         return None;
     }

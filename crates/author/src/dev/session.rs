@@ -13,13 +13,17 @@ use boathook_core::model::error_chain;
 use boathook_operator::app::App;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Command;
+use tracing::warn;
 
 use super::{
     show::{Note, Show},
     source::{Origin, Source},
     watch::{Watch, WatchError},
 };
-use crate::author::{BuildError, Project, Tools, nothing};
+use crate::{
+    author::{BuildError, Project, Tools, nothing},
+    rbac::{Kinds, suspects},
+};
 
 /// Why a session ends by itself.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +43,8 @@ pub struct Session {
     pub tools: Tools,
     /// The operator's directory of hooks, for built components.
     pub hooks: PathBuf,
+    /// The kinds of Kubernetes itself, to find misspelt names.
+    pub kinds: Kinds,
     /// Repeats the hook's last run after a swap.
     pub rerun: bool,
     /// Why the cluster does not call hooks' webhooks, if it does not.
@@ -109,6 +115,11 @@ impl Session {
                 let same = swapped.from.as_ref() == Some(&swapped.to);
                 let first = swapped.from.is_none();
                 show.note(&Note::Swapped { source, swapped: &swapped, built });
+                if let Some(hook) = app.hook(&source.name).filter(|_| !same) {
+                    for warning in suspects(&hook.spec, &self.kinds) {
+                        warn!(hook = %source.name, warning, "the hook's document should be changed");
+                    }
+                }
                 // Restarted bindings receive the whole state anyway.
                 if self.rerun && !same && !first && swapped.begun == 0 {
                     app.run_again(&source.name, |triggers| show.note(&Note::Again { source, triggers }));

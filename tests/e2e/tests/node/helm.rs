@@ -70,4 +70,19 @@ pub async fn documented_values(node: Arc<Node>) {
     let pod = &deployment["spec"]["template"]["spec"];
     assert_eq!(pod["hostAliases"][0], json!({"ip": "10.0.0.1", "hostnames": ["registry.example.com"]}));
     assert!(pod["containers"][0]["livenessProbe"].is_null());
+
+    // Out of it by what Helm itself prints, with the Lease of the replicas.
+    node.until("a replica leads", async || node.get("lease boathook -n boathook").await).await;
+    let notes = node.sh("helm get notes boathook --namespace boathook").await;
+    let (_, ending) = notes.split_once("Before you uninstall").expect("the notes say how to uninstall");
+    let commands: Vec<_> = ending.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    assert_eq!(commands.len(), 3, "{ending}");
+    for command in commands {
+        node.sh(command).await;
+    }
+    // A replica that ends would make another Lease as soon as this one is gone.
+    assert!(node.get("lease boathook -n boathook").await.is_err());
+    node.sh("helm uninstall boathook --namespace boathook").await;
+    node.sh("kubectl delete crd hookbundles.boathook.dev; kubectl delete namespace boathook").await;
+    install::nothing_is_left(&node, &["boathook"]).await;
 }

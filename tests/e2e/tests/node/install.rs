@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::objects::{TEAM, restarts};
 use super::{Node, book};
+use crate::harness::hook_file;
 
 const PAGE: &str = "admin/install.md";
 
@@ -95,6 +96,9 @@ async fn successor(node: &Node, before: &Value, mark: &str) {
 
 /// Everything of the operator goes; what the team has, and what hooks made, stays.
 async fn taken_out(node: &Node) {
+    // The page also removes the roles that an admin has printed.
+    node.sh(&format!("boathook rbac {} | kubectl apply -f -", hook_file("registry-secret").display())).await;
+    assert!(node.get("clusterrole boathook:boathook").await.is_ok());
     for command in book::section(PAGE, "Uninstalling").commands {
         let said = node.says(&command).await;
         // It shows what it would do, and says so by its code.
