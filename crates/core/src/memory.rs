@@ -61,7 +61,7 @@ pub struct Parts {
     pub threads: usize,
     /// What bindings keep: themselves, their watches, and objects.
     pub kept: u64,
-    /// What queues hold: the texts of triggers that wait or that a job has, and of dead letters.
+    /// What queues hold: triggers that wait or that a job has, and dead letters, with their texts.
     pub queues: u64,
 }
 

@@ -156,9 +156,11 @@ async fn an_event_without_room_in_the_queues_is_told_as_its_snapshot_has_it() {
     let cluster = TestCluster::start().await;
     let hooks = [("tell", bindings(1, "tell"))];
     let operator =
-        Operator::start(cluster.admin.client.clone(), &hooks, |options| options.queue.max_held_bytes = 1).await;
+        Operator::start(cluster.admin.client.clone(), &hooks, |options| options.queue.max_held_bytes = 16 << 10).await;
     operator.ready().await;
-    let map = |n: &str| config_map("a", ("wakes", "tell"), json!({"n": n}));
+    // There is room for events, and not for what they say.
+    let pad = "x".repeat(20 << 10);
+    let map = |n: &str| config_map("a", ("wakes", "tell"), json!({"n": n, "pad": &pad}));
     cluster.admin.create(&map("1")).await.unwrap();
     told_of(&operator, "tell", "Event", 1).await;
     cluster.admin.apply(&map("2")).await.unwrap();

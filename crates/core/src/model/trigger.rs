@@ -54,7 +54,8 @@ pub enum Cause {
     Startup,
     /// A schedule fired.
     Schedule(Tick),
-    /// A binding knows all its objects for the first time.
+    /// A binding knows all its objects for the first time, or its waiting events were dropped because there was no room
+    /// for them.
     Synchronization,
     /// An object changed.
     Event(ObjectEvent),

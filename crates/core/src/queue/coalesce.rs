@@ -90,6 +90,9 @@ pub(super) struct Places {
     deleted: Option<u64>,
 }
 
+/// Bytes of one place in an index.
+pub(super) const PLACE: usize = size_of::<(Key, Places)>();
+
 /// Where the triggers of each key wait.
 #[derive(Debug, Default)]
 pub(super) struct Index(HashMap<Key, Places>);
@@ -100,10 +103,15 @@ impl Places {
         self.last
     }
 
+    /// Whether `later` folds into the trigger that waits at `last`.
+    pub(super) fn folds(self, earlier: &Item, later: &Item) -> bool {
+        self.deleted.is_some() || folds(&earlier.trigger, &later.trigger)
+    }
+
     /// Folds `later` into the trigger that waits at `last`, unless the two are about two things. Returns whether it
     /// did.
     pub(super) fn fold(self, earlier: &mut Item, later: &mut Item) -> bool {
-        let folds = self.deleted.is_some() || folds(&earlier.trigger, &later.trigger);
+        let folds = self.folds(earlier, later);
         if folds {
             fold(earlier, later);
         }

@@ -22,8 +22,8 @@ pub struct QueueConfig {
     /// Bytes of objects and filter results that wait in one queue before it folds those of the same object. Default: 64
     /// MiB.
     pub max_pending_bytes: usize,
-    /// Bytes of objects and filter results that all queues hold together: those of triggers that wait or that a job
-    /// has, and those of dead letters. Tenants have fair shares of them. Default: no bound.
+    /// Bytes that all queues hold together: triggers that wait or that a job has, and dead letters, with their objects
+    /// and filter results. Tenants have fair shares of them. Default: no bound.
     pub max_held_bytes: u64,
     /// Dead letters that are kept. Default: 1 000.
     pub max_dead_letters: usize,
@@ -68,24 +68,28 @@ pub struct HookQueueConfig {
     pub combine: bool,
     /// Bindings whose synchronization only their own events wait for (`waitForSynchronization: false`). Default: none.
     pub in_background: Vec<BindingName>,
+    /// Bindings without a synchronization (`executeHookOnSynchronization: false`). Default: none.
+    pub silent: Vec<BindingName>,
     /// The tenant whose run slots it shares. `None`: the hook is a tenant itself.
     pub tenant: Option<Tenant>,
 }
 
 impl Default for HookQueueConfig {
     fn default() -> Self {
-        Self { concurrency: 1, rate: None, combine: true, in_background: Vec::new(), tenant: None }
+        Self { concurrency: 1, rate: None, combine: true, in_background: Vec::new(), silent: Vec::new(), tenant: None }
     }
 }
 
 impl From<&HookSpec> for HookQueueConfig {
     fn from(spec: &HookSpec) -> Self {
         let background = spec.kubernetes.iter().filter(|binding| !binding.wait_for_synchronization);
+        let silent = spec.kubernetes.iter().filter(|binding| !binding.on_synchronization);
         Self {
             concurrency: spec.concurrency,
             rate: spec.rate,
             combine: spec.combine,
             in_background: background.map(|binding| binding.name.clone()).collect(),
+            silent: silent.map(|binding| binding.name.clone()).collect(),
             tenant: None,
         }
     }

@@ -15,14 +15,9 @@ use crate::{
     model::{BindingName, Cause, Failure, HookName, QueueName, Trigger},
 };
 
-use super::{
-    QueueConfig,
-    coalesce::Key,
-    held::Held,
-    item::{Item, Keep},
-};
+use super::{QueueConfig, coalesce::Key, held::Held, item::Item};
 
-/// What a trigger takes in addition to its payload.
+/// What a trigger takes at least in addition to its payload.
 const TRIGGER_BYTES: usize = 256;
 
 /// Triggers of one job that were given up together.
@@ -127,7 +122,7 @@ impl Archive {
         let tenant = first.held.tenant().clone();
         self.told_first(&items);
         let text = failure.message.len() + failure.backtrace.as_ref().map_or(0, String::len);
-        let bytes = text + items.iter().map(|item| item.bytes + TRIGGER_BYTES).sum::<usize>();
+        let bytes = text + items.iter().map(bytes_of).sum::<usize>();
         let superseded: Vec<bool> = items.iter().map(|item| self.is_synchronised_since(item)).collect();
         for (place, item) in items.iter().enumerate().filter(|(place, _)| superseded.get(*place) == Some(&false)) {
             for key in keys(&item.trigger) {
@@ -233,7 +228,7 @@ impl Archive {
 
     /// Forgets a hook's letters that have no trigger to keep. In the other letters, triggers that are not kept count as
     /// superseded.
-    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) {
+    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut dyn FnMut(&mut Trigger) -> bool) {
         for id in self.select(&Letters::Hook(hook.clone())) {
             let Some(kept) = self.kept.get_mut(&id) else { continue };
             let mut triggers = kept.letter.triggers.to_vec();
@@ -296,6 +291,11 @@ impl Archive {
         requeued.sort_by_key(|requeued| requeued.born);
         (requeued, superseded)
     }
+}
+
+fn bytes_of(item: &Item) -> usize {
+    let bare = usize::try_from(item.held.bare_bytes()).unwrap_or(usize::MAX);
+    item.bytes.saturating_add(bare.max(TRIGGER_BYTES))
 }
 
 /// The keys of what would supersede this trigger.

@@ -100,12 +100,17 @@ impl Debounce {
         before - self.held.len()
     }
 
-    /// Drops the events of a hook that are not kept. Returns how many.
-    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> usize {
-        let before = self.held.len();
-        self.held.retain(|(key, _), held| key.hook() != hook || keep(&mut held.item.trigger));
+    /// Takes out the events that are not kept.
+    pub(super) fn retain(&mut self, keep: &mut Keep<'_>) -> Vec<Item> {
+        let gone: Vec<Item> =
+            self.held.extract_if(|_, held| !keep(&mut held.item)).map(|(_, held)| held.item).collect();
         self.order.retain(|_, slot| self.held.contains_key(slot));
-        before - self.held.len()
+        gone
+    }
+
+    /// All held events.
+    pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
+        self.held.values().map(|held| &held.item)
     }
 
     /// How many events of a hook are here.
@@ -132,7 +137,7 @@ mod tests {
 
     impl Debounce {
         fn push(&mut self, trigger: Trigger) -> bool {
-            let memory = super::super::held::Memory::new(u64::MAX);
+            let memory = super::super::held::Memory::new(u64::MAX, |_| 0);
             self.hold(trigger, memory.nothing(&crate::fair::Tenant::hook("h")))
         }
     }

@@ -115,7 +115,8 @@ impl Handle {
     pub fn push(&self, mut trigger: Trigger) -> Pushed {
         trigger.created += self.0.ahead();
         let (hook, binding, queue) = (trigger.hook.clone(), trigger.binding.clone(), trigger.queue.clone());
-        let pushed = self.edit(|state| state.push(trigger));
+        let (pushed, emptied) = self.edit(|state| (state.push(trigger), state.take_emptied()));
+        emptied.iter().for_each(|emptied| self.0.observer.emptied(emptied));
         self.0.observer.enqueued(&Enqueued { hook, binding, queue, pushed });
         pushed
     }
@@ -183,7 +184,9 @@ impl Handle {
 
     /// Runs the triggers of dead letters again. See [`State::retry_dead`].
     pub fn retry_dead(&self, which: &Letters) -> Retried {
-        let (retried, pushed) = self.edit(|state| state.retry_dead(which, self.0.now()));
+        let ((retried, pushed), emptied) =
+            self.edit(|state| (state.retry_dead(which, self.0.now()), state.take_emptied()));
+        emptied.iter().for_each(|emptied| self.0.observer.emptied(emptied));
         pushed.iter().for_each(|enqueued| self.0.observer.enqueued(enqueued));
         retried
     }

@@ -7,7 +7,9 @@ use std::{
 };
 
 use crate::fair::Tenant;
-use crate::model::{self, BindingName, Cause, HookName, Job, JobId, ObjectKey, QueueName, Resource, Trigger};
+use crate::model::{
+    self, BindingName, Cause, HookName, Job, JobId, ObjectKey, QueueName, Resource, Trigger, WatchEventKind,
+};
 
 use super::held::{Held, Texts};
 
@@ -32,6 +34,8 @@ pub(super) struct Item {
     /// The payload. See [`payload`].
     pub(super) bytes: usize,
     pub(super) trigger: Trigger,
+    /// It begins with an `Added` event that no run has had.
+    pub(super) unseen: bool,
     /// The payload's part of the memory.
     pub(super) held: Held,
     /// What it is about, if there was no room for that. It is available as long as something else keeps it, as a
@@ -50,12 +54,17 @@ impl Item {
     /// A new item. It must be settled before it waits.
     pub(super) fn new(seq: u64, trigger: Trigger, held: Held) -> Self {
         let trigger = without_untold(trigger);
-        Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger, held, loose: None }
+        let unseen = matches!(&trigger.cause, Cause::Event(event) if event.kind == WatchEventKind::Added);
+        Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger, unseen, held, loose: None }
     }
 
-    /// Takes room for what it carries. Returns whether there is room.
+    /// Takes room for itself and for what it carries. Returns whether there is room for both.
     pub(super) fn fits(&mut self) -> bool {
-        self.held.hold(texts(&self.trigger))
+        if self.held.charge(&self.trigger) {
+            return self.held.hold(texts(&self.trigger));
+        }
+        self.held.no_texts();
+        false
     }
 
     /// Takes room for what it carries. If there is no room, it keeps which object changed and how, and drops the texts.
@@ -94,6 +103,11 @@ impl Item {
     /// The object whose order it keeps. `None` for start-up, synchronization, ticks and groups.
     pub(super) fn object(&self) -> Option<ObjectId> {
         object(&self.trigger)
+    }
+
+    /// Bytes that it takes of the memory, if nothing else holds its texts.
+    pub(super) fn all_bytes(&self) -> u64 {
+        self.held.bare_bytes() + self.bytes as u64
     }
 
     pub(super) fn is_barrier(&self) -> bool {
@@ -225,7 +239,7 @@ impl Batch {
 }
 
 /// Whether a trigger is kept. It may be changed for that, but not its queue, nor what it is about.
-pub(super) type Keep<'a> = dyn FnMut(&mut Trigger) -> bool + 'a;
+pub(super) type Keep<'a> = dyn FnMut(&mut Item) -> bool + 'a;
 
 /// Takes out what is not kept.
 pub(super) fn retained(items: &mut VecDeque<Item>, mut keep: impl FnMut(&mut Item) -> bool) -> Vec<Item> {

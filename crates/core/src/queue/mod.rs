@@ -14,6 +14,7 @@
 //! | `batching` | which neighbours one run takes together |
 //! | `coalesce` | how an overfull queue folds what it holds |
 //! | `held` | what a tenant's triggers hold of the shared memory |
+//! | `overflow` | what happens to events without room |
 //! | `retry` | what a failure means, and the delay |
 //! | `dead_letters` | triggers that were given up |
 //! | `stats` | the state of the queues, for people and metrics |
@@ -62,6 +63,12 @@
 //! them. A dead letter's event never runs again after the hook received a later one of the same object and binding, or
 //! a later synchronization of the binding.
 //!
+//! # Room
+//!
+//! A tenant whose triggers have no room in the memory of all queues has its events folded, and events that fold with
+//! nothing wait without their texts. If there is no room for that either, bindings lose their waiting events and
+//! synchronize again. Only the binding's own events wait for such a synchronization, so the hook stays ready.
+//!
 //! # Cost
 //!
 //! Let n be the waiting triggers, and b those in the current job. A push is O(1) amortised, and O(log n) in a queue
@@ -80,6 +87,7 @@ mod held;
 mod item;
 mod line;
 mod observer;
+mod overflow;
 mod preconditions;
 #[cfg(test)]
 mod property;
@@ -98,6 +106,7 @@ pub use config::{HookQueueConfig, QueueConfig};
 pub use dead_letters::{DeadLetter, Letters};
 pub use handle::Handle;
 pub use observer::{Enqueued, Finished, Observer, Pushed, Verdict};
+pub use overflow::Emptied;
 pub use retry::{LONGEST_DELAY, SHORTEST_DELAY};
 pub use runner::{Action, Drained, Runner};
 pub use state::{Retried, State};

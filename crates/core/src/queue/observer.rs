@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::model::{BindingName, Failure, HookName, Job, JobId, QueueName, Trigger};
 
-use super::DeadLetter;
+use super::{DeadLetter, Emptied};
 
 /// What a run's outcome leads to.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +68,8 @@ pub enum Pushed {
     /// A waiting trigger about the same thing took over its news: the queue is over its bound, the tenant has no room,
     /// or the event is debounced.
     Folded,
-    /// Its hook is not known (any more), its queue is another hook's own, or the queues are closed.
+    /// Its hook is not known (any more), its queue is another hook's own, or the queues are closed. Or its tenant has
+    /// no room for it, which [`Observer::emptied`] reports.
     Refused,
 }
 
@@ -85,6 +86,8 @@ pub struct Enqueued {
 pub trait Observer: Send + Sync {
     /// A trigger was pushed, or refused.
     fn enqueued(&self, _enqueued: &Enqueued) {}
+    /// Events of a binding were dropped, because their tenant has no room for them.
+    fn emptied(&self, _emptied: &Emptied) {}
     /// A job is passed to the action.
     fn started(&self, _job: &Job) {}
     /// A run ended.

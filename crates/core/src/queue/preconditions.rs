@@ -68,6 +68,8 @@ pub(super) struct Hook {
     pub(super) outstanding: usize,
     /// Jobs that run.
     pub(super) running: usize,
+    /// When the last job ended.
+    pub(super) ended: Option<Instant>,
     /// Queues whose head waits for one of its gates, or for the end of its pause.
     pub(super) waiting: BTreeSet<LineId>,
     /// Queues whose head waits for a token, in the order in which they will be asked.
@@ -121,8 +123,19 @@ impl Hook {
         self.unlisted.insert(binding, Some(place));
     }
 
-    /// Counts a new trigger, and closes the gate that it stands for.
-    pub(super) fn enter(&mut self, item: &Item) {
+    /// Whether the binding's list, and with it its synchronization, is still to come.
+    pub(super) fn expects(&self, binding: &BindingName) -> bool {
+        self.unlisted.contains_key(binding)
+    }
+
+    /// Whether the binding makes no synchronizations.
+    pub(super) fn is_silent(&self, binding: &BindingName) -> bool {
+        self.terms.silent.contains(binding)
+    }
+
+    /// Counts a new trigger, and closes the gate that it stands for. Only the binding's own events wait for a
+    /// synchronization that is made `again`.
+    pub(super) fn enter(&mut self, item: &Item, again: bool) {
         self.outstanding += 1;
         let binding = &item.trigger.binding;
         match item.trigger.cause {
@@ -131,7 +144,7 @@ impl Hook {
             }
             Cause::Synchronization => {
                 self.synchronizations.entry(binding.clone()).or_default().insert(item.seq);
-                if !self.in_background(binding) {
+                if !again && !self.in_background(binding) {
                     self.blocking.insert(item.seq, binding.clone());
                 }
             }
@@ -255,7 +268,8 @@ impl Hook {
     pub(super) fn unsynchronised(&self) -> (Vec<BindingName>, Vec<BindingName>) {
         let mut names: Vec<_> = self.synchronizations.keys().cloned().collect();
         names.sort();
-        names.into_iter().partition(|name| !self.in_background(name))
+        let blocking: BTreeSet<_> = self.blocking.values().collect();
+        names.into_iter().partition(|name| blocking.contains(name))
     }
 }
 

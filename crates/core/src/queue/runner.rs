@@ -96,7 +96,11 @@ impl Driver {
         loop {
             let (ahead, now) = (self.shared.ahead(), self.shared.now());
             let mut state = self.shared.state();
-            let Some(job) = state.take(now) else {
+            let job = state.take(now);
+            // Events that were held for their object to be quiet may have had no room.
+            let emptied = state.take_emptied();
+            emptied.iter().for_each(|emptied| self.shared.observer.emptied(emptied));
+            let Some(job) = job else {
                 if state.is_idle() {
                     self.shared.idle.notify_waiters();
                 }

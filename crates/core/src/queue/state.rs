@@ -20,6 +20,7 @@ use super::{
     held::Memory,
     item::{Batch, Batches, Item, Keep, LineId, Phase},
     line::{Line, Taken, View},
+    overflow::{Emptied, bare},
     preconditions::{Hook, Hooks},
     rate_limit::Bucket,
     retry::{self, Decision},
@@ -54,10 +55,14 @@ pub struct State {
     /// Hooks whose next token some line waits for.
     refills: BTreeSet<(Instant, HookName)>,
     archive: Archive,
-    debounce: Debounce,
+    pub(super) debounce: Debounce,
     pub(super) memory: Memory,
     /// Tenants that have no more room in `memory`.
     pressed: BTreeSet<Tenant>,
+    /// Bindings without a synchronization whose events were dropped since their tenants last had room.
+    pub(super) warned: BTreeSet<(HookName, BindingName)>,
+    /// What was dropped and not reported yet.
+    pub(super) emptied: Vec<Emptied>,
     closed: bool,
     /// Triggers are accepted, but none is taken.
     standby: bool,
@@ -78,8 +83,10 @@ impl State {
             refills: BTreeSet::new(),
             archive: Archive::default(),
             debounce: Debounce::default(),
-            memory: Memory::new(config.max_held_bytes),
+            memory: Memory::new(config.max_held_bytes, bare),
             pressed: BTreeSet::new(),
+            warned: BTreeSet::new(),
+            emptied: Vec::new(),
             closed: false,
             standby: false,
             last: 0,
@@ -91,12 +98,26 @@ impl State {
     pub fn push(&mut self, trigger: Trigger) -> Pushed {
         let hook = self.hooks.get(&trigger.hook).filter(|_| !self.closed && Debounce::concerns(&trigger));
         let Some(hook) = hook else { return self.place(trigger, None) };
-        let held = self.memory.nothing(&hook.tenant);
+        let tenant = hook.tenant.clone();
+        if !self.memory.nothing(&tenant).charge(&trigger) {
+            // If there is still no room, the number of these events is bounded all the same.
+            self.overflow(&tenant);
+        }
+        let held = self.memory.nothing(&tenant);
         if self.debounce.hold(trigger, held) { Pushed::Folded } else { Pushed::Queued }
     }
 
     /// `born` is the number of the trigger's news, if it had one before.
     fn place(&mut self, trigger: Trigger, born: Option<u64>) -> Pushed {
+        self.place_as(trigger, born, false)
+    }
+
+    /// The synchronization of a binding whose events were dropped.
+    pub(super) fn place_again(&mut self, trigger: Trigger) -> Pushed {
+        self.place_as(trigger, None, true)
+    }
+
+    fn place_as(&mut self, trigger: Trigger, born: Option<u64>, again: bool) -> Pushed {
         let Some(hook) = self.hooks.get_mut(&trigger.hook).filter(|_| !self.closed) else { return Pushed::Refused };
         let concurrency = match &trigger.queue {
             QueueName::Own(owner) if *owner == trigger.hook => hook.terms.concurrency,
@@ -106,22 +127,46 @@ impl State {
         let whose = hook.tenant.clone();
         let held = self.memory.nothing(&whose);
         let mut item = Item::new(hook.number(&trigger, &mut self.last), trigger, held);
+        item.unseen &= born.is_none();
         item.born = born.unwrap_or(item.seq);
-        hook.enter(&item);
+        hook.enter(&item, again);
         if matches!(item.trigger.cause, Cause::Startup) {
             // Places moved, so that what waited for them may not have to wait any more.
             self.look_again(&item.trigger.hook);
         }
         self.make_room(&mut item);
-        let id = self.line_for(&item.trigger.queue, whose.clone(), concurrency);
+        let mut id = self.line_of(&item, &whose, concurrency);
+        if !item.held.is_charged() && item.object().is_some() {
+            if !self.is_covered(&item, id) {
+                self.overflow(&whose);
+                // It comes after the synchronizations that took the place of other events.
+                self.last += 1;
+                item.seq = self.last;
+                item.born = born.unwrap_or(item.seq);
+                id = self.line_of(&item, &whose, concurrency);
+            }
+            let folds = self.lines.get_mut(&id).is_some_and(|line| line.would_fold(&item));
+            if !folds && !item.fits() && !item.held.is_charged() {
+                self.refuse(item, id);
+                return Pushed::Refused;
+            }
+        }
         let Some(line) = self.lines.get_mut(&id) else { return Pushed::Refused };
-        line.belongs_to(&whose);
-        let gone = if self.pressed.contains(&whose) { line.press(&whose) } else { Vec::new() };
-        let (pushed, folded) = line.push(item, &self.config);
+        let (pushed, gone) = line.push(item, &self.config);
         self.ask(id, false);
         self.leave(&gone);
-        self.leave(&folded);
         pushed
+    }
+
+    /// The line of a new trigger. It folds if the tenant has no room.
+    fn line_of(&mut self, item: &Item, whose: &Tenant, concurrency: usize) -> LineId {
+        let id = self.line_for(&item.trigger.queue, whose.clone(), concurrency);
+        if let Some(line) = self.lines.get_mut(&id) {
+            line.belongs_to(whose);
+            let gone = if self.pressed.contains(whose) { line.press(whose) } else { Vec::new() };
+            self.leave(&gone);
+        }
+        id
     }
 
     fn line_for(&mut self, name: &QueueName, tenant: Tenant, concurrency: usize) -> LineId {
@@ -161,13 +206,13 @@ impl State {
         waiting_for_token.into_iter().chain(waiting).chain(passed).for_each(|id| self.ask(id, false));
     }
 
-    fn look_again_everywhere(&mut self) {
+    pub(super) fn look_again_everywhere(&mut self) {
         let all: Vec<_> = self.lines.keys().copied().collect();
         all.into_iter().for_each(|id| self.ask(id, false));
     }
 
     /// Removes triggers from their hooks' counts, and asks the lines that waited for a gate that they closed.
-    fn leave(&mut self, items: &[Item]) {
+    pub(super) fn leave(&mut self, items: &[Item]) {
         for item in items {
             let hook = self.hooks.get_mut(&item.trigger.hook);
             if hook.is_some_and(|hook| hook.leave(item)) {
@@ -535,6 +580,7 @@ impl State {
         self.shares.ended(&tenant);
         if let Some(hook) = self.hooks.get_mut(&finished.hook).filter(|_| !hook_removed) {
             hook.running -= 1;
+            hook.ended = Some(now);
         }
         if let Some(line) = self.lines.get_mut(&batch.line) {
             line.stopped();
@@ -733,16 +779,17 @@ impl State {
         if !self.hooks.contains_key(name) {
             return 0;
         }
-        let mut gone = Vec::new();
+        let (mut gone, of_hook) =
+            (Vec::new(), &mut |item: &mut Item| item.trigger.hook != *name || keep(&mut item.trigger));
         for line in self.lines.values_mut() {
-            gone.extend(line.retain(name, keep, &self.config));
+            gone.extend(line.retain(of_hook, &self.config));
         }
         let waiting = self.batches.iter().filter(|(_, batch)| batch.hook == *name && !batch.is_running());
         let waiting: Vec<JobId> = waiting.map(|(id, _)| *id).collect();
         for id in waiting {
-            gone.extend(self.revise_job(id, keep));
+            gone.extend(self.revise_job(id, of_hook));
         }
-        let held = self.debounce.retain(name, keep);
+        let held = self.debounce.retain(of_hook).len();
         self.archive.retain(name, keep);
         self.leave(&gone);
         self.add_hook(name.clone(), terms);
@@ -753,14 +800,8 @@ impl State {
     }
 
     fn revise_job(&mut self, id: JobId, keep: &mut Keep<'_>) -> Vec<Item> {
-        let Some(batch) = self.batches.get_mut(&id) else { return Vec::new() };
-        let gone: Vec<Item> = batch.items.extract_if(.., |item| !keep(&mut item.trigger)).collect();
-        if batch.items.is_empty() {
-            // The line releases everything that the job had.
-            batch.items = gone;
-            return self.drop_waiting(id);
-        }
-        batch.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
+        let gone = self.retain_in_job(id, keep);
+        let Some(batch) = self.batches.get_mut(&id) else { return gone };
         // The other version failed. This one has all its attempts, and the first of them at once.
         batch.failures = 0;
         batch.items.iter_mut().for_each(|item| item.tries = 0);
@@ -770,7 +811,19 @@ impl State {
             self.timers.remove(&(due, id));
             self.due(line, id);
         }
-        let Some(batch) = self.batches.get(&id) else { return gone };
+        gone
+    }
+
+    /// Takes what is not kept out of a job that waits. A job that has nothing left ends.
+    pub(super) fn retain_in_job(&mut self, id: JobId, keep: &mut Keep<'_>) -> Vec<Item> {
+        let Some(batch) = self.batches.get_mut(&id) else { return Vec::new() };
+        let gone: Vec<Item> = batch.items.extract_if(.., |item| !keep(item)).collect();
+        if batch.items.is_empty() {
+            // The line releases everything that the job had.
+            batch.items = gone;
+            return self.drop_waiting(id);
+        }
+        batch.bytes -= gone.iter().map(|item| item.bytes).sum::<usize>();
         if let Some(line) = self.lines.get_mut(&batch.line) {
             line.released(&gone, &batch.items);
         }
@@ -792,6 +845,8 @@ impl State {
 
     fn relax(&mut self, tenant: &Tenant) {
         if self.pressed.remove(tenant) {
+            let hooks = &self.hooks;
+            self.warned.retain(|(hook, _)| hooks.get(hook).is_some_and(|hook| hook.tenant != *tenant));
             let gone: Vec<Item> = self.lines.values_mut().flat_map(|line| line.relax(tenant)).collect();
             self.leave(&gone);
         }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use boathook_core::{
     filter,
     model::HookName,
-    queue::{self, DeadLetter, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    queue::{self, DeadLetter, Emptied, Enqueued, Finished, Pushed, QueueStats, Verdict},
 };
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
@@ -77,8 +77,27 @@ impl queue::Observer for Report {
             Pushed::Folded => self.metrics.task_folded(&enqueued.queue),
             Pushed::Beyond => self.metrics.task_beyond_bound(&enqueued.queue),
             Pushed::Refused => {
-                debug!(hook = %enqueued.hook, binding = %enqueued.binding, "trigger refused: its hook is gone or the queues are closed");
+                debug!(hook = %enqueued.hook, binding = %enqueued.binding, "trigger refused: its hook is gone, the queues are closed, or its tenant has no room for it");
             }
+        }
+    }
+
+    fn emptied(&self, emptied: &Emptied) {
+        let Emptied { hook, binding, queue, events, synchronizes, first } = emptied;
+        let labels = RunLabels { hook, binding, queue };
+        for _ in 0..*events {
+            if *synchronizes { self.metrics.task_folded(queue) } else { self.metrics.task_given_up(labels) }
+        }
+        if !first {
+            return;
+        }
+        if *synchronizes {
+            warn!(%hook, %binding, %queue, events, "too many events wait, and there is no room for more: the binding synchronizes again instead");
+        } else {
+            warn!(
+                %hook, %binding, %queue, events,
+                "too many events wait, and there is no room for more: the hook never receives them, because the binding has executeHookOnSynchronization: false"
+            );
         }
     }
 

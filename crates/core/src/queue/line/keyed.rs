@@ -23,6 +23,9 @@ struct Lane {
     busy: bool,
 }
 
+/// Bytes of an object's place among the others, without its events.
+pub(in super::super) const LANE: usize = size_of::<(ObjectId, Lane)>() + size_of::<(u64, ObjectId)>();
+
 /// See the module.
 #[derive(Debug)]
 pub struct Keyed {
@@ -90,6 +93,10 @@ impl Keyed {
         let lane = self.lanes.entry(object.clone()).or_default();
         if !lane.busy && lane.items.is_empty() {
             self.ready.insert(item.seq, object);
+        }
+        if lane.items.is_empty() {
+            // Most lanes have one event, and room for four would be counted nowhere.
+            lane.items.reserve_exact(1);
         }
         lane.items.push_back(item);
     }
@@ -234,10 +241,10 @@ impl Keyed {
 
     /// Takes out the triggers that are not kept. Jobs keep their objects.
     pub fn retain(&mut self, keep: &mut Keep<'_>) -> Vec<Item> {
-        let mut gone = retained(&mut self.behind, |item| keep(&mut item.trigger));
+        let mut gone = retained(&mut self.behind, &mut *keep);
         self.ready.clear();
         self.lanes.retain(|object, lane| {
-            gone.extend(retained(&mut lane.items, |item| keep(&mut item.trigger)));
+            gone.extend(retained(&mut lane.items, &mut *keep));
             match lane.items.front() {
                 Some(first) if !lane.busy => drop(self.ready.insert(first.seq, object.clone())),
                 _ => {}

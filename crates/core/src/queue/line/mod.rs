@@ -24,6 +24,7 @@ use super::{
     shares::Shares,
 };
 use keyed::Keyed;
+pub(super) use keyed::LANE;
 use serial::Serial;
 
 /// What a line needs when it is asked for a job.
@@ -274,12 +275,11 @@ impl Line {
         gone
     }
 
-    /// Takes out the triggers of this hook that wait for their first run and are not kept. O(n log n).
-    pub(super) fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>, config: &QueueConfig) -> Vec<Item> {
+    /// Takes out the triggers that wait for their first run and are not kept. O(n log n).
+    pub(super) fn retain(&mut self, keep: &mut Keep<'_>, config: &QueueConfig) -> Vec<Item> {
         let gone = match &mut self.kind {
-            Kind::Serial(line) => line.retain(hook, keep),
-            Kind::Keyed(line) if matches!(&self.name, QueueName::Own(owner) if owner == hook) => line.retain(keep),
-            Kind::Keyed(_) => Vec::new(),
+            Kind::Serial(line) => line.retain(keep),
+            Kind::Keyed(line) => line.retain(keep),
         };
         self.left(&gone, config);
         gone
@@ -370,6 +370,22 @@ impl Line {
         self.folded += gone.len() as u64;
         self.bytes = self.items().map(|item| item.bytes).sum();
         gone
+    }
+
+    /// Whether a trigger with this key waits here, of a tenant whose triggers are folded.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.index.as_ref().is_some_and(|index| index.places(key).is_some())
+    }
+
+    /// Whether the trigger would be folded into one that waits here.
+    pub(super) fn would_fold(&mut self, item: &Item) -> bool {
+        let key = Key::of(&item.trigger);
+        let Some(places) = self.index.as_ref().and_then(|index| index.places(&key)) else { return false };
+        let earlier = match &mut self.kind {
+            Kind::Serial(line) => line.find(&key, places.last()),
+            Kind::Keyed(line) => line.find(&key, places.last()),
+        };
+        earlier.is_some_and(|earlier| places.folds(earlier, item))
     }
 
     fn fold_or_note(&mut self, item: &mut Item) -> bool {

@@ -161,11 +161,11 @@ impl Serial {
         Vec::from(gone)
     }
 
-    /// Takes out the hook's triggers that are not kept.
-    pub fn retain(&mut self, hook: &HookName, keep: &mut Keep<'_>) -> Vec<Item> {
-        let mut gone = retained(&mut self.items, |item| item.trigger.hook != *hook || keep(&mut item.trigger));
-        if let Some(aside) = self.aside.get_mut(hook) {
-            gone.extend(retained(aside, |item| keep(&mut item.trigger)));
+    /// Takes out the triggers that are not kept.
+    pub fn retain(&mut self, keep: &mut Keep<'_>) -> Vec<Item> {
+        let mut gone = retained(&mut self.items, &mut *keep);
+        for aside in self.aside.values_mut() {
+            gone.extend(retained(aside, &mut *keep));
         }
         gone
     }

@@ -349,7 +349,7 @@ impl World {
 
     /// Everything is lost, and every binding reports all its objects.
     pub(super) fn restart(&mut self) {
-        self.state = State::new(self.config);
+        self.state = new_state(self.config);
         self.jobs.clear();
         for (at, (name, ..)) in HOOKS.iter().enumerate() {
             self.forget(&hook(name));

@@ -5,6 +5,7 @@
 mod acts;
 mod checks;
 mod ops;
+mod room;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -170,7 +171,7 @@ fn terms(name: &HookName) -> HookQueueConfig {
     let background = BINDINGS.iter().filter(|(.., background, _)| *background);
     let in_background = background.map(|(name, ..)| BindingName::new(*name)).collect();
     let tenant = Some(tenant(name));
-    HookQueueConfig { concurrency, rate, combine, in_background, tenant }
+    HookQueueConfig { concurrency, rate, combine, in_background, tenant, ..HookQueueConfig::default() }
 }
 
 /// Two of the hooks share a tenant.
@@ -179,6 +180,13 @@ fn tenant(name: &HookName) -> Tenant {
         "plain" | "wide" => Tenant::namespace("n"),
         alone => Tenant::hook(alone),
     }
+}
+
+/// Only texts count: [`room`] has what happens to events without room.
+fn new_state(config: QueueConfig) -> State {
+    let mut state = State::new(config);
+    state.memory.bare = |_| 0;
+    state
 }
 
 fn binding_name(binding: usize) -> BindingName {
@@ -194,7 +202,7 @@ impl World {
             max_held_bytes,
             ..QueueConfig::default()
         };
-        let mut state = State::new(config);
+        let mut state = new_state(config);
         HOOKS.iter().for_each(|(name, ..)| state.add_hook(hook(name), terms(&hook(name))));
         Self {
             state,

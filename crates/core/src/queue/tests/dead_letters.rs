@@ -230,7 +230,7 @@ fn ticks_and_groups_are_never_superseded() {
 
 #[test]
 fn the_oldest_letters_make_room() {
-    let config = QueueConfig { max_dead_letters: 2, max_dead_letter_bytes: 1_000, ..QueueConfig::default() };
+    let config = QueueConfig { max_dead_letters: 2, max_dead_letter_bytes: 4_000, ..QueueConfig::default() };
     let mut q = Bench::with(config, &[("h", 1)]);
     kill(&mut q, event("a", 1));
     kill(&mut q, event("b", 2));

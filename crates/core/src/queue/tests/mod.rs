@@ -7,6 +7,7 @@ mod groups;
 mod held;
 mod lists;
 mod order;
+mod overflow;
 mod pause;
 mod rate;
 mod shares;
