@@ -1,15 +1,20 @@
 //! What the operator shows of itself.
 
+use boathook_core::filter::WorkerConfig;
 use boathook_operator::admin::{
-    Client, SnapshotQuery,
+    Client, SnapshotQuery, Socket,
     views::{BindingKind, HookState, HookView, HooksView, RunResult, SnapshotItem, SnapshotsView},
 };
 use serde_json::{Value, json};
 
-use super::Asked;
-use crate::pipeline::{
-    fixture::{config_map, guests},
-    written::{Deed, hook},
+use super::{Asked, socket_in};
+use crate::{
+    pipeline::{
+        fixture::{Operator, Pipeline, config_map, guests},
+        refused::{allow, with_rbac},
+        written::{Deed, hook},
+    },
+    support::cluster::TestCluster,
 };
 
 fn find<'a>(view: &'a HooksView, name: &str) -> &'a HookView {
@@ -148,6 +153,75 @@ async fn snapshots_in_pages_and_with_values_of_secrets_only_when_asked_for() {
     assert_eq!(second.bindings.len(), 1);
     let second = second.bindings.remove("maps").unwrap();
     assert_eq!((named(&second.snapshot), second.continue_token), (vec!["m2", "m3", "m4"], None));
+}
+
+const LATE: &str = r#"
+configVersion: v1
+kubernetes:
+- {name: late, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: "yes"}}, jqFilter: "def f: .data; f"}
+- {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: "yes"}}}
+- {name: widgets, apiVersion: example.com/v1, kind: Widget}
+"#;
+
+/// The filter's worker cannot be started at first.
+// mutant: crates/operator/src/app/admin/mod.rs: `page.incomplete = incomplete.get(index).cloned().flatten();` => ``
+#[tokio::test]
+async fn a_snapshot_that_is_not_complete_says_why() {
+    let (cluster, directory) = (TestCluster::start().await, tempfile::tempdir().unwrap());
+    let (socket, worker) = (socket_in(directory.path()), directory.path().join("worker"));
+    let map = |name: &str| config_map(name, ("test", "yes"), json!({"n": "0"}));
+    cluster.admin.create(&map("one")).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[("all", hook(LATE, &Deed::Says("ran")))], |options| {
+        options.admin_socket = Some(Socket::At(socket.clone()));
+        options.filter = WorkerConfig { idle: std::time::Duration::ZERO, ..WorkerConfig::new(&worker) };
+    })
+    .await;
+    let asked = Asked { pipeline, client: Client::new(vec![socket]), directory };
+    let everything = SnapshotQuery::default();
+    let ask = async |client: &Client| client.snapshots("all", &everything).await;
+    let why = |view: &SnapshotsView, name: &str| view.bindings[name].incomplete.clone();
+    let late = |view: &SnapshotsView| {
+        let why = why(view, "late").unwrap_or_default();
+        why.starts_with("1 objects are missing or old: ") && why.contains("the filter's process cannot be used")
+    };
+    // A kind that is not served has no objects.
+    let complete = |view: &SnapshotsView| ["maps", "widgets"].iter().all(|name| why(view, name).is_none());
+    let view = asked.until("its filter could not run", ask, |view| late(view) && complete(view)).await;
+    assert_eq!((view.bindings["late"].count, view.bindings["maps"].count), (0, 1));
+    let get = async |path: &str| String::from_utf8(asked.client.get(path).await.unwrap().to_vec()).unwrap();
+    let text = get("/hooks/all/snapshots.text?binding=late").await;
+    assert!(text.contains("\n  incomplete: 1 objects are missing or old: "), "{text}");
+    let old: Value = serde_json::from_str(&get("/hook/all/snapshots.json").await).unwrap();
+    assert!(old["late"]["incomplete"].is_string() && old["maps"].get("incomplete").is_none(), "{old}");
+
+    let make = || std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_boathook"), &worker).unwrap();
+    make();
+    asked.until("the filter ran", ask, |view| why(view, "late").is_none() && view.bindings["late"].count == 1).await;
+    // It was complete, and is so no longer.
+    std::fs::remove_file(&worker).unwrap();
+    asked.pipeline.create(map("two")).await;
+    asked.until("the second object is late", ask, late).await;
+    make();
+    asked.until("it has both", ask, |view| why(view, "late").is_none() && view.bindings["late"].count == 2).await;
+}
+
+#[tokio::test]
+async fn a_snapshot_of_what_the_operator_may_not_list_says_so() {
+    let (cluster, client) = with_rbac().await;
+    allow(&cluster, "maps", &["configmaps", "namespaces", "customresourcedefinitions"]).await;
+    let directory = tempfile::tempdir().unwrap();
+    let socket = socket_in(directory.path());
+    let at = Some(Socket::At(socket.clone()));
+    let hooks = [("all", hook(SECRETS, &Deed::Says("ran")))];
+    let operator = Operator::start(client, &hooks, |options| options.admin_socket = at).await;
+    let pipeline = Pipeline { cluster, operator };
+    let asked = Asked { pipeline, client: Client::new(vec![socket]), directory };
+    let everything = SnapshotQuery::default();
+    let refused = |view: &SnapshotsView| {
+        let why = view.bindings["secrets"].incomplete.clone().unwrap_or_default();
+        why.contains("does not let the operator list and watch") && view.bindings["maps"].incomplete.is_none()
+    };
+    asked.until("it says so", async |client| client.snapshots("all", &everything).await, refused).await;
 }
 
 #[tokio::test]

@@ -1,5 +1,10 @@
 //! Tenants and registries that mean harm, and what others notice of them.
 
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -9,7 +14,7 @@ use super::{
 };
 use crate::{
     bundle::reach::{Service, allowed},
-    support::until,
+    support::{cluster::client, until},
 };
 
 /// More HookBundles than are fetched or installed at the same time.
@@ -112,4 +117,75 @@ async fn cve_2026_4789_a_tenant_reaches_nothing_inside() {
     }
     assert_eq!(inside.asked(), Vec::<String>::new());
     assert_eq!(registry.asked().first().map(String::as_str), Some("/v2/x/manifests/v1 "));
+}
+
+// mutant: crates/operator/src/hookbundle/reconciler.rs: `if let Some(why) = of.dropped {` => `if let Some(why) = of.dropped.filter(|_| false) {`
+// mutant: crates/operator/src/hookbundle/reconciler.rs: `if wanted == running.installed && of.dropped.is_none() {` => `if wanted == running.installed {`
+#[tokio::test]
+async fn what_is_too_large_is_left_out_and_the_status_says_so() {
+    let (stage, desk) = (Stage::new().await, desk());
+    stage.push("a", "configmaps").await;
+    let _keeping = stage.keep(desk.clone());
+    let large = json!({"x": "x".repeat(300_000)});
+    stage.bundle("a", json!({"grants": [get("configmaps")], "settings": large})).await;
+    let text = "spec.settings has 300008 bytes, and 262144 are allowed: let the hooks read large data from ConfigMaps";
+    stage.condition("a", &format!("Ready=False/SpecTooLarge: {text}")).await;
+    assert_eq!(desk.has(&id("a")), None);
+    let installed = || desk.has(&id("a")).unwrap();
+    stage.change("a", json!({"settings": null})).await;
+    stage.condition("a", "Ready=True/HooksReady").await;
+    assert_eq!(installed().settings, None);
+    // The version goes on without settings, as before; it is not as if they had been taken out.
+    stage.change("a", json!({"settings": large})).await;
+    let status = stage.condition("a", "Progressing=True/SpecTooLarge").await;
+    assert!(shown(&status).join("\n").contains("Ready=True/HooksReady"), "{status:#}");
+    // What is taken away counts all the same.
+    stage.change("a", json!({"grants": []})).await;
+    stage.condition("a", "Ready=False/HooksNotReady").await;
+    assert_eq!(installed().grants, Some(Vec::new()));
+    stage.change("a", json!({"suspend": true})).await;
+    until("it is suspended", async || installed().suspended.then_some(())).await;
+    stage.change("a", json!({"suspend": false, "settings": {"x": "small"}, "grants": [get("configmaps")]})).await;
+    stage.condition("a", "Progressing=False/Settled").await;
+    assert_eq!(installed().settings.as_deref(), Some(r#"{"x":"small"}"#));
+
+    let names: Vec<_> = (0..256).map(|n| format!("name-{n}")).collect();
+    let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": names});
+    stage.change("a", json!({"grants": vec![rule; 20]})).await;
+    let status = stage.condition("a", "Progressing=True/SpecTooLarge: it is tried again: spec.grants has ").await;
+    assert!(shown(&status).join("\n").contains("Ready=False/HooksNotReady"), "{status:#}");
+    assert_eq!(installed().grants, Some(Vec::new()));
+}
+
+/// A page is in memory as a whole.
+// mutant: crates/operator/src/hookbundle/controller.rs: `watcher::Config::default().page_size(PAGE)` => `watcher::Config::default()`
+// mutant: crates/operator/src/hookbundle/list.rs: `ListParams::default().limit(PAGE)` => `ListParams::default()`
+#[tokio::test]
+async fn many_hook_bundles_are_listed_in_small_pages_and_all_are_found() {
+    const ALL: usize = 20;
+    let (stage, desk, asked) = (Stage::new().await, desk(), Arc::new(Mutex::new(Vec::new())));
+    for n in 0..ALL {
+        stage.bundle(&format!("n{n}"), json!({"suspend": true})).await;
+    }
+    let (inner, asked_for) = (client(&stage.cluster.cluster.url()), asked.clone());
+    let send = move |request: http::Request<kube::client::Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        if request.uri().path().ends_with("/v1alpha1/hookbundles") && !query.contains("watch=") {
+            asked_for.lock().unwrap().push(query.to_owned());
+        }
+        let inner = inner.clone();
+        async move { inner.send(request).await }
+    };
+    let recorded = kube::Client::new(tower::service_fn(send), "default");
+    let _keeping = stage.keep_by(recorded, desk.clone(), Duration::from_millis(200));
+    for n in 0..ALL {
+        stage.condition(&format!("n{n}"), "Suspended=True").await;
+    }
+    // The controller's list, and some of those that look for gaps: each has three pages.
+    until("there are lists", async || (asked.lock().unwrap().len() > 12).then_some(())).await;
+    let asked = asked.lock().unwrap().clone();
+    let small = |query: &String| query.contains("limit=8") || query.contains("limit=1&") || query.ends_with("limit=1");
+    assert!(asked.iter().all(small), "{asked:?}");
+    assert!(asked.iter().filter(|query| query.contains("continue=")).count() >= 6, "{asked:?}");
+    assert_eq!(desk.log(), Vec::<String>::new(), "what is on a later page is not gone");
 }

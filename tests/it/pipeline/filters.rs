@@ -1,16 +1,18 @@
 //! Filters that never end or grow without bound: the operator reports their binding's error, and other bindings go on.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use boathook_core::{
     filter::WorkerConfig,
-    model::{HookName, QueueName},
+    model::{AdmissionKind, HookName, QueueName},
     queue::QueueState,
 };
+use boathook_operator::webhook::{AdmissionRequest, Unanswered};
 use serde_json::json;
 
 use super::{
     fixture::{Operator, Pipeline, config_map, missing},
+    validating::validating,
     written::{Deed, hook},
 };
 use crate::support::{cluster::TestCluster, guests::guest};
@@ -108,4 +110,61 @@ async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
     make();
     operator.until("both are told", |operator| (operator.log.said("late").len() >= 2).then_some(())).await;
     operator.told("no object waits any more: the snapshot is complete", "late", 2).await;
+}
+
+/// A hook that is asked traps, so a failure shows that it was asked.
+// mutant: crates/operator/src/app/answers/mod.rs: `let Some(first) = incomplete.first() else { return Ok(()) };` => `let Some(first) = incomplete.first().filter(|_| false) else { return Ok(()) };`
+#[tokio::test]
+async fn a_review_gets_no_answer_from_a_snapshot_that_lacks_objects() {
+    const REVIEW: &str = "validate.late.test";
+    let dir = tempfile::tempdir().unwrap();
+    let worker = dir.path().join("worker");
+    let make = || std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_boathook"), &worker).unwrap();
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&config_map("there", ("echo", "true"), json!({"n": "0"}))).await.unwrap();
+    let binding = json!({
+        "name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "labelSelector": {"matchLabels": {"echo": "true"}},
+        "jqFilter": "def f: .data; f", "executeHookOnSynchronization": false, "executeHookOnEvent": [],
+    });
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]});
+    let review = json!({"name": REVIEW, "rules": [rule], "includeSnapshotsFrom": ["maps"]});
+    let document = json!({"configVersion": "v1", "kubernetes": [binding], "kubernetesValidating": [review]});
+    let hooks = [("late", validating(&document.to_string()))];
+    let pipeline = Pipeline::on(cluster, &hooks, |options| {
+        options.filter = WorkerConfig { idle: Duration::ZERO, ..WorkerConfig::new(&worker) };
+    })
+    .await;
+    let answerer = pipeline.operator.app.answerer();
+    let ask = async |patience| {
+        let request = json!({"uid": "u", "operation": "CREATE", "namespace": "default", "name": "x",
+            "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+            "resource": {"group": "", "version": "v1", "resource": "configmaps"}, "userInfo": {"username": "jane"},
+            "object": config_map("x", ("a", "b"), json!({})), "dryRun": false});
+        let request = AdmissionRequest {
+            uid: "u".to_owned(),
+            dry_run: false,
+            operation: "CREATE".to_owned(),
+            has_object: true,
+            by_hand: false,
+            json: Arc::from(request.to_string()),
+        };
+        let answer = answerer.review(AdmissionKind::Validating, "late", REVIEW, request, Duration::from_secs(patience));
+        answer.await.unwrap_err()
+    };
+    let text = format!("hook late can't answer for {REVIEW} yet: its binding maps does not know all of its objects");
+    let not_ready = Unanswered::NotReady(text);
+    let late = "filter could not run: runs that include this snapshot wait until it has";
+    pipeline.operator.told(late, "late", 1).await;
+    assert_eq!(ask(1).await, not_ready);
+    // A review that has the time waits until the snapshot is complete.
+    let (answer, ()) = tokio::join!(ask(120), async { make() });
+    assert!(matches!(answer, Unanswered::Failed(_)), "{answer:?}");
+    // The snapshot was complete, and is so no longer.
+    std::fs::remove_file(&worker).unwrap();
+    pipeline.create(config_map("second", ("echo", "true"), json!({"n": "1"}))).await;
+    pipeline.operator.told(late, "late", 2).await;
+    assert_eq!(ask(1).await, not_ready);
+    make();
+    let answer = ask(120).await;
+    assert!(matches!(answer, Unanswered::Failed(_)), "{answer:?}");
 }

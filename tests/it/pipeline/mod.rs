@@ -23,7 +23,7 @@ mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
-mod refused;
+pub mod refused;
 mod replicas;
 mod rights;
 mod semantics;

@@ -14,7 +14,7 @@ use crate::support::cluster::{Admin, TestCluster};
 const OPERATOR: &str = "operator";
 
 /// A cluster where RBAC decides, and a client that is the operator's.
-async fn with_rbac() -> (TestCluster, kube::Client) {
+pub async fn with_rbac() -> (TestCluster, kube::Client) {
     let cluster = Cluster::start(Options { rbac: true, ..Options::default() }).await.unwrap();
     let admin = Admin::new(cluster.client());
     let kubeconfig = Kubeconfig::from_yaml(&cluster.kubeconfig()).unwrap();
@@ -26,7 +26,7 @@ async fn with_rbac() -> (TestCluster, kube::Client) {
 }
 
 /// Lets the operator list and watch these in all namespaces.
-async fn allow(cluster: &TestCluster, name: &str, resources: &[&str]) {
+pub async fn allow(cluster: &TestCluster, name: &str, resources: &[&str]) {
     let group = "rbac.authorization.k8s.io";
     let object = |kind: &str, more: Value| {
         let mut object = json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": name}});

@@ -415,6 +415,9 @@ fn block(name: &str, binding: &BindingSnapshot, style: Style) -> String {
         let _ = write!(out, ", {} added, {} modified, {} deleted", since.added, since.modified, since.deleted);
     }
     out.push('\n');
+    if let Some(reason) = &binding.incomplete {
+        let _ = writeln!(out, "  incomplete: {}", clean(reason));
+    }
     let mut table = Table::new(["NAMESPACE", "NAME", "VERSION", "UID", "FILTER RESULT"]);
     for item in &binding.snapshot {
         let result = item.filter_result.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -396,6 +396,9 @@ pub struct BindingSnapshot {
     pub snapshot: Vec<SnapshotItem>,
     /// The number of objects in the whole snapshot.
     pub count: usize,
+    /// Why objects are missing in the snapshot, or have an old state. Present only if the snapshot is not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
     /// The token for the next page of this binding. Present only if there are more objects.
     #[serde(default, rename = "continue", skip_serializing_if = "Option::is_none")]
     pub continue_token: Option<String>,

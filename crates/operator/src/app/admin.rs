@@ -170,12 +170,16 @@ impl Operator for Admin {
             return Err(Refused::UnknownBinding { hook: name.to_string(), name: asked.clone(), known });
         }
         let asked_for = |name: &BindingName| query.binding.as_deref().is_none_or(|asked| asked == name.as_str());
+        // Read first, so that a snapshot that becomes complete now is not shown as complete with what it had before.
+        let incomplete = self.services.health.why_incomplete(name);
         let moment = self.services.snapshots.moment(name);
         let statuses = self.services.health.bindings(name);
         let mut shown = BTreeMap::new();
         for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| asked_for(&binding.name)) {
-            let Some(items) = moment.items(&binding.name) else { continue };
-            let mut page = pages::page(items, query, of_secrets(binding))?;
+            // A binding that waits for memory has published nothing.
+            let items = moment.items(&binding.name).cloned().unwrap_or_default();
+            let mut page = pages::page(&items, query, of_secrets(binding))?;
+            page.incomplete = incomplete.get(index).cloned().flatten();
             page.operations = statuses.get(index).map(|(status, _)| operations(status));
             shown.insert(binding.name.to_string(), page);
         }

@@ -53,6 +53,22 @@ impl BindingHealth {
     fn is_listed(&self) -> bool {
         self.listed || self.unserved
     }
+
+    fn is_complete(&self) -> bool {
+        self.is_listed() && self.complete
+    }
+
+    /// Why its snapshot does not contain all objects, if it does not.
+    fn incomplete(&self) -> Option<String> {
+        let error = || self.status.last_error().unwrap_or_default();
+        match (&self.pending, self.status.late()) {
+            _ if self.is_complete() => None,
+            (Some(reason), _) => Some(reason.clone()),
+            (None, 0) if !self.is_listed() => Some("it has not listed its objects".to_owned()),
+            (None, 0) => Some(format!("objects are missing or old: {}", error())),
+            (None, late) => Some(format!("{late} objects are missing or old: {}", error())),
+        }
+    }
 }
 
 /// The state of all hooks.
@@ -234,7 +250,7 @@ impl Health {
 
     /// Returns those of these bindings that do not know all of their objects now.
     pub fn incomplete(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
-        self.except(hook, bindings, |binding| binding.is_listed() && binding.complete)
+        self.except(hook, bindings, BindingHealth::is_complete)
     }
 
     fn except(
@@ -276,6 +292,13 @@ impl Health {
         let hooks = self.hooks();
         let bindings = hooks.get(hook).into_iter().flat_map(|known| &known.bindings);
         bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
+    }
+
+    /// Why the snapshots of a hook's bindings do not contain all objects, in the document's order. `None` for a complete
+    /// snapshot.
+    pub fn why_incomplete(&self, hook: &HookName) -> Vec<Option<String>> {
+        let hooks = self.hooks();
+        hooks.get(hook).into_iter().flat_map(|known| &known.bindings).map(BindingHealth::incomplete).collect()
     }
 
     fn role(&self) -> Role {

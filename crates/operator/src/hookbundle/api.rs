@@ -3,7 +3,7 @@
 use kube::{CustomResource, CustomResourceExt as _, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 /// A rule that grants permissions, in the form of an RBAC rule. In each list, "*" matches everything.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,8 +105,8 @@ pub struct HookBundleSpec {
 
     /// The settings that the bundle's hooks read. They are checked against the bundle's schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
-    pub settings: Option<Map<String, Value>>,
+    #[schemars(with = "Option<Map<String, Value>>", extend("x-kubernetes-preserve-unknown-fields" = true))]
+    pub settings: Option<Settings>,
 
     /// The limits of each run. They cap what the bundle's hooks request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +116,24 @@ pub struct HookBundleSpec {
     /// webhooks are removed. The status keeps its content.
     #[serde(default)]
     pub suspend: bool,
+}
+
+/// Settings as their text, because values take up to forty times as much memory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Settings(Box<RawValue>);
+
+impl Settings {
+    /// The settings in JSON.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
 }
 
 /// The source of a bundle.

@@ -34,6 +34,7 @@ use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
+    kept::{Kept, MAX_FINALIZERS, PAGE},
     list::list,
     reconciler::{Context, Reconciler},
     report::{StatusEvent, status_events},
@@ -84,6 +85,11 @@ pub enum ControlError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// It has more finalizers than the operator keeps, so it cannot write them back.
+    #[error(
+        "HookBundle {id}: its finalizers cannot be written: it has more than {MAX_FINALIZERS}, remove those that nobody needs"
+    )]
+    Finalizers { id: String },
     /// Another replica may be the leader.
     #[error("HookBundle {id}: its {what} is not written")]
     NotLeading {
@@ -183,14 +189,15 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
 async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
     let (tell, untold) = watch::channel(None);
     let mut end = untold.clone();
-    let controller = Controller::new(Api::<HookBundle>::all(control.client.clone()), watcher::Config::default())
-        .reconcile_all_on(taking_over(control.leadership.clone()))
-        .graceful_shutdown_on(async move {
-            // If the list task ends, the operator is broken and ends.
-            if end.wait_for(Option::is_some).await.is_err() {
-                pending::<()>().await;
-            }
-        });
+    let controller =
+        Controller::new(Api::<Kept>::all(control.client.clone()), watcher::Config::default().page_size(PAGE))
+            .reconcile_all_on(taking_over(control.leadership.clone()))
+            .graceful_shutdown_on(async move {
+                // If the list task ends, the operator is broken and ends.
+                if end.wait_for(Option::is_some).await.is_err() {
+                    pending::<()>().await;
+                }
+            });
     let list = list(control.client.clone(), control.installer.clone(), controller.store(), list_every, tell);
     let _listing = tasks.spawn("list of HookBundles", list);
     let mut passes = controller.run(reconcile, again, control.clone()).boxed();
@@ -220,48 +227,49 @@ fn taking_over(leadership: Leadership) -> impl Stream<Item = ()> + Send + 'stati
 }
 
 /// Reconciles as a replica that does not lead: it reads, and writes nothing.
-async fn follow(bundle: &HookBundle, control: &Control) -> Result<Action, ControlError> {
-    if bundle.metadata.deletion_timestamp.is_some() {
-        control.remove(&id(bundle)).await;
+async fn follow(kept: &Kept, control: &Control) -> Result<Action, ControlError> {
+    if kept.bundle.metadata.deletion_timestamp.is_some() {
+        control.remove(&id(&kept.bundle)).await;
         return Ok(Action::requeue(GONE));
     }
-    control.reconcile(bundle, true).await
+    control.reconcile(kept, true).await
 }
 
 /// Catches panics. Otherwise anyone who can write an object that triggers a defect could end the operator, and again at
 /// each start.
-async fn reconcile(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
-    let passing = AssertUnwindSafe(pass_now(bundle.clone(), control)).catch_unwind();
+async fn reconcile(kept: Arc<Kept>, control: Arc<Control>) -> Result<Action, ControlError> {
+    let passing = AssertUnwindSafe(pass_now(&kept, control)).catch_unwind();
     passing.await.unwrap_or_else(|panic| {
-        let (id, panic) = (id(&bundle).to_string(), panic_text(panic.as_ref()));
+        let (id, panic) = (id(&kept.bundle).to_string(), panic_text(panic.as_ref()));
         error!(bundle = id, panic, "a HookBundle can't be kept by a defect of the operator: it is tried again");
         Err(ControlError::Defect { id, panic })
     })
 }
 
-async fn pass_now(bundle: Arc<HookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+async fn pass_now(kept: &Kept, control: Arc<Control>) -> Result<Action, ControlError> {
+    let bundle = &kept.bundle;
     if !control.leadership.leads() {
-        return follow(&bundle, &control).await;
+        return follow(kept, &control).await;
     }
     let ours = bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
     match (bundle.metadata.deletion_timestamp.is_some(), ours) {
-        (false, true) => control.reconcile(&bundle, false).await,
+        (false, true) => control.reconcile(kept, false).await,
         (false, false) => {
             let mut finalizers = bundle.finalizers().to_vec();
             finalizers.push(FINALIZER.to_owned());
-            control.set_finalizers(&bundle, &finalizers).await
+            control.set_finalizers(bundle, &finalizers).await
         }
         (true, true) => {
-            control.remove(&id(&bundle)).await;
+            control.remove(&id(bundle)).await;
             let others: Vec<_> = bundle.finalizers().iter().filter(|one| *one != FINALIZER).cloned().collect();
-            control.set_finalizers(&bundle, &others).await
+            control.set_finalizers(bundle, &others).await
         }
         (true, false) => Ok(Action::await_change()),
     }
 }
 
-fn again(bundle: Arc<HookBundle>, error: &ControlError, _: Arc<Control>) -> Action {
-    debug!(bundle = %id(&bundle), error = error_chain(error), "a HookBundle can't be kept");
+fn again(kept: Arc<Kept>, error: &ControlError, _: Arc<Control>) -> Action {
+    debug!(bundle = %id(&kept.bundle), error = error_chain(error), "a HookBundle can't be kept");
     Action::requeue(Duration::from_secs(5))
 }
 
@@ -270,7 +278,8 @@ fn id(bundle: &HookBundle) -> BundleId {
 }
 
 impl Control {
-    async fn reconcile(&self, bundle: &HookBundle, standby: bool) -> Result<Action, ControlError> {
+    async fn reconcile(&self, kept: &Kept, standby: bool) -> Result<Action, ControlError> {
+        let bundle = &kept.bundle;
         let id = id(bundle);
         let reconciler = self.reconciler(&id, &bundle.uid().unwrap_or_default()).await;
         let mut reconciler = reconciler.lock().await;
@@ -282,7 +291,7 @@ impl Control {
             confined: !self.unconfined.contains(&namespace),
             standby,
         };
-        let reconciled = reconciler.reconcile(bundle, &context).await;
+        let reconciled = reconciler.reconcile(kept, &context).await;
         self.installer.note(&id, reconciled.standing);
         if let Some((old, new)) = reconciled.news {
             self.write(&id, bundle, &new).await?;
@@ -315,6 +324,9 @@ impl Control {
 
     /// Sends the resourceVersion that was read, so that no other finalizer is lost.
     async fn set_finalizers(&self, bundle: &HookBundle, finalizers: &[String]) -> Result<Action, ControlError> {
+        if bundle.finalizers().len() > MAX_FINALIZERS {
+            return Err(ControlError::Finalizers { id: id(bundle).to_string() });
+        }
         let api: Api<HookBundle> = Api::namespaced(self.client.clone(), &bundle.namespace().unwrap_or_default());
         let metadata = json!({"finalizers": finalizers, "resourceVersion": bundle.resource_version()});
         let (params, patch) = (PatchParams::default(), Patch::Merge(json!({ "metadata": metadata })));

@@ -9,22 +9,25 @@ use std::{
 };
 
 use boathook_core::model::{BundleId, HookBundlesNews, Installer};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
-    Resource, ResourceExt,
-    api::{Api, ListParams},
+    Resource as _,
+    api::ListParams,
+    core::{ObjectList, Request},
     runtime::reflector::Store,
 };
+use serde::Deserialize;
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
 };
 use tracing::warn;
 
-use super::HookBundle;
+use super::kept::{Kept, PAGE, metadata};
 
 /// How often all HookBundles are listed.
 pub const LIST_EVERY: Duration = Duration::from_secs(60);
-/// How long to wait for the answer to a list.
+/// How long to wait for a page of a list.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long to wait after a list that failed.
 const RETRY: Duration = Duration::from_secs(5);
@@ -32,12 +35,30 @@ const RETRY: Duration = Duration::from_secs(5);
 /// Each object's uid and resourceVersion.
 type Versions = BTreeMap<BundleId, (String, String)>;
 
-fn versions<'a, K: Resource + 'a>(objects: impl IntoIterator<Item = &'a K>) -> Versions {
-    let version = |object: &K| {
-        let id = BundleId { namespace: object.namespace(), name: object.name_any() };
-        (id, (object.uid().unwrap_or_default(), object.resource_version().unwrap_or_default()))
-    };
-    objects.into_iter().map(version).collect()
+fn version(of: &ObjectMeta) -> (BundleId, (String, String)) {
+    let id = BundleId { namespace: of.namespace.clone(), name: of.name.clone().unwrap_or_default() };
+    (id, (of.uid.clone().unwrap_or_default(), of.resource_version.clone().unwrap_or_default()))
+}
+
+#[derive(Clone, Deserialize)]
+struct Listed {
+    #[serde(deserialize_with = "metadata")]
+    metadata: ObjectMeta,
+}
+
+/// Lists all objects, in pages, because a tenant can write much metadata. Returns `None` if that failed.
+async fn listed(client: &kube::Client) -> Option<Versions> {
+    let (request, mut params) = (Request::new(Kept::url_path(&(), None)), ListParams::default().limit(PAGE));
+    let mut all = Versions::new();
+    loop {
+        let page = client.request::<ObjectList<Listed>>(request.list_metadata(&params).ok()?);
+        let page = timeout(ANSWER, page).await.ok()?.ok()?;
+        all.extend(page.items.iter().map(|object| version(&object.metadata)));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => return Some(all),
+        }
+    }
 }
 
 /// What the watch had reported before a list, and the list.
@@ -62,14 +83,13 @@ impl Round {
 pub(super) async fn list(
     client: kube::Client,
     installer: Arc<dyn Installer>,
-    store: Store<HookBundle>,
+    store: Store<Kept>,
     every: Duration,
     untold: watch::Sender<Option<Vec<BundleId>>>,
 ) {
-    let (api, params) = (Api::<HookBundle>::all(client), ListParams::default());
     let mut last = Round::default();
     loop {
-        let told = versions(store.state().iter().map(Arc::as_ref));
+        let told = store.state().iter().map(|object| version(object.meta())).collect();
         let missed = last.untold(&told);
         if !missed.is_empty() {
             warn!(
@@ -79,8 +99,7 @@ pub(super) async fn list(
             let gone = missed.into_iter().filter(|id| !last.listed.contains_key(id)).cloned().collect();
             untold.send_replace(Some(gone));
         }
-        let pause = if let Ok(Ok(list)) = timeout(ANSWER, api.list_metadata(&params)).await {
-            let listed = versions(&list.items);
+        let pause = if let Some(listed) = listed(&client).await {
             installer.note_hook_bundles(HookBundlesNews::Listed(listed.keys().cloned().collect()));
             last = Round { told, listed };
             every

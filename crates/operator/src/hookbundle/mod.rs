@@ -9,6 +9,7 @@
 
 mod api;
 mod controller;
+mod kept;
 mod list;
 mod plan;
 mod problem;
@@ -22,5 +23,6 @@ pub use api::{
     OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, release, run, served};
+pub(crate) use kept::MAX_SETTINGS;
 pub use list::LIST_EVERY;
 pub use source::SourceOptions;

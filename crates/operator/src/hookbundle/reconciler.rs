@@ -17,7 +17,8 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    HookBundle, HookBundleSpec, HookBundleStatus, Source, Verification,
+    HookBundleSpec, HookBundleStatus, Source, Verification,
+    kept::Kept,
     plan::{self, Decision, Due, Known, Looked},
     problem::Problem,
     report::{self, Facts, Waiting, Why},
@@ -37,6 +38,8 @@ const RUNS_WRITTEN: Duration = Duration::from_secs(30);
 /// How often to check whether the ServiceAccount may still watch what hooks bind, because nothing reports a change of
 /// rights.
 const RIGHTS: Duration = Duration::from_secs(60);
+/// The reason of a spec of which the operator keeps only a part.
+const TOO_LARGE: &str = "SpecTooLarge";
 
 /// An installation that failed.
 struct Failed {
@@ -92,9 +95,9 @@ pub(super) struct Reconciled {
 
 impl Reconciler {
     /// Does what is necessary now, and returns the status to write.
-    pub async fn reconcile(&mut self, bundle: &HookBundle, context: &Context<'_>) -> Reconciled {
-        let of = BundleRef::of(bundle);
-        let old = self.status.clone().or_else(|| bundle.status.clone()).unwrap_or_default();
+    pub async fn reconcile(&mut self, kept: &Kept, context: &Context<'_>) -> Reconciled {
+        let of = BundleRef::of(kept);
+        let old = self.status.clone().or_else(|| kept.bundle.status.clone()).unwrap_or_default();
         let recorded = old.digest.clone();
         self.turned_away = false;
         // This comes before everything that needs the source.
@@ -265,7 +268,7 @@ impl Reconciler {
     async fn apply(&mut self, of: &BundleRef<'_>, context: &Context<'_>) {
         let Some(running) = &self.running else { return };
         let wanted = running.version.installation(of.namespace, of.name, of.spec, context.confined);
-        if wanted == running.installed {
+        if wanted == running.installed && of.dropped.is_none() {
             self.failed.remove(&wanted.digest);
             if !wanted.suspended && running.at.elapsed() >= RIGHTS {
                 // The installer reports failures, and the next check retries.
@@ -285,16 +288,16 @@ impl Reconciler {
         if !self.install(of, version, context).await && self.failed_settings(&digest) {
             // Rights must be taken away even if the new settings do not fit.
             let careful = Installation { settings, ..wanted };
-            if self.running.as_ref().is_some_and(|running| running.installed != careful)
-                && context.installer.install(careful.clone()).await.is_ok()
-            {
+            let due = |running: &Running| running.installed != careful || running.at.elapsed() >= RIGHTS;
+            if self.running.as_ref().is_some_and(due) && context.installer.install(careful.clone()).await.is_ok() {
                 self.ran(careful);
             }
         }
     }
 
     fn failed_settings(&self, digest: &str) -> bool {
-        self.failed.get(digest).is_some_and(|failed| failed.problem.reason == "SettingsRefused")
+        let refused = |failed: &Failed| ["SettingsRefused", TOO_LARGE].contains(&failed.problem.reason);
+        self.failed.get(digest).is_some_and(refused)
     }
 
     fn ran(&mut self, installed: Installation) {
@@ -306,7 +309,13 @@ impl Reconciler {
     /// Installs a version, unless that failed a moment ago and nothing has changed. Returns whether the version runs.
     async fn install(&mut self, of: &BundleRef<'_>, version: Version, context: &Context<'_>) -> bool {
         let wanted = version.installation(of.namespace, of.name, of.spec, context.confined);
-        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted);
+        if let Some(why) = of.dropped {
+            let problem = Problem::refused(TOO_LARGE, why);
+            self.failed(Failed { wanted, label: version.label, problem, missing: None, at: Instant::now(), times: 0 });
+            return false;
+        }
+        // What was never tried has nothing to wait for.
+        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted && failed.times > 0);
         let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
         if before.is_some_and(waits) {
             return false;
@@ -450,6 +459,8 @@ pub(super) struct BundleRef<'a> {
     pub name: &'a str,
     pub generation: i64,
     pub spec: &'a HookBundleSpec,
+    /// What was left out of the spec because it is too large, and the remedy.
+    pub dropped: Option<&'a str>,
 }
 
 impl BundleRef<'_> {
@@ -457,12 +468,13 @@ impl BundleRef<'_> {
         BundleId { namespace: Some(self.namespace.to_owned()), name: self.name.to_owned() }
     }
 
-    pub fn of(bundle: &HookBundle) -> BundleRef<'_> {
+    pub fn of(Kept { bundle, dropped }: &Kept) -> BundleRef<'_> {
         BundleRef {
             namespace: bundle.metadata.namespace.as_deref().unwrap_or_default(),
             name: bundle.metadata.name.as_deref().unwrap_or_default(),
             generation: bundle.metadata.generation.unwrap_or_default(),
             spec: &bundle.spec,
+            dropped: dropped.as_deref(),
         }
     }
 }

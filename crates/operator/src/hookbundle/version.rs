@@ -48,7 +48,7 @@ impl Version {
     /// How the HookBundle wants the version to run. `confined` says that its hooks may act only in its own namespace.
     pub fn installation(&self, namespace: &str, name: &str, spec: &HookBundleSpec, confined: bool) -> Installation {
         let id = BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() };
-        let settings = spec.settings.clone().map(|settings| serde_json::Value::Object(settings).to_string());
+        let settings = spec.settings.as_ref().map(|settings| settings.text().to_owned());
         Installation {
             identity: Some(Identity {
                 namespace: namespace.to_owned(),

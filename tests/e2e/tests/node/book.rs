@@ -55,7 +55,7 @@ fn commands(lines: &[&str]) -> Vec<String> {
 }
 
 /// The sections with commands or values, and the tests that use them.
-const TYPED: [(&str, &str, &str); 14] = [
+const TYPED: [(&str, &str, &str); 15] = [
     ("admin/install.md", "Installing", "install::as_printed, helm::installed_upgraded_and_uninstalled"),
     ("admin/install.md", "HookBundles", "install::as_printed"),
     ("admin/install.md", "A directory of hooks", "rights::as_printed"),
@@ -70,6 +70,7 @@ const TYPED: [(&str, &str, &str); 14] = [
     ("admin/install.md", "Outside of the cluster", "outside::as_printed"),
     ("admin/install.md", "Uninstalling", "install::as_printed"),
     ("admin/rights.md", "Rights", "rights::as_printed"),
+    ("admin/rights.md", "Namespaces of HookBundles", "rights::as_printed"),
     ("admin/rights.md", "What hooks watch", "rights::as_printed"),
     ("admin/upgrade.md", "The operator", "upgrade::from_the_version_before"),
     ("admin/install.md", "Uninstalling a Helm release", "helm::installed_upgraded_and_uninstalled"),

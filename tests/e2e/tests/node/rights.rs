@@ -18,7 +18,7 @@ pub async fn as_printed(node: Arc<Node>) {
     let reference = format!("{HOST}/team/hooks:v1");
     let key = node.push(&reference, &["test/meddle"]).await;
     std::fs::write(node.dir.join("team.pub"), key).expect("write a key");
-    for title in ["Rights", "What hooks watch"] {
+    for title in ["Rights", "Namespaces of HookBundles", "What hooks watch"] {
         for command in book::section("admin/rights.md", title).commands {
             let command = command.replace("registry.example.com/team/hooks:v1", &reference);
             let plain = if command.starts_with("boathook bundle pull") { " --plain-http" } else { "" };

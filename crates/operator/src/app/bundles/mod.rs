@@ -10,7 +10,7 @@ mod settings;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use boathook_core::model::{
@@ -19,6 +19,7 @@ use boathook_core::model::{
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
+use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use super::{
@@ -43,6 +44,7 @@ struct Inner {
     hook_manager: Arc<HookManager>,
     settings: settings::Checker,
     slots: Mutex<BTreeMap<BundleId, Arc<Slot>>>,
+    readiness: Mutex<Recent>,
 }
 
 /// The slot of one bundle.
@@ -87,7 +89,8 @@ impl Inner {
 impl Bundles {
     pub fn new(hook_manager: Arc<HookManager>, settings: SettingsConfig) -> Self {
         let settings = settings::Checker::new(settings, hook_manager.services.evaluator.clone());
-        Self(Arc::new(Inner { hook_manager, settings, slots: Mutex::default() }))
+        let readiness = Mutex::new(Recent::new(hook_manager.services.health.changes()));
+        Self(Arc::new(Inner { hook_manager, settings, slots: Mutex::default(), readiness }))
     }
 
     async fn remove_now(&self, id: &BundleId) -> bool {
@@ -162,7 +165,10 @@ impl Installer for Bundles {
         let suspended = known.installation.as_ref().is_some_and(|installation| installation.suspended);
         let members: Vec<_> = known.members.iter().map(|(name, member)| (name.clone(), member.clone())).collect();
         drop(known);
-        let (hook_manager, readiness) = (&self.0.hook_manager, self.0.hook_manager.services.health.readiness());
+        let (hook_manager, health) = (&self.0.hook_manager, &self.0.hook_manager.services.health);
+        let mut recent = self.0.readiness.lock().unwrap_or_else(PoisonError::into_inner);
+        let readiness = recent.get(Instant::now(), || health.readiness());
+        drop(recent);
         let state = |(name, member)| state(hook_manager, &readiness, name, &member, suspended);
         members.into_iter().map(state).collect()
     }
@@ -417,6 +423,35 @@ fn refuse_held(steps: &[Step]) -> Result<(), InstallError> {
 #[error("{0}")]
 struct Told(String);
 
+/// How long a readiness counts. The queues do not notify of the runs that it waits for.
+const RECENT: Duration = Duration::from_millis(250);
+
+/// The last readiness of the operator. It covers all hooks, so computing it for each bundle would take too long with
+/// many bundles.
+struct Recent {
+    changes: watch::Receiver<()>,
+    last: Option<(Instant, Arc<Readiness>)>,
+}
+
+impl Recent {
+    fn new(changes: watch::Receiver<()>) -> Self {
+        Self { changes, last: None }
+    }
+
+    /// Returns the readiness of a moment ago, unless hooks or bindings have changed since.
+    fn get(&mut self, now: Instant, compute: impl FnOnce() -> Readiness) -> Arc<Readiness> {
+        let same = !self.changes.has_changed().unwrap_or(true);
+        if let Some((_, last)) = self.last.as_ref().filter(|(at, _)| same && now.duration_since(*at) < RECENT) {
+            return last.clone();
+        }
+        // A change that comes while the readiness is computed counts for the next call.
+        self.changes.mark_unchanged();
+        let readiness = Arc::new(compute());
+        self.last = Some((now, readiness.clone()));
+        readiness
+    }
+}
+
 /// `readiness` is that of the operator, taken once for all of a bundle's hooks.
 fn state(
     hook_manager: &HookManager,
@@ -479,4 +514,29 @@ fn ended(last: &LastRun) -> Option<u64> {
     let started: Timestamp = last.started.parse().ok()?;
     let took = Duration::try_from_secs_f64(last.duration_ms / 1e3).ok()?;
     u64::try_from(started.checked_add(took).ok()?.as_millisecond()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readiness_is_computed_once_for_many_bundles_and_again_after_a_change() {
+        let changes = watch::Sender::default();
+        let (mut recent, start, mut computed) = (Recent::new(changes.subscribe()), Instant::now(), 0);
+        let mut get = |after: Duration| {
+            let readiness = recent.get(start + after, || {
+                computed += 1;
+                Readiness { api_server: Some(computed.to_string()), ..Readiness::default() }
+            });
+            readiness.api_server.clone()
+        };
+        let ms = Duration::from_millis;
+        for bundle in 0..100 {
+            assert_eq!(get(ms(bundle)).as_deref(), Some("1"));
+        }
+        changes.send_replace(());
+        assert_eq!((get(ms(101)).as_deref(), get(ms(102)).as_deref()), (Some("2"), Some("2")));
+        assert_eq!(get(ms(101) + RECENT).as_deref(), Some("3"));
+    }
 }

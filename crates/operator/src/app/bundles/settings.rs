@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// The maximum size of settings in bytes.
-const MAX_SETTINGS: usize = 256 * 1024;
+use crate::hookbundle::MAX_SETTINGS;
+
 /// The maximum number of verdicts that are remembered.
 const MAX_KNOWN: usize = 4096;
 /// How long the same check waits after it ended without a verdict. The wait doubles each further time.
