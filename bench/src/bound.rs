@@ -22,5 +22,5 @@ pub fn exec(mut arguments: impl Iterator<Item = String>) -> Result<Infallible> {
     // A parent that ended before the request above would not be noticed any more.
     ensure!(getppid().map(|pid| pid.as_raw_nonzero().get()) == Some(parent), "the parent is gone");
     let error = Command::new(&program).args(arguments).exec();
-    Err(error).with_context(|| format!("can't start {program}"))
+    Err(error).with_context(|| format!("cannot start {program}"))
 }

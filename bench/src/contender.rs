@@ -69,7 +69,7 @@ fn lay_out(paths: &Paths, job: &Job<'_>, hooks: &Path) -> Result<()> {
     for (name, guest) in &job.hooks {
         let from = paths.hooks.join(guest);
         std::fs::copy(&from, hooks.join(format!("{name}.wasm")))
-            .with_context(|| format!("can't copy {}; `make guests` builds it", from.display()))?;
+            .with_context(|| format!("cannot copy {}; `make guests` builds it", from.display()))?;
     }
     Ok(())
 }

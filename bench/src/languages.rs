@@ -287,7 +287,7 @@ fn spawned(folder: &Path, hook: &Path) -> Result<Duration> {
         .env("KUBERNETES_PATCH_PATH", patches.path())
         .stdin(Stdio::null())
         .status()
-        .context("can't start bash")?;
+        .context("cannot start bash")?;
     let took = began.elapsed();
     ensure!(status.success() && patches.as_file().metadata()?.len() > 0, "the hook failed: {status}; is there a jq?");
     Ok(took)

@@ -74,7 +74,7 @@ impl Paths {
     /// A built guest.
     pub fn guest(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.hooks.join(name);
-        std::fs::read(&path).with_context(|| format!("can't read {}; `make guests` builds it", path.display()))
+        std::fs::read(&path).with_context(|| format!("cannot read {}; `make guests` builds it", path.display()))
     }
 }
 

@@ -140,7 +140,7 @@ async fn create(backend: &Backend, name: &str) -> Result<()> {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());
     let created = Api::all(backend.client.clone()).create(&PostParams::default(), &namespace).await;
-    created.with_context(|| format!("can't create the namespace {name}"))?;
+    created.with_context(|| format!("cannot create the namespace {name}"))?;
     Ok(())
 }
 

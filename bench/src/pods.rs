@@ -85,12 +85,12 @@ async fn start(kind: Kind, paths: &Paths, backend: &Backend) -> Result<Figures> 
 
 async fn create(backend: &Backend) -> Result<()> {
     let pods: &Api<Pod> = &Api::namespaced(backend.client.clone(), "default");
-    let bare = pods.create(&PostParams::default(), &pod(0, 0)?).await.context("can't create a Pod")?;
+    let bare = pods.create(&PostParams::default(), &pod(0, 0)?).await.context("cannot create a Pod")?;
     let filler = BYTES.saturating_sub(serde_json::to_string(&bare)?.len());
     stream::iter(1..PODS)
         .map(Ok)
         .try_for_each_concurrent(CREATED_AT_ONCE, async |i| {
-            pods.create(&PostParams::default(), &pod(i, filler)?).await.context("can't create a Pod")?;
+            pods.create(&PostParams::default(), &pod(i, filler)?).await.context("cannot create a Pod")?;
             Ok(())
         })
         .await

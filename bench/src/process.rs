@@ -55,7 +55,7 @@ impl Process {
             .stderr(File::create(log)?)
             .env_remove("KUBECONFIG")
             .spawn()
-            .with_context(|| format!("can't start {command:?}"))?;
+            .with_context(|| format!("cannot start {command:?}"))?;
         Ok(Self { child, log: log.to_owned(), started })
     }
 

@@ -81,7 +81,7 @@ async fn start(paths: &Paths, backend: &Backend, hooks: &[Vec<u8>]) -> Result<St
 fn lay_out(folder: &Path, hooks: &[Vec<u8>]) -> Result<()> {
     std::fs::create_dir(folder)?;
     let write = |(i, hook): (usize, &Vec<u8>)| std::fs::write(folder.join(format!("hook-{i}.wasm")), hook);
-    hooks.iter().enumerate().try_for_each(write).context("can't write a hook")
+    hooks.iter().enumerate().try_for_each(write).context("cannot write a hook")
 }
 
 /// The same hook with a digest of its own.

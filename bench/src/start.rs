@@ -53,7 +53,7 @@ fn lay_out(paths: &Paths, hooks: &Path) -> Result<()> {
     for i in 0..HOOKS {
         // A custom section: its id, its length, the length of its name, its name.
         let distinct = [component.as_slice(), &[0, 3, 1, b'n', i]].concat();
-        std::fs::write(hooks.join(format!("noop-{i}.wasm")), distinct).context("can't write a hook")?;
+        std::fs::write(hooks.join(format!("noop-{i}.wasm")), distinct).context("cannot write a hook")?;
     }
     Ok(())
 }

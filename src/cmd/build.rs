@@ -24,12 +24,12 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
     let out = place(args.out, &project);
     let name = hook_name(&out)?;
     let built = tools.build(&project)?;
-    let bytes = fs::read(&built).with_context(|| format!("can't read {}", built.display()))?;
+    let bytes = fs::read(&built).with_context(|| format!("cannot read {}", built.display()))?;
     let mut facts = match check_names(&name, &bytes) {
         Ok(facts) => facts,
         Err(error) => {
             let why = error_chain(error.as_ref());
-            eprintln!("error: {} was built, and is no hook that can be used: {why}", built.display());
+            eprintln!("error: {} was built, and is not a hook that Boathook can use: {why}", built.display());
             return Ok(ExitCode::from(NO_HOOK));
         }
     };

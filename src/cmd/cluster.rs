@@ -19,7 +19,7 @@ pub(super) fn run(args: cli::Cluster) -> anyhow::Result<ExitCode> {
         stop.requested().await;
         if let Some(file) = &args.save {
             write_private(file, &cluster.save())
-                .with_context(|| format!("can't write the cluster's state to {}", file.display()))?;
+                .with_context(|| format!("cannot write the cluster's state to {}", file.display()))?;
         }
         cluster.shutdown().await;
         Ok(ExitCode::SUCCESS)
@@ -60,12 +60,12 @@ fn announce(cluster: &Cluster, kubeconfig: Option<&Path>) -> anyhow::Result<()> 
         None => eprintln!("serving on {}; --write-kubeconfig FILE makes a kubeconfig for it", cluster.url()),
     }
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "ready").and_then(|()| stdout.flush()).context("can't write to stdout")
+    writeln!(stdout, "ready").and_then(|()| stdout.flush()).context("cannot write to stdout")
 }
 
 /// Writes a kubeconfig that only its owner may read.
 pub(super) fn write_kubeconfig(file: &Path, text: &str) -> anyhow::Result<()> {
-    write_private(file, text).with_context(|| format!("can't write the kubeconfig to {}", file.display()))
+    write_private(file, text).with_context(|| format!("cannot write the kubeconfig to {}", file.display()))
 }
 
 /// Writes a file that only its owner may read. An existing file is replaced and never written into, because others

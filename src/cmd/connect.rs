@@ -19,11 +19,11 @@ pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, S
     let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
     let config = match (&connection.kubeconfig, &connection.context) {
         (Some(file), _) => {
-            let what = || format!("can't use the kubeconfig {}", file.display());
+            let what = || format!("cannot use the kubeconfig {}", file.display());
             let kubeconfig = Kubeconfig::read_from(file).with_context(what)?;
             Config::from_custom_kubeconfig(kubeconfig, &options).await.with_context(what)?
         }
-        (None, Some(_)) => Config::from_kubeconfig(&options).await.context("can't use the kubeconfig")?,
+        (None, Some(_)) => Config::from_kubeconfig(&options).await.context("cannot use the kubeconfig")?,
         (None, None) => Config::infer()
             .await
             .context("found no cluster: give --kubeconfig FILE, set KUBECONFIG, or run in a Pod")?,
@@ -53,7 +53,7 @@ fn client_with(mut config: Config, silence: Duration) -> anyhow::Result<Client> 
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(5));
     config.read_timeout = Some(silence);
-    Client::try_from(config).context("can't make a client for the cluster")
+    Client::try_from(config).context("cannot make a client for the cluster")
 }
 
 fn bounded(client: Client, begin: Duration) -> Client {

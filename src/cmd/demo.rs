@@ -58,14 +58,14 @@ fn say(text: &str) {
 
 /// A directory with only this hook.
 fn hooks_directory(hook: &Path) -> anyhow::Result<tempfile::TempDir> {
-    let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
     std::fs::copy(hook, directory.path().join("registry-secret.wasm"))
-        .with_context(|| format!("can't read {}; run `make guests`", hook.display()))?;
+        .with_context(|| format!("cannot read {}; run `make guests`", hook.display()))?;
     Ok(directory)
 }
 
 fn options(client: Client, hooks: &Path) -> anyhow::Result<Options> {
-    let mut options = Options::new(client, hooks).context("can't find this program's own file")?;
+    let mut options = Options::new(client, hooks).context("cannot find this program's own file")?;
     options.sandbox.cache_dir = directories::cache();
     options.sandbox.interpreters = directories::interpreters(Vec::new());
     Ok(options)

@@ -53,7 +53,7 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         let show = Arc::new(Show::new(format(args.output)));
         let lines = show.clone();
         log::init_to(LogFormat::Json, FILTER, move || lines.lines())?;
-        let directory = tempfile::tempdir().context("can't make a temporary directory")?;
+        let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
         let hooks = directory.path().join("hooks");
         prepare(&hooks, args.hooks.as_deref())?;
         let place = tokio::select! {
@@ -150,10 +150,10 @@ fn format(output: DevOutput) -> Format {
 
 /// The operator's directory, with the hooks that have no source here.
 fn prepare(hooks: &Path, others: Option<&Path>) -> anyhow::Result<()> {
-    std::fs::create_dir(hooks).context("can't make a directory for the hooks")?;
+    std::fs::create_dir(hooks).context("cannot make a directory for the hooks")?;
     for file in others.map(read_directory).transpose()?.unwrap_or_default() {
         let to = hooks.join(file.path.file_name().unwrap_or_default());
-        std::fs::copy(&file.path, to).with_context(|| format!("can't read {}", file.path.display()))?;
+        std::fs::copy(&file.path, to).with_context(|| format!("cannot read {}", file.path.display()))?;
     }
     Ok(())
 }
@@ -203,12 +203,12 @@ impl Place {
     fn save(&self, file: Option<&Path>) -> anyhow::Result<()> {
         let (Some(file), Some((cluster, _))) = (file, &self.local) else { return Ok(()) };
         write_private(file, &cluster.save())
-            .with_context(|| format!("can't write the cluster's state to {}", file.display()))
+            .with_context(|| format!("cannot write the cluster's state to {}", file.display()))
     }
 }
 
 fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow::Result<Options> {
-    let mut options = Options::new(place.client.clone(), hooks).context("can't find this program's own file")?;
+    let mut options = Options::new(place.client.clone(), hooks).context("cannot find this program's own file")?;
     options.server = place.server.clone();
     options.grace_period = GRACE;
     options.plan = args.plan;

@@ -34,7 +34,7 @@ impl Common {
     pub fn read(args: &Served, usual_store: Option<PathBuf>) -> anyhow::Result<Self> {
         let trust = &args.trust;
         let asked = trust.policy.is_some() || !trust.key.is_empty() || !trust.digest.is_empty();
-        let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
+        let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
         Ok(Self {
             policy: if asked { Some(policy(trust, "")?) } else { None },
             ca: args.registry.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
@@ -64,7 +64,7 @@ pub(super) async fn start(
     match args.hook_bundles {
         Mode::Off => return Ok(None),
         Mode::Auto => {}
-        Mode::On if served(&client).await.context("can't ask the cluster which kinds it serves")? => {}
+        Mode::On if served(&client).await.context("cannot ask the cluster which kinds it serves")? => {}
         Mode::On => {
             bail!(
                 "the cluster serves no HookBundles: boathook crd | kubectl apply --server-side -f -; or --hook-bundles auto"
@@ -73,7 +73,7 @@ pub(super) async fn start(
     }
     let store = match (common.store, args.hook_bundles) {
         (Some(store), _) => store,
-        (None, Mode::On) => bail!("there is no cache directory for bundles: name one with --bundle-store"),
+        (None, Mode::On) => bail!("no cache directory for bundles is set: name one with --bundle-store"),
         (None, _) => {
             warn!("no HookBundle runs: there is no cache directory for bundles; name one with --bundle-store");
             return Ok(None);

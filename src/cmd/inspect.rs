@@ -17,7 +17,7 @@ use super::{language, projects::warn_of_stale, rbac::local, runtime::block_on, s
 use crate::cli::Inspect;
 
 pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
-    let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
     warn_of_stale(&args.file);
     let facts = check(&hook_name(&args.file)?, &bytes)?;
     super::print(args.output, &facts, || text(&facts))?;

@@ -70,12 +70,12 @@ async fn pull(args: Pull) -> anyhow::Result<()> {
     let trust = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
     let from = place::named(&args.from, &args.registry)?;
     // A temporary store suffices, because the interpreter is stored in its own directory.
-    let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let pulled = bundle::pull(&from, &Store::open(scratch.path())?, &trust, &Progress::default()).await?;
     let [hook] = pulled.hooks.as_slice() else {
-        bail!("{} is a bundle of {} hooks, and no interpreter", from.name(), pulled.hooks.len());
+        bail!("{} is a bundle of {} hooks, not an interpreter", from.name(), pulled.hooks.len());
     };
-    let bytes = fs::read(&hook.path).context("what was pulled can't be read")?;
+    let bytes = fs::read(&hook.path).context("what was pulled cannot be read")?;
     let stem = hook.name.as_str();
     usable(&from.name(), stem, scratch.path(), &bytes).await?;
     if pulled.verified.is_unchecked() {
@@ -98,21 +98,21 @@ async fn usable(from: &str, stem: &str, scratch: &Path, bytes: &[u8]) -> anyhow:
     put(&directory.join(format!("{stem}.wasm")), bytes)?;
     let (interpreter, _) = interpreter_files(std::slice::from_ref(&directory))
         .pop()
-        .with_context(|| format!("{from}: {stem} can't be the name of an interpreter"))?;
+        .with_context(|| format!("{from}: {stem} cannot be the name of an interpreter"))?;
     let (cache_dir, interpreters) = (directories::cache(), vec![directory]);
     let sandbox = Sandbox::new(SandboxConfig { cache_dir, pooling: false, interpreters, ..Default::default() })?;
-    let what = || format!("{from} is no interpreter that this boathook can use");
+    let what = || format!("{from} is not an interpreter that this boathook can use");
     sandbox.check_interpreter(&HookName::new(stem)?, &interpreter).await.with_context(what)
 }
 
 async fn push(args: Push) -> anyhow::Result<()> {
     let at = place::reference(&args.to)?;
     if at.digest().is_some() {
-        bail!("{at} has a digest, which a push can't choose: leave it out");
+        bail!("{at} has a digest, which a push cannot choose: leave it out");
     }
-    let bytes = fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    let bytes = fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
     let stem = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     usable(&args.file.display().to_string(), &stem, scratch.path(), &bytes).await?;
     let packed = bundle::single(&stem, bytes.into())?;
     let to = place::registry(&at, &args.registry)?;

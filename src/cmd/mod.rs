@@ -55,7 +55,6 @@ mod serve;
 mod summary;
 #[cfg(feature = "author")]
 mod test;
-#[cfg(feature = "author")]
 mod uninstall;
 
 #[cfg(feature = "author")]
@@ -143,5 +142,5 @@ fn put(to: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     beside.push(".new");
     let folder = to.parent().map_or(Ok(()), fs::create_dir_all);
     let written = folder.and_then(|()| fs::write(&beside, bytes)).and_then(|()| fs::rename(&beside, to));
-    written.with_context(|| format!("can't write {}", to.display()))
+    written.with_context(|| format!("cannot write {}", to.display()))
 }

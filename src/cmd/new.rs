@@ -50,7 +50,7 @@ fn template(name: cli::Template) -> Template {
 
 /// Absolute, because the project may be in any folder.
 fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
-    let found = path.canonicalize().with_context(|| format!("can't use the SDK in {}", path.display()))?;
+    let found = path.canonicalize().with_context(|| format!("cannot use the SDK in {}", path.display()))?;
     let manifest = language.sdk_manifest();
     if !found.join(manifest).is_file() {
         bail!("there is no SDK for {language} in {}: it has no {manifest}", path.display());

@@ -25,7 +25,7 @@ pub(super) fn reference(text: &str) -> anyhow::Result<Reference> {
 }
 
 pub(super) fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place> {
-    let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
+    let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let connect = Connect {
         plain_http: flags.plain_http,
         ca: flags.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
@@ -46,8 +46,8 @@ pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
     }
     let digests = trust.digest.iter().map(|text| Digest::parse(text)).collect::<Result<_, _>>()?;
     let keys = trust.key.iter().map(|path| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-        let key = PublicKey::from_pem(&text).with_context(|| format!("{} can't be used", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let key = PublicKey::from_pem(&text).with_context(|| format!("{} cannot be used", path.display()))?;
         Ok(NamedKey { name: path.display().to_string(), key, may: None })
     });
     Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
@@ -64,6 +64,6 @@ fn credentials(named: Option<&Path>) -> anyhow::Result<Credentials> {
             _ => return Ok(Credentials::default()),
         },
     };
-    let bytes = std::fs::read(&path).with_context(|| format!("can't read {}", path.display()))?;
-    Credentials::from_docker_config(&bytes).with_context(|| format!("{} can't be used", path.display()))
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Credentials::from_docker_config(&bytes).with_context(|| format!("{} cannot be used", path.display()))
 }

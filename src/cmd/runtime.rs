@@ -23,7 +23,7 @@ pub(super) fn block_on_threads<T>(most: usize, future: impl Future<Output = anyh
         .worker_threads(threads)
         .enable_all()
         .build()
-        .context("can't start the async runtime")?;
+        .context("cannot start the async runtime")?;
     let ended = runtime.block_on(future);
     // Everything that matters was awaited. Threads that still block are abandoned.
     runtime.shutdown_timeout(LEFTOVERS);
@@ -39,7 +39,7 @@ pub(super) struct Stop {
 impl Stop {
     /// Listens from now on.
     pub fn new() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("can't listen for signals");
+        let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
 

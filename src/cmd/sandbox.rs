@@ -14,7 +14,7 @@ const MEMORY: u64 = 4 << 30;
 
 /// With this cache directory, or the user's.
 pub(super) fn config(cache: Option<PathBuf>) -> anyhow::Result<SandboxConfig> {
-    let program = std::env::current_exe().context("can't find this program's own file")?;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
     // The component is the author's own, or an interpreter, which takes more memory than any hook.
     let compiler = CompilerConfig { memory: MEMORY, ..CompilerConfig::new(program) };
     Ok(SandboxConfig {

@@ -110,7 +110,7 @@ struct Ended {
 
 fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
-    let scratch = tempfile::tempdir().context("can't make a temporary directory")?;
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let mut sandbox = sandbox::config(args.cache_dir.clone())?;
     // Each operator has its own sandbox, and all of them share one cache.
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
@@ -175,7 +175,7 @@ fn update(case: &Case, ended: &Ended) -> anyhow::Result<()> {
         return Ok(());
     }
     let text = scenario::apply(&case.text, &played.edits);
-    std::fs::write(&case.file, text).with_context(|| format!("can't write {}", case.file.display()))
+    std::fs::write(&case.file, text).with_context(|| format!("cannot write {}", case.file.display()))
 }
 
 fn summarise(output: Output, all: &[(&Case, &Subject<'_>, &Ended)], took: Duration) -> anyhow::Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! What manifests can't hold of the structure: siblings import each other in no circle, each file says what it is, and each
+//! What manifests cannot hold of the structure: siblings import each other in no circle, each file says what it is, and each
 //! long-lived task is supervised. Which crate may use which is in their manifests, and the compiler holds it.
 
 use std::{

@@ -68,7 +68,7 @@ fn tls(dir: &Path) -> Result<ServerConfig> {
     let key = PrivateKeyDer::from_pem_file(dir.join("tls.key"))?;
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?.with_no_client_auth();
-    builder.with_single_cert(chain, key).context("the certificate can't be used")
+    builder.with_single_cert(chain, key).context("the certificate cannot be used")
 }
 
 async fn answer(stream: TcpStream, acceptor: TlsAcceptor, router: Router) -> Result<()> {

@@ -497,7 +497,6 @@ fn selected_name(selector: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     #![allow(clippy::unwrap_used, clippy::panic)]
     use http::HeaderValue;
 

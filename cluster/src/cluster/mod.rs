@@ -1,14 +1,15 @@
 //! The public handle: options, start, kubeconfig, faults for tests, shutdown.
 
+#[cfg(feature = "client")]
+mod client;
+
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::Uri;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -187,7 +188,7 @@ pub struct Cluster {
     stop: CancellationToken,
     task: Option<JoinHandle<()>>,
     #[cfg(feature = "client")]
-    client: Connection,
+    client: client::Connection,
 }
 
 impl Cluster {
@@ -228,7 +229,7 @@ impl Cluster {
         Ok(Self {
             address,
             #[cfg(feature = "client")]
-            client: Connection::new(address, shared.auth.admin_token())?,
+            client: client::Connection::new(address, shared.auth.admin_token())?,
             shared,
             stop,
             task: Some(task),
@@ -330,31 +331,8 @@ impl Drop for Cluster {
     }
 }
 
-pub(crate) struct Connection(kube::Client);
-
-impl Connection {
-    pub(crate) fn new(address: SocketAddr, token: Option<&str>) -> Result<Self, Error> {
-        let authority = address.to_string();
-        let url = Uri::builder().scheme("http").authority(authority).path_and_query("/").build();
-        let url = url.map_err(|error| Error::Client(error.into()))?;
-        let mut config = kube::Config::new(url);
-        // The token has a secret type, which only deserialization can create.
-        let user = serde_json::json!({ "token": token });
-        config.auth_info = serde_json::from_value(user).map_err(|error| Error::Client(error.into()))?;
-        let client = kube::Client::try_from(config).map_err(|error| Error::Client(error.into()))?;
-        Ok(Self(client))
-    }
-
-    pub(crate) fn client(&self) -> kube::Client {
-        self.0.clone()
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connection")
-    }
-}
+// The initial roles and bindings of a cluster with RBAC. Do not edit `roles.jsonl`: `schema/roles.py` records it from
+// a kube-apiserver.
 
 const ROLES: &str = include_str!("roles.jsonl");
 
@@ -366,7 +344,6 @@ fn put(store: &Store, registry: &Registry) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

@@ -18,7 +18,7 @@ use super::{
 pub enum ContentsError {
     /// The artifact is not a bundle.
     #[error(
-        "it is no bundle of hooks: its artifact type is {artifact:?} and its config's {config:?}; pack hooks with `boathook bundle pack`, or name a single component's artifact"
+        "it is not a bundle of hooks: its artifact type is {artifact:?} and its config's {config:?}; pack hooks with `boathook bundle pack`, or name a single component's artifact"
     )]
     Other {
         artifact: String,
@@ -26,7 +26,7 @@ pub enum ContentsError {
         config: String,
     },
     /// A document is not JSON, or does not have the expected form.
-    #[error("its {what} can't be read: pack it again")]
+    #[error("its {what} cannot be read: pack it again")]
     Unreadable {
         /// Which document.
         what: &'static str,
@@ -34,7 +34,7 @@ pub enum ContentsError {
         source: serde_json::Error,
     },
     /// Something is too large. Nothing was pulled.
-    #[error("{what} is {size} bytes, and {max} are allowed: pack less into one bundle")]
+    #[error("{what} is {size} bytes; at most {max} are allowed: pack less into one bundle")]
     TooLarge {
         /// What is too large.
         what: String,
@@ -44,7 +44,7 @@ pub enum ContentsError {
         max: u64,
     },
     /// There are too many layers.
-    #[error("it has {0} layers, and {MAX_LAYERS} are allowed: pack fewer hooks into one bundle")]
+    #[error("it has {0} layers; at most {MAX_LAYERS} are allowed: pack fewer hooks into one bundle")]
     TooMany(usize),
     /// The manifest has no layer for a hook of the config.
     #[error("hook {hook:?} is said to be layer {layer}, and the manifest has no such layer: pack it again")]
@@ -57,7 +57,7 @@ pub enum ContentsError {
     #[error("layer {0} is a component that the config does not name: pack it again")]
     Unnamed(Digest),
     /// A name in the config that is not valid for a hook.
-    #[error("it has a hook that can't be named so")]
+    #[error("it has a hook that cannot be named so")]
     Name(#[from] InvalidName),
     /// The bundle has no hook.
     #[error("it has no hook: pack a directory with at least one NAME.wasm")]

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 /// A text that is not a valid digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no digest that can be checked: it must be sha256: and 64 lower-case hexadecimal digits")]
+#[error("{0:?} is not a digest that Boathook can verify: it must be sha256: and 64 lower-case hexadecimal digits")]
 pub struct InvalidDigest(String);
 
 /// The SHA-256 of some content. Cheap to clone.

@@ -22,20 +22,20 @@ const INDEX: &str = "index.json";
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
     /// The file system reported an error.
-    #[error("{} can't be read or written", .path.display())]
+    #[error("{} cannot be read or written", .path.display())]
     Io {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
     /// The directory is not a layout.
-    #[error("{} is no OCI image layout, since it has no file {MARKER:?}: make one with `boathook bundle pack DIR -o LAYOUT`", .0.display())]
+    #[error("{} is not an OCI image layout, because it has no file {MARKER:?}: make one with `boathook bundle pack DIR -o LAYOUT`", .0.display())]
     NoLayout(PathBuf),
     /// The directory contains something else.
-    #[error("{} is not empty and no OCI image layout: name another directory", .0.display())]
+    #[error("{} is not empty and is not an OCI image layout: name another directory", .0.display())]
     Occupied(PathBuf),
     /// The index is not a valid OCI image index.
-    #[error("{} can't be read: it is no OCI image index", .path.display())]
+    #[error("{} cannot be read: it is not an OCI image index", .path.display())]
     Json {
         path: PathBuf,
         #[source]

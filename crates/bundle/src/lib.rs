@@ -65,7 +65,7 @@ impl Progress {
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// It is not a valid bundle.
-    #[error("{at} can't be used")]
+    #[error("{at} cannot be used")]
     Contents {
         /// The place, as the user named it.
         at: String,

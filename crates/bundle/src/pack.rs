@@ -27,20 +27,20 @@ pub enum PackError {
     #[error("there are two hooks named {0:?}: rename one of the files")]
     Twice(String),
     /// A file is too large.
-    #[error("{name} is {size} bytes, and {MAX_LAYER} are allowed: build it with --release, or leave it out")]
+    #[error("{name} is {size} bytes; at most {MAX_LAYER} are allowed: build it with --release, or leave it out")]
     TooLarge {
         name: String,
         /// Its size in bytes.
         size: usize,
     },
     /// There are too many files.
-    #[error("{0} files are too many, {MAX_LAYERS} are allowed: make several bundles")]
+    #[error("{0} files are too many; at most {MAX_LAYERS} are allowed: make several bundles")]
     TooMany(usize),
     /// A script that cannot be parsed.
-    #[error("{name} can't be read: build it again")]
+    #[error("{name} cannot be read: build it again")]
     Script { name: String, source: ScriptError },
     /// A document cannot be serialized.
-    #[error("the bundle's documents can't be written")]
+    #[error("the bundle's documents cannot be written")]
     Json(#[from] serde_json::Error),
 }
 

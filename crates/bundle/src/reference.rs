@@ -6,7 +6,7 @@ use super::Digest;
 
 /// A text that is not a valid reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no reference to a bundle: {why}; write HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…")]
+#[error("{text:?} is not a reference to a bundle: {why}; write HOST/REPOSITORY:TAG or HOST/REPOSITORY@sha256:…")]
 pub struct InvalidReference {
     text: String,
     why: String,
@@ -65,7 +65,7 @@ impl FromStr for Reference {
         };
         let (registry, path) = rest.split_once('/').ok_or_else(|| bad("it has no registry"))?;
         if !is_host(registry) {
-            return Err(bad(&format!("{registry:?} is no host with a dot or a port, which a registry must have")));
+            return Err(bad(&format!("{registry:?} is not a host with a dot or a port, which a registry must have")));
         }
         let (repository, tag) = match path.rsplit_once(':') {
             Some((repository, tag)) => (repository, Some(tag)),

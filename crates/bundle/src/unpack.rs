@@ -18,7 +18,7 @@ const RECORD: &str = "bundle.json";
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     /// The file system reported an error.
-    #[error("{} can't be read or written", .path.display())]
+    #[error("{} cannot be read or written", .path.display())]
     Io {
         path: PathBuf,
         #[source]
@@ -32,7 +32,7 @@ pub enum UnpackError {
         names: Vec<String>,
     },
     /// The record cannot be parsed.
-    #[error("{} can't be read: take an empty directory", .path.display())]
+    #[error("{} cannot be read: take an empty directory", .path.display())]
     Record {
         path: PathBuf,
         #[source]

@@ -244,7 +244,7 @@ impl Loader {
         match self.trusted(artifact) {
             Ok(component) => self.link(candidate, &component, true).map(Ok),
             Err(error) => {
-                tracing::warn!(hook = %candidate.name, "installed code can't be used, compiling: {error:#}");
+                tracing::warn!(hook = %candidate.name, "installed code cannot be used, compiling: {error:#}");
                 Ok(Err(candidate))
             }
         }

@@ -15,14 +15,14 @@ pub(super) struct Reached(pub Limit);
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// wasmtime rejects this machine or this configuration.
-    #[error("the wasm engine can't be started")]
+    #[error("the wasm engine cannot be started")]
     Engine(#[source] Source),
     /// The thread that advances the engine's clock cannot be started.
-    #[error("the thread that interrupts hooks can't be started")]
+    #[error("the thread that interrupts hooks cannot be started")]
     Ticker(#[source] io::Error),
     /// The cache directory cannot be created or opened.
     #[error(
-        "the compile cache {path} can't be opened; choose a directory that boathook may create, or run without one"
+        "the compile cache {path} cannot be opened; choose a directory that boathook may create, or run without one"
     )]
     Cache {
         path: PathBuf,
@@ -140,7 +140,7 @@ pub enum LoadError {
         source: Source,
     },
     /// The script in the component cannot be read.
-    #[error("hook {hook}: the script in the component can't be used; build it again")]
+    #[error("hook {hook}: the script in the component cannot be used; build it again")]
     BadScript {
         hook: HookName,
         #[source]
@@ -158,7 +158,7 @@ pub enum LoadError {
         there: String,
     },
     /// The script's interpreter is installed but cannot be used.
-    #[error("hook {hook}: the interpreter {interpreter} can't be used")]
+    #[error("hook {hook}: the interpreter {interpreter} cannot be used")]
     Interpreter {
         hook: HookName,
         interpreter: String,
@@ -167,7 +167,7 @@ pub enum LoadError {
         source: Box<LoadError>,
     },
     /// The script does not parse, or it failed before it reported what it is.
-    #[error("hook {hook}: the script can't be used: {failure}")]
+    #[error("hook {hook}: the script cannot be used: {failure}")]
     Script {
         hook: HookName,
         /// Where and why it failed.

@@ -104,6 +104,6 @@ impl Host for NoGrants {
     }
 
     fn check_metric(&self, _: &Caller, _: &MetricSample, _: usize) -> Result<(), String> {
-        Err("metrics can't be reported in config: report them in run".to_owned())
+        Err("metrics cannot be reported in config: report them in run".to_owned())
     }
 }

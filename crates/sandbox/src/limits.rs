@@ -118,7 +118,9 @@ impl Bounds {
         }
         let value = of_limit(&self.limits);
         match &self.origin {
-            Origin::ConfigCall => format!("{limit} of {value} reached; config has no more: it only returns a document"),
+            Origin::ConfigCall => {
+                format!("{limit} of {value} reached; config cannot have more, because it only returns a document")
+            }
             Origin::Document { maxima } if of_limit(maxima) == value => {
                 format!("{limit} of {value} reached; the host allows no hook more: {less}")
             }
@@ -297,7 +299,7 @@ mod tests {
         assert!(answer(20_000).explain(Limit::Time).starts_with("limits.time of 10s reached"));
         assert!(answer(9_499).explain(Limit::Memory).starts_with("limits.memory of 64Mi reached; raise "));
         let config = Bounds::of_config(Limits::default());
-        assert!(config.explain(Limit::Time).starts_with("limits.time of 10s reached; config has no more"));
+        assert!(config.explain(Limit::Time).starts_with("limits.time of 10s reached; config cannot have more"));
         assert_eq!(bytes(1500), "1500 bytes");
     }
 

@@ -82,7 +82,7 @@ impl Sandbox {
     fn claim(&self, candidate: &Candidate) -> Option<Option<Claim<'_>>> {
         let cache = self.loader.cache.as_ref()?;
         let claim = cache.claim(&self.loader.key(candidate));
-        claim.inspect_err(|error| tracing::warn!(hook = %candidate.name(), %error, "compile cache: can't write")).ok()
+        claim.inspect_err(|error| tracing::warn!(hook = %candidate.name(), %error, "compile cache: cannot write")).ok()
     }
 
     /// Compiles the component in the compiler's process. Returns `None` if there is no such process.
@@ -91,7 +91,7 @@ impl Sandbox {
         let kept = claim.zip(self.loader.cache.as_ref()).and_then(|(claim, cache)| {
             let file = claim
                 .input(candidate.bytes())
-                .inspect_err(|error| tracing::warn!(hook = %candidate.name(), %error, "compile cache: can't write"));
+                .inspect_err(|error| tracing::warn!(hook = %candidate.name(), %error, "compile cache: cannot write"));
             Some((file.ok()?, cache.place(&self.loader.key(candidate))))
         });
         let input = compiler::Input { component: candidate.bytes(), kept };
@@ -101,7 +101,7 @@ impl Sandbox {
                 Err(LoadError::Invalid { hook: candidate.name().clone(), source: reason.into() })
             }
             Err(compiler::Failed::Compiler(error)) => {
-                tracing::warn!(hook = %candidate.name(), %error, "the compiler's process can't be used: compiling in this one");
+                tracing::warn!(hook = %candidate.name(), %error, "the compiler's process cannot be used: compiling in this one");
                 Ok(None)
             }
         }

@@ -141,7 +141,7 @@ impl Reported {
     pub fn check(&self, sample: &MetricSample) -> Result<(), String> {
         match self.kinds.get(sample.name()) {
             Some(kind) if *kind != sample.kind() => Err(format!(
-                "metric {} was reported as a {kind} in this run and can't be a {} too: choose another name",
+                "metric {} was reported as a {kind} in this run and cannot be a {} too: choose another name",
                 sample.name(),
                 sample.kind()
             )),
@@ -153,7 +153,7 @@ impl Reported {
         if self.ops.len() < MAX_OPS {
             return Ok(());
         }
-        Err(format!("a run can report {MAX_OPS} metric operations and no more: add them up in the hook"))
+        Err(format!("a run can report {MAX_OPS} metric operations at most: add them up in the hook"))
     }
 
     pub fn push(&mut self, sample: MetricSample) {

@@ -82,7 +82,7 @@ fn cause(error: &wasmtime::Error, bounds: &Bounds, panic: Option<&str>) -> (Fail
     if error.is::<NotStarted>() {
         return (FailureKind::Host, format!("the host could not start the hook: {root}"));
     }
-    (FailureKind::Trap, format!("the hook made a call that the host can't carry out: {root}"))
+    (FailureKind::Trap, format!("the hook made a call that the host cannot carry out: {root}"))
 }
 
 fn limit_of(limit: Limit, bounds: &Bounds) -> (FailureKind, String) {

@@ -1,4 +1,4 @@
-//! Converts CronTabs between their three versions, step by step; nothing that one of them can't hold is lost.
+//! Converts CronTabs between their three versions, step by step; nothing that one of them cannot hold is lost.
 //!
 //! It never looks at the cluster: a conversion sees the objects and nothing else.
 

@@ -38,7 +38,7 @@ fn requests(container: &mut Value) {
     }
 }
 
-/// Such a container can't be without the right to more privileges: the API server refuses the two together.
+/// Such a container cannot be without the right to more privileges: the API server refuses the two together.
 fn is_privileged(container: &Value) -> bool {
     let added = container.pointer("/securityContext/capabilities/add").and_then(Value::as_array);
     let admin = |name: &Value| matches!(name.as_str(), Some("SYS_ADMIN" | "CAP_SYS_ADMIN"));

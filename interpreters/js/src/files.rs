@@ -81,7 +81,7 @@ fn joined(base: &str, name: &str) -> Option<String> {
 }
 
 fn refuse(ctx: &Ctx<'_>, base: &str, name: &str, why: &str) -> Error {
-    Exception::throw_reference(ctx, &format!("{base} can't import {name:?}: {why}"))
+    Exception::throw_reference(ctx, &format!("{base} cannot import {name:?}: {why}"))
 }
 
 /// Brings the files.

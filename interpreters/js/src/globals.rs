@@ -101,7 +101,7 @@ fn whole<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
             symbol.description().ok().and_then(|name| name.get::<String>().ok()).unwrap_or_default()
         );
     }
-    // What JSON can't say is said as text; what can't even be that was asked for its own `toString`, which threw.
+    // What JSON cannot say is said as text; what cannot even be that was asked for its own `toString`, which threw.
     let json =
         if value.is_object() && !value.is_function() { ctx.json_stringify(value.clone()).ok().flatten() } else { None };
     let text = match json {

@@ -21,15 +21,15 @@ use wit_component::ComponentEncoder;
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [make, from, to] = arguments.as_slice() else { bail!("usage: snapshot start|settle FROM.wasm TO.wasm") };
-    let bytes = fs::read(from).with_context(|| format!("can't read {from}"))?;
+    let bytes = fs::read(from).with_context(|| format!("cannot read {from}"))?;
     let module = match make.as_str() {
         "start" => start::started(&bytes),
         "settle" => settled(bytes),
         other => bail!("{other} is not known: start or settle"),
     };
-    let module = module.with_context(|| format!("can't use {from}"))?;
-    let component = encoded(&module).with_context(|| format!("can't make a component of {from}"))?;
-    fs::write(to, component).with_context(|| format!("can't write {to}"))
+    let module = module.with_context(|| format!("cannot use {from}"))?;
+    let component = encoded(&module).with_context(|| format!("cannot make a component of {from}"))?;
+    fs::write(to, component).with_context(|| format!("cannot write {to}"))
 }
 
 fn settled(mut component: Vec<u8>) -> Result<Vec<u8>> {

@@ -28,7 +28,7 @@
 //! boathook_sdk::hook!(config, convert = convert);
 //! ```
 //!
-//! What a version can't hold is best kept in an annotation, as otherwise who reads an object in that version and
+//! What a version cannot hold is best kept in an annotation, as otherwise who reads an object in that version and
 //! writes it back loses it. Of `metadata` only labels and annotations may change.
 
 use crate::data::{DataError, Json};

@@ -47,7 +47,7 @@ pub struct DataError {
 }
 
 impl DataError {
-    /// Something can't be written as JSON.
+    /// Something cannot be written as JSON.
     pub(crate) fn unwritable(what: &str, error: serde_json::Error) -> Self {
         Self { what: what.to_owned(), source: Some(error) }
     }

@@ -113,7 +113,10 @@ fn a_question_that_can_not_be_is_told() {
             |kit| drop(kit.mutate(mutate, Asked::create("v.example.com", &map("a", json!({}))))),
             "no kubernetesMutating binding",
         ),
-        (|kit| drop(kit.mutate(mutate, Asked::create("m.example.com", &map("misfit", json!({}))))), "can't be applied"),
+        (
+            |kit| drop(kit.mutate(mutate, Asked::create("m.example.com", &map("misfit", json!({}))))),
+            "cannot be applied",
+        ),
         (|kit| drop(kit.convert(convert, "c", ("v2", "v1"), [json!({})])), "with the step v2 to v1"),
     ];
     for (attempt, complaint) in tries {

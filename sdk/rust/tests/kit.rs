@@ -290,7 +290,7 @@ fn what_the_host_can_not_do_fails_the_test_whatever_the_hook_makes_of_it() {
     let mut kit = started(run);
     kit.given(&map(json!({})));
     let text = told(catch_unwind(AssertUnwindSafe(|| drop(kit.run(Run::new().startup())))));
-    assert!(text.contains("can't do a jq patch") && text.contains("boathook test"), "{text}");
+    assert!(text.contains("cannot do a jq patch") && text.contains("boathook test"), "{text}");
 }
 
 #[test]

@@ -161,7 +161,7 @@ async fn tell(one: typed::OneHook, action: &str, done: &str) -> anyhow::Result<(
 async fn raw(path: &str, at: typed::At) -> anyhow::Result<()> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let answer = client(at)?.get(&path).await?;
-    std::io::stdout().write_all(&answer).context("can't write to stdout")
+    std::io::stdout().write_all(&answer).context("cannot write to stdout")
 }
 
 struct How {
@@ -234,6 +234,6 @@ fn print(text: &str) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        written => written.map(|()| true).context("can't write to stdout"),
+        written => written.map(|()| true).context("cannot write to stdout"),
     }
 }

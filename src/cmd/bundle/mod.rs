@@ -72,7 +72,7 @@ async fn pack(args: &Pack) -> anyhow::Result<()> {
 async fn push(args: &Push) -> anyhow::Result<()> {
     let at = place::reference(&args.to)?;
     if at.digest().is_some() {
-        bail!("{at} has a digest, which a push can't choose: leave it out");
+        bail!("{at} has a digest, which a push cannot choose: leave it out");
     }
     let to = place::registry(&at, &args.registry)?;
     let progress = Progress::default();
@@ -91,11 +91,8 @@ async fn push(args: &Push) -> anyhow::Result<()> {
 async fn pull(args: &Pull) -> anyhow::Result<()> {
     let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
     let from = place::named(&args.from, &args.registry)?;
-    let store = args
-        .store
-        .clone()
-        .or_else(directories::bundles)
-        .context("there is no cache directory: name one with --store")?;
+    let store =
+        args.store.clone().or_else(directories::bundles).context("no cache directory is set: name one with --store")?;
     let store = Store::open(&store)?;
     let progress = Progress::default();
     let pulled = during(&progress, bundle::pull(&from, &store, &policy, &progress)).await?;
@@ -131,8 +128,8 @@ async fn verify(args: &Verify) -> anyhow::Result<()> {
 }
 
 async fn sign(args: &Sign) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(&args.key).with_context(|| format!("can't read {}", args.key.display()))?;
-    let key = PrivateKey::from_pem(&text).with_context(|| format!("{} can't be used", args.key.display()))?;
+    let text = std::fs::read_to_string(&args.key).with_context(|| format!("cannot read {}", args.key.display()))?;
+    let key = PrivateKey::from_pem(&text).with_context(|| format!("{} cannot be used", args.key.display()))?;
     let at = place::named(&args.from, &args.registry)?;
     let signed = bundle::sign(&at, &key).await?;
     eprintln!("signed: {} signatures under the tag {}", signed.signatures, signed.tag);
@@ -162,20 +159,20 @@ async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input
     }
     match wrong {
         0 => Ok(input),
-        1 => bail!("1 file is no hook that can be used: build it again, or leave it out"),
-        n => bail!("{n} files are no hooks that can be used: build them again, or leave them out"),
+        1 => bail!("1 file is not a hook that Boathook can use: build it again, or leave it out"),
+        n => bail!("{n} files are not hooks that Boathook can use: build them again, or leave them out"),
     }
 }
 
 async fn hook(file: HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
     let name = file.name?;
-    let bytes = tokio::fs::read(&file.path).await.context("it can't be read")?;
+    let bytes = tokio::fs::read(&file.path).await.context("it cannot be read")?;
     let hook = load(&name, &bytes, sandbox).await?;
     Ok(HookInput { name, component: bytes.into(), asks: hook.spec.asks() })
 }
 
 fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
-    let unreadable = || format!("{} can't be read", directory.display());
+    let unreadable = || format!("{} cannot be read", directory.display());
     let project = output(directory).is_some();
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory).with_context(unreadable)? {
@@ -189,7 +186,7 @@ fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
         }
         // A directory that was pulled into contains this file, and it describes the bundle that was pulled.
         if name != "bundle.json" {
-            let content = std::fs::read(&path).with_context(|| format!("{} can't be read", path.display()))?;
+            let content = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
             files.push(FileInput { name: name.to_owned(), content: content.into() });
         }
     }
@@ -245,7 +242,7 @@ fn clean(text: &str) -> String {
 fn verified_text(seen: &Seen, verified: &Verified) -> String {
     let why = match (verified.by_digest, verified.by_keys.as_slice()) {
         (true, _) => "its digest is allowed".to_owned(),
-        (false, []) => "nothing was asked of it".to_owned(),
+        (false, []) => "no requests".to_owned(),
         (false, keys) => format!("signed by {}", keys.join(", ")),
     };
     format!("trusted: {} is {}: {why}\n", seen.reference, seen.digest)

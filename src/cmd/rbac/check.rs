@@ -29,7 +29,7 @@ pub(super) async fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> 
         let (client, asker) = (&client, asker(args, &subject.layout, who));
         async move {
             let answer = ask(client, &asker, access).await;
-            let allowed = answer.with_context(|| format!("can't ask whether {} may {access}", name(&asker)))?;
+            let allowed = answer.with_context(|| format!("cannot ask whether {} may {access}", name(&asker)))?;
             anyhow::Ok((!allowed).then_some((who, access, reasons)))
         }
     }));
@@ -65,7 +65,7 @@ async fn ask(client: &Client, asker: &Asker, access: &Access) -> anyhow::Result<
         tokio::time::timeout(PATIENCE, answer).await.with_context(|| format!("no answer within {PATIENCE:?}"))??;
     match rbac::allowed(&answer) {
         Some(allowed) => Ok(allowed),
-        None => bail!("the API server gave no answer to it: is it one that checks rights?"),
+        None => bail!("the API server did not answer: does it authorize requests?"),
     }
 }
 

@@ -140,8 +140,8 @@ async fn hooks(paths: &[PathBuf]) -> anyhow::Result<Vec<HookSpec>> {
         }
     }
     if wrong > 0 {
-        let files = if wrong == 1 { "1 file is".to_owned() } else { format!("{wrong} files are") };
-        bail!("{files} no hook that can be used: build them again, or leave them out");
+        let files = if wrong == 1 { "1 file is not a hook".to_owned() } else { format!("{wrong} files are not hooks") };
+        bail!("{files} that Boathook can use: build the hooks again, or leave these files out");
     }
     Ok(hooks.into_values().map(|(_, spec)| spec).collect())
 }
@@ -166,7 +166,7 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<HookFile>> {
 
 async fn read(file: HookFile, sandbox: &Sandbox) -> anyhow::Result<HookSpec> {
     let name = file.name?;
-    let bytes = tokio::fs::read(&file.path).await.context("it can't be read")?;
+    let bytes = tokio::fs::read(&file.path).await.context("it cannot be read")?;
     let hook = load(&name, &bytes, sandbox).await?;
     if hook.spec.permissions.is_empty() && hook.component.imports().iter().any(|import| import.starts_with(KUBE)) {
         warn_of_no_permissions(&file.path);
@@ -196,7 +196,7 @@ async fn kinds_of(args: &Rbac, hooks: &[HookSpec]) -> anyhow::Result<Kinds> {
         let (client, server) = connect::client(&args.connection).await?;
         kinds = ask(&client, Some(&versions))
             .await
-            .with_context(|| format!("can't learn from {server} which kinds it serves"))?;
+            .with_context(|| format!("cannot learn from {server} which kinds it serves"))?;
     }
     if kinds.is_empty() || !args.crds.is_empty() {
         kinds.extend(local(&args.crds).await?);
@@ -211,9 +211,9 @@ pub(in crate::cmd) async fn local(crds: &[PathBuf]) -> anyhow::Result<Vec<Served
         state.append(State::read(path)?);
     }
     let cluster =
-        Cluster::start(Options::default().state(state)).await.context("can't take the definitions of --crds")?;
+        Cluster::start(Options::default().state(state)).await.context("cannot take the definitions of --crds")?;
     let client = connect::client_of(kube::Config::new(cluster.url().parse()?))?;
-    let kinds = ask(&client, None).await.context("can't ask the local cluster for its kinds")?;
+    let kinds = ask(&client, None).await.context("cannot ask the local cluster for its kinds")?;
     cluster.shutdown().await;
     Ok(kinds)
 }

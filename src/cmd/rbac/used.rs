@@ -21,7 +21,7 @@ pub(super) fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> {
     let mut evidence = Evidence::default();
     for file in &args.used {
         let read = if are_in(file) { read } else { read_log };
-        read(file, &mut evidence).with_context(|| format!("can't use {}", file.display()))?;
+        read(file, &mut evidence).with_context(|| format!("cannot use {}", file.display()))?;
     }
     for line in &evidence.unreadable {
         eprintln!("warning: passed over: it tells of a write in a way that is not known: {line}");
@@ -150,8 +150,8 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).context("it can't be read")? {
-        let file = entry.context("it can't be read")?.path();
+    for entry in std::fs::read_dir(path).context("it cannot be read")? {
+        let file = entry.context("it cannot be read")?.path();
         if file.to_string_lossy().ends_with(SUFFIX) {
             files.push(file);
         }

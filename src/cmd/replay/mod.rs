@@ -87,7 +87,7 @@ async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
     let mut runs = runs.buffered(jobs.max(1));
     let mut all = Vec::new();
     while let Some(played) = runs.next().await {
-        let played = played.context("a replay died by a defect")?;
+        let played = played.context("a replay ended because of a defect")?;
         if args.output == Output::Text {
             tell(&played);
         }
@@ -101,7 +101,7 @@ fn records(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let cant = || format!("can't read {}", path.display());
+    let cant = || format!("cannot read {}", path.display());
     let mut files = Vec::new();
     for entry in std::fs::read_dir(path).with_context(cant)? {
         let file = entry.with_context(cant)?.path();
@@ -136,7 +136,7 @@ struct Loaded {
 
 impl Player {
     fn new(args: &Replay) -> anyhow::Result<Arc<Self>> {
-        let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("can't read {}", path.display()));
+        let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
         // The maxima of the operator that recorded the runs already applied to them.
         let maxima = Limits { memory: 4 << 30, ..SandboxConfig::default().maxima };
         let config = SandboxConfig { maxima, ..sandbox::config(args.cache_dir.clone())? };

@@ -90,18 +90,18 @@ impl Sink for Effects {
 
 async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     let name = hook_name(&args.file)?;
-    let bytes = std::fs::read(&args.file).with_context(|| format!("can't read {}", args.file.display()))?;
+    let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {}", args.file.display()))?;
     warn_of_stale(&args.file);
     let sandbox = sandbox::config(args.cache_dir.clone())?;
     let spec = load(&name, &bytes, &Sandbox::new(sandbox.clone())?).await?.spec;
     let input = read_input(args, &spec)?;
     let (client, cluster) = cluster(args).await?;
     let target_objects = TargetObjects::new(client.clone(), cluster.is_some());
-    let hooks = tempfile::tempdir().context("can't make a temporary directory")?;
-    std::fs::write(hooks.path().join(format!("{name}.wasm")), &bytes).context("can't copy the component")?;
+    let hooks = tempfile::tempdir().context("cannot make a temporary directory")?;
+    std::fs::write(hooks.path().join(format!("{name}.wasm")), &bytes).context("cannot copy the component")?;
 
     let effects = Arc::new(Effects { all: Mutex::default(), count: AtomicUsize::new(0), shown: shown(args) });
-    let mut options = Options::new(client, hooks.path()).context("can't find this program's own file")?;
+    let mut options = Options::new(client, hooks.path()).context("cannot find this program's own file")?;
     options.sandbox = sandbox;
     options.schedules_tick = false;
     options.hold = true;
@@ -174,7 +174,7 @@ async fn on(
     }));
     let app = App::start(options).await?;
     if let Some((_, reason)) = app.readiness().quarantined.first() {
-        anyhow::bail!("the hook can't be used: {reason}");
+        anyhow::bail!("the hook cannot be used: {reason}");
     }
     for missing in app.settled(hook, PATIENCE).await {
         eprintln!("warning: {missing}");
@@ -400,7 +400,7 @@ fn contexts(file: &Path, spec: &HookSpec) -> anyhow::Result<Input> {
         Ok(contexts) => contexts,
         Err(problems) => {
             let lines: Vec<_> = problems.iter().map(|problem| format!("{}:{problem}", named(file))).collect();
-            bail!("the context can't be read\n  {}", lines.join("\n  "));
+            bail!("the context cannot be read\n  {}", lines.join("\n  "));
         }
     };
     if contexts.without_object > 0 {
@@ -457,17 +457,17 @@ fn wanted(object: &str) -> anyhow::Result<Wanted> {
     match object.split('/').collect::<Vec<_>>().as_slice() {
         [name] if !name.is_empty() => named(None, name),
         [namespace, name] if !namespace.is_empty() && !name.is_empty() => named(Some(namespace), name),
-        _ => bail!("--object {object:?} is no NAME, no NAMESPACE/NAME and no file"),
+        _ => bail!("--object {object:?} is neither NAME nor NAMESPACE/NAME nor a file"),
     }
 }
 
 fn file(path: &Path) -> anyhow::Result<Value> {
     let (text, place) = (read_text(path)?, named(path));
-    let object: Value = yaml_serde::from_str(&text).with_context(|| format!("{place} is no YAML that can be read"))?;
+    let object: Value = yaml_serde::from_str(&text).with_context(|| format!("{place} is not valid YAML"))?;
     for pointer in ["/apiVersion", "/kind", "/metadata/name"] {
         if object.pointer(pointer).and_then(Value::as_str).is_none_or(str::is_empty) {
             let key = pointer.trim_start_matches('/').replace('/', ".");
-            bail!("{place} is no object: it needs {key}, a text");
+            bail!("{place} is not an object: it needs {key}, a text");
         }
     }
     Ok(object)
@@ -476,10 +476,10 @@ fn file(path: &Path) -> anyhow::Result<Value> {
 /// `-` is stdin.
 fn read_text(path: &Path) -> anyhow::Result<String> {
     if path.as_os_str() != STDIN {
-        return std::fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()));
+        return std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
     }
     let mut text = String::new();
-    std::io::stdin().lock().take(MOST).read_to_string(&mut text).context("can't read stdin")?;
+    std::io::stdin().lock().take(MOST).read_to_string(&mut text).context("cannot read stdin")?;
     Ok(text)
 }
 

@@ -70,7 +70,7 @@ impl Named {
         }
         let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
         let store =
-            args.bundle_store.or(usual_store).context("there is no cache directory: name one with --bundle-store")?;
+            args.bundle_store.or(usual_store).context("no cache directory is set: name one with --bundle-store")?;
         let (store, interval) = (Store::open(&store)?, args.bundle_interval);
         Ok(Some(Self { bundles, shared: Arc::new(Shared { registry: args.registry, policy, store, interval }) }))
     }
@@ -166,10 +166,10 @@ impl Wanted {
             Err(error) => {
                 let reason = error_chain(error.as_ref());
                 if at_work.is_some_and(|known| known.settings == settings) {
-                    warn!(bundle = %self.id, reference = self.reference, reason, "bundle not taken: what runs goes on");
+                    warn!(bundle = %self.id, reference = self.reference, reason, "bundle refused: the running version continues");
                     return stays(reason);
                 }
-                warn!(bundle = %self.id, reference = self.reference, reason, "bundle not pulled: taking what the store has");
+                warn!(bundle = %self.id, reference = self.reference, reason, "cannot pull the bundle: using the version in the store");
                 let Some(ready) = self.recall(shared).await else { return stays(reason) };
                 (ready, false)
             }
@@ -214,7 +214,7 @@ impl Wanted {
         if let Err(error) = kept {
             warn!(bundle = %self.id, error = error_chain(&error), "a start without the registry is not possible");
         }
-        Ok(Some(ready.context("what was pulled can't be read")?))
+        Ok(Some(ready.context("what was pulled cannot be read")?))
     }
 
     /// Built again each time, because credentials and certificates may have changed, and a layout is read when it is
@@ -234,7 +234,7 @@ impl Wanted {
                 None
             }
             Err(error) => {
-                warn!(bundle = %self.id, error = error_chain(&error), "the store can't be read: trying again");
+                warn!(bundle = %self.id, error = error_chain(&error), "cannot read the store: retrying");
                 None
             }
         }
@@ -243,7 +243,7 @@ impl Wanted {
     /// YAML or JSON, converted to JSON.
     fn settings(&self) -> anyhow::Result<Option<String>> {
         let Some(path) = &self.settings else { return Ok(None) };
-        let read = || format!("can't read {}", path.display());
+        let read = || format!("cannot read {}", path.display());
         let text = std::fs::read_to_string(path).with_context(read)?;
         let value: serde_json::Value = yaml_serde::from_str(&text).with_context(read)?;
         Ok(Some(value.to_string()))

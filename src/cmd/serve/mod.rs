@@ -70,7 +70,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         let app = tokio::select! {
             app = App::start(options) => app?,
             () = stop.requested() => {
-                info!("asked to end while starting");
+                info!("received a signal to end during the start");
                 return Ok(ExitCode::SUCCESS);
             }
         };
@@ -96,7 +96,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         match &end {
             End::Asked => {}
             End::Lost => warn!(
-                "this replica does not lead any more: its runs were interrupted, and it ends, to start again as a standby"
+                "this replica no longer leads: its runs were interrupted, and it ends, to start again as a standby"
             ),
             End::Broken(ended) => error!(
                 task = ended.task,
@@ -110,7 +110,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             drained = app.shutdown() => drained,
             // A second signal ends the program at once.
             () = stop.requested() => {
-                warn!("asked again: ending at once");
+                warn!("received a second signal: ending at once");
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         };
@@ -201,7 +201,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
-    let mut options = Options::new(client, "").context("can't find this program's own file")?;
+    let mut options = Options::new(client, "").context("cannot find this program's own file")?;
     options.hooks = args.hooks;
     options.record = record;
     options.webhooks = webhooks;
@@ -240,7 +240,7 @@ fn tell(limit: u64, parts: Parts) {
     let (mebibytes, runs, compiler) = (limit / MIB, parts.runs / MIB, parts.compiler / MIB);
     info!(limit = mebibytes, runs, compiler, workers = parts.workers, "memory, in MiB");
     if !Parts::fit(limit) {
-        warn!(limit = mebibytes, "less than 1 GiB of memory: the operator may be killed for want of it; give it more");
+        warn!(limit = mebibytes, "less than 1 GiB of memory: the operator can run out of memory; raise the limit");
     }
 }
 
@@ -253,7 +253,7 @@ fn webhooks(args: Webhooks, namespace: &str) -> anyhow::Result<Option<WebhookOpt
         (None, Some(url)) => Reached::Url(url),
         (None, None) => return Ok(None),
     };
-    let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("can't read {}", file.display()));
+    let read = |file: &PathBuf| std::fs::read(file).with_context(|| format!("cannot read {}", file.display()));
     // A Service leads to Pods of its own namespace.
     let in_cluster = matches!(reached, Reached::Service(_)) || std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     Ok(Some(WebhookOptions {

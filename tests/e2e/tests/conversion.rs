@@ -77,7 +77,7 @@ pub async fn without_the_operator(test: Arc<Test>) {
     operator.stop().await;
 }
 
-/// An object that can't be in a version is named, and is in nobody's way elsewhere.
+/// An object that cannot be in a version is named, and is in nobody's way elsewhere.
 pub async fn an_object_that_can_not_be_converted(test: Arc<Test>) {
     let (site, operator) = start(&test).await;
     store_in(&site, "v1beta1").await;
@@ -91,7 +91,7 @@ pub async fn an_object_that_can_not_be_converted(test: Arc<Test>) {
         complaint.contains("CronTab default/bad: the schedule \"now and then\" needs five fields")
             && complaint.contains("hook crontab-conversion")
     };
-    let complaint = get(&site, "bad", "v1").await.expect_err("it can't be in v1");
+    let complaint = get(&site, "bad", "v1").await.expect_err("it cannot be in v1");
     assert!(names(&complaint), "{complaint}");
     let complaint = list(&site, "v1").await.expect_err("nor can it in a list");
     assert!(names(&complaint), "{complaint}");

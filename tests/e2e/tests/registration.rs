@@ -13,7 +13,7 @@ use crate::webhooks::{MANAGED, SECRET, Site};
 const VALIDATING: [&str; 2] = ["validatingwebhookconfiguration", CONFIGURATION];
 const MUTATING: [&str; 2] = ["mutatingwebhookconfiguration", CONFIGURATION];
 const WIDGETS: [&str; 2] = ["customresourcedefinition", DEFINITION];
-const REPAIRED: &str = "registration repaired: somebody had changed or deleted it";
+const REPAIRED: &str = "registration repaired: another client changed or deleted it";
 
 pub async fn changes_are_repaired(test: Arc<Test>) {
     let site = Site::new(&test).await;

@@ -335,7 +335,7 @@ async fn a_server_that_goes_away_is_unavailable_and_nothing_has_happened() {
     script.stop().await;
     let error = script.access.write(&anyone(), &generated()).await.unwrap_err();
     assert_eq!(error.reason, CallReason::Unavailable, "{error}");
-    assert!(error.message.contains("can't be reached") && !error.message.contains("may have"), "{error}");
+    assert!(error.message.contains("cannot be reached") && !error.message.contains("may have"), "{error}");
     assert!(script.records.take()[0].ends_with(": unavailable - 3"));
 }
 

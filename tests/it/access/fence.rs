@@ -54,7 +54,7 @@ async fn only_who_leads_writes() {
         for operation in operations(&fixture) {
             let error = access.write(&anyone(), &operation).await.unwrap_err();
             assert_eq!(error.reason, CallReason::Unavailable, "{error}");
-            assert!(error.message.contains("not sent: this operator holds the Lease no more"), "{error}");
+            assert!(error.message.contains("not sent: this operator does not hold the Lease"), "{error}");
         }
         assert_eq!(fixture.live("a").await.unwrap()["data"]["k"], "old");
         assert!(fixture.live("b").await.is_none());

@@ -66,7 +66,7 @@ async fn errors_say_what_to_do() {
     let asked = Asked::start(&guests(["noop"])).await;
     let ended = typed(&asked.socket(), &["hooks", "nope"]).await;
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains(r#"error: no hook is called "nope": the hooks are noop"#), "{}", ended.stderr);
+    assert!(ended.stderr.contains(r#"error: hook "nope" does not exist: the hooks are noop"#), "{}", ended.stderr);
     let ended = typed(&asked.socket(), &["snapshots", "nope"]).await;
     assert_eq!((ended.code, ended.stderr.contains("the hooks are noop")), (Some(1), true), "{}", ended.stderr);
     let ended = typed(&asked.socket(), &["dead-letters", "retry"]).await;

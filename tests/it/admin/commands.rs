@@ -142,7 +142,7 @@ async fn a_hook_is_read_again_and_keeps_its_dead_letters() {
     std::fs::write(&file, "no component").unwrap();
     let (status, text) = refused(client, "fail", "reload").await;
     assert_eq!(status, StatusCode::CONFLICT);
-    assert!(text.contains("the new version of hook fail can't be used"), "{text}");
+    assert!(text.contains("the new version of hook fail cannot be used"), "{text}");
     assert_eq!(state(&client.hooks().await.unwrap(), "fail"), HookState::Ready);
 
     std::fs::write(&file, altered(&guest("fail"), "asked to fail for good", "asked to fail FOR GOOD")).unwrap();

@@ -117,9 +117,9 @@ async fn places_that_can_not_be_used_are_errors_that_say_why() {
 
     let file = private(directory.path()).join("file");
     fs::write(&file, "kept").unwrap();
-    assert!(refused(file.clone()).contains("is no socket"));
+    assert!(refused(file.clone()).contains("is not a socket"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "kept");
-    assert!(refused(file.join("admin.sock")).contains("can't be used"));
+    assert!(refused(file.join("admin.sock")).contains("cannot be used"));
 
     let long = directory.path().join("x".repeat(100)).join("admin.sock");
     let error = refused(long);

@@ -164,7 +164,7 @@ kubernetes:
 "#;
 
 /// The filter's worker cannot be started at first.
-// mutant: crates/operator/src/app/admin/mod.rs: `page.incomplete = incomplete.get(index).cloned().flatten();` => ``
+// mutant: crates/operator/src/app/admin.rs: `page.incomplete = incomplete.get(index).cloned().flatten();` => ``
 #[tokio::test]
 async fn a_snapshot_that_is_not_complete_says_why() {
     let (cluster, directory) = (TestCluster::start().await, tempfile::tempdir().unwrap());

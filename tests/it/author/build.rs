@@ -166,7 +166,7 @@ async fn the_compiler_says_what_is_wrong_in_its_own_words_and_the_old_component_
     );
     edit(&project.join("src/lib.rs"), "on_startup(\"first\")", "on_startup(1)");
     let ended = run(build(&folder, &["broken", "--out", "out"])).await;
-    refused(&ended, 3, &["broken.wasm was built, and is no hook that can be used", "onStart"]);
+    refused(&ended, 3, &["broken.wasm was built, and is not a hook that Boathook can use", "onStart"]);
     assert_eq!(fs::read_to_string(&component).unwrap(), "the old one");
     assert_eq!(fs::read_dir(folder.join("out")).unwrap().count(), 1);
 }
@@ -180,7 +180,7 @@ async fn a_condition_that_does_not_compile_is_no_hook_that_can_be_used() {
     edit(&project.join("src/lib.rs"), from, &format!(r#"{from}.match_condition("bad", "object.metadata.name +")"#));
     let ended = run(build(&folder, &["conditional"])).await;
     let condition = r#"team-label.example.com: matchConditions "bad": compilation failed"#;
-    refused(&ended, 3, &["is no hook that can be used: the API server would refuse", condition]);
+    refused(&ended, 3, &["is not a hook that Boathook can use: the API server would refuse", condition]);
     assert!(!project.join("target/boathook").exists());
 }
 
@@ -191,20 +191,20 @@ async fn what_is_no_project_is_told_before_anything_is_built() {
     refused(
         &run(at(&["nowhere"])).await,
         1,
-        &["nowhere is no project", "it has no Cargo.toml, go.mod, ", "boathook new NAME"],
+        &["nowhere is not a project", "it has no Cargo.toml, go.mod, ", "boathook new NAME"],
     );
-    refused(&run(at(&[])).await, 1, &[". is no project"]);
+    refused(&run(at(&[])).await, 1, &[". is not a project"]);
 
     let project = project(&folder, "web", "startup").await;
     let mut without_cargo = at(&["web"]);
     without_cargo.env("CARGO", "no-such-cargo");
-    refused(&run(without_cargo).await, 1, &["can't run no-such-cargo: install Rust, https://rustup.rs"]);
+    refused(&run(without_cargo).await, 1, &["cannot run no-such-cargo: install Rust, https://rustup.rs"]);
 
     edit(&project.join("Cargo.toml"), "crate-type = [\"cdylib\"]\n", "");
     refused(&run(at(&["web"])).await, 1, &["web/Cargo.toml makes no component: it needs `crate-type = [\"cdylib\"]`"]);
 
     edit(&project.join("Cargo.toml"), "[lib]", "[lib");
-    refused(&run(at(&["web"])).await, 1, &["unclosed table", "error: cargo can't use web"]);
+    refused(&run(at(&["web"])).await, 1, &["unclosed table", "error: cargo cannot use web"]);
 }
 
 #[tokio::test]
@@ -228,7 +228,7 @@ async fn without_the_target_it_says_how_to_get_it() {
     let tools = tempfile::tempdir().unwrap();
     // Both as they are with a tool chain that has no standard library for the target.
     let cargo = format!(
-        "#!/bin/sh\n[ \"$1\" = build ] || exec {} \"$@\"\necho \"error[E0463]: can't find crate for core\" >&2\nexit 101\n",
+        "#!/bin/sh\n[ \"$1\" = build ] || exec {} \"$@\"\necho \"error[E0463]: cannot find crate for core\" >&2\nexit 101\n",
         env!("CARGO")
     );
     for (name, script) in [("cargo", cargo.as_str()), ("rustc", "#!/bin/sh\necho /no/such/folder\n")] {
@@ -242,6 +242,6 @@ async fn without_the_target_it_says_how_to_get_it() {
     );
     let mut build = build(&folder, &["web"]);
     build.env_remove("CARGO").env("PATH", path.unwrap()).stdin(Stdio::null());
-    let parts = ["can't find crate for core", "wasm32-wasip2 is not installed; run: rustup target add wasm32-wasip2"];
+    let parts = ["cannot find crate for core", "wasm32-wasip2 is not installed; run: rustup target add wasm32-wasip2"];
     refused(&run(build).await, 1, &parts);
 }

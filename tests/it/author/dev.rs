@@ -53,7 +53,7 @@ async fn a_condition_that_does_not_compile_is_told_once() {
         "{configVersion: v1, kubernetesValidating: [{name: a.b.c, matchConditions: [{name: bad, expression: 'x +'}], \
          rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}]}",
     );
-    let refused = |line: &Value| line["message"] == "not everything is registered as it should be: trying until it is";
+    let refused = |line: &Value| line["message"] == "not everything is registered: retrying";
     let (lines, ended) = dev(folder.path(), &component, "log", refused).await;
     let warnings: Vec<_> = lines.iter().filter_map(|line| line["warning"].as_str()).collect();
     let [warning] = warnings.as_slice() else { panic!("{lines:?}") };

@@ -84,7 +84,7 @@ async fn what_is_no_hook_is_told_with_its_mend() {
     project(&folder, "web", "startup").await;
     let mut without_go = build(&folder, &["web"]);
     without_go.env("GO", "no-such-go");
-    refused(&run(without_go).await, &["can't run no-such-go: install Go 1.24 or newer, https://go.dev/dl"]);
+    refused(&run(without_go).await, &["cannot run no-such-go: install Go 1.24 or newer, https://go.dev/dl"]);
 
     let old = folder.join("old-go");
     fs::write(&old, "#!/bin/sh\necho go1.20.3\n").unwrap();
@@ -103,7 +103,7 @@ async fn what_is_no_hook_is_told_with_its_mend() {
 
     fs::write(&main, "package main\n\nfunc main() {}\n").unwrap();
     let ended = run(build(&folder, &["web"])).await;
-    refused(&ended, &["web was built, and can't become a component", "it exports no `config`: import the SDK"]);
+    refused(&ended, &["web was built, and cannot become a component", "it exports no `config`: import the SDK"]);
 
     fs::write(&main, "package web\n").unwrap();
     refused(&run(build(&folder, &["web"])).await, &["a hook is `package main`, and here is package web"]);

@@ -28,7 +28,7 @@ const COMPILES: &str = "compiling the interpreter for this machine";
 
 /// What is not typed with its page, and why not.
 const NOT_HERE: [(&str, &str); 8] = [
-    ("make install", "what_make_install_installs_compiles_no_interpreter does, apart from the release build"),
+    ("make install", "it makes a release build; the binary under test is on PATH"),
     ("make demo", "make_demo_comes_to_its_end does"),
     ("make test", "this is it"),
     ("rustup target add wasm32-wasip2", "a machine without rustup has tools/wasm-cargo"),
@@ -270,25 +270,4 @@ async fn make_demo_comes_to_its_end() {
     let steps = ["the copy is there, ", "the copy follows, ", "it is back, ", "the copy is gone, "];
     let found: Vec<_> = steps.iter().map(|step| printed.find(step)).collect();
     assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{printed}");
-}
-
-/// What it installs finds its interpreters, which are compiled.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_make_install_installs_compiles_no_interpreter() {
-    let prefix = tempfile::tempdir().unwrap();
-    let mut author = Author::new("install");
-    author.cache = author.home.join(".cache");
-    let work = author.at.clone();
-    let printed = makes(&mut author, &format!("install PREFIX={}", prefix.path().display())).await;
-    assert!(printed.contains("python ") && printed.contains(" bytes of code"), "{printed}");
-    author.at = work;
-    let boathook = prefix.path().join("bin/boathook").display().to_string();
-    author.ends(&format!("{boathook} interpreters list")).await;
-    let listed = &author.printed[0].1;
-    let own = format!("{}/share/boathook/interpreters/python-", prefix.path().display());
-    assert!(listed.contains(&own), "no {own} in {listed}");
-    for line in ["new web --lang python", "build web", "test web"] {
-        author.ends(&format!("{boathook} {line}")).await;
-    }
-    assert!(author.printed.iter().all(|(_, text)| !text.contains(COMPILES)), "{:?}", author.printed);
 }

@@ -204,7 +204,7 @@ async fn what_stands_in_the_way_of_a_script_is_told_with_its_mend() {
     refused(&build(&folder, "broken").await, 1, &["src/hook.ts:16:5: hooks have no `setTimeout`: "]);
     edit(&hook, "setTimeout(() => {}, 1);", "");
     edit(&hook, "onStartup: 10", "onStart: 10");
-    refused(&build(&folder, "broken").await, 3, &["is no hook that can be used", "onStart"]);
+    refused(&build(&folder, "broken").await, 3, &["is not a hook that Boathook can use", "onStart"]);
 
     let mut without = with_path(command(&folder, ["build", "broken"]));
     without.env("BOATHOOK_INTERPRETERS", &folder);

@@ -1,5 +1,5 @@
 //! The page that shows the SDKs side by side. Its code is cut out of hooks in `hooks-wasm`, which are built and tested in
-//! each language; so it can't be wrong.
+//! each language; so it cannot be wrong.
 
 use std::{fmt::Write as _, fs, path::Path};
 

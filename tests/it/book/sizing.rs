@@ -50,7 +50,7 @@ fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
             parts.runs / WARM / MIB
         ),
         format!("| the rest, {} MiB |", (memory / 4 - parts.own_bytes()) / MIB),
-        format!("One run\ntakes {} KiB of such states", parts.queues / 1024 / runs_at_once),
+        format!("A run takes {} KiB of such states", parts.queues / 1024 / runs_at_once),
         format!(
             "| {} KiB for a binding to objects with its metrics, and {} KiB for each of its watches |",
             BINDING / 1024,

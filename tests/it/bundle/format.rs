@@ -144,15 +144,15 @@ async fn what_is_no_right_bundle_says_why() {
     let image = |config: &Value| json!({"schemaVersion": 2, "config": config, "layers": []});
     let extra = json!({"mediaType": WASM_TYPE, "digest": Digest::of(b"more").as_str(), "size": 4});
     let cases = [
-        (artifact(image, &json!({})).await, "it is no bundle of hooks"),
+        (artifact(image, &json!({})).await, "it is not a bundle of hooks"),
         (artifact(bundle(json!([])), &good).await, "the manifest has no such layer"),
         (artifact(bundle(json!([layer(4), extra])), &good).await, "the config does not name"),
         (artifact(bundle(json!([layer(u64::MAX), layer(4)])), &good).await, "268435456 are allowed"),
         (artifact(bundle(Value::Array(vec![layer(1 << 28); 5])), &good).await, "all of it is 1342177280 bytes"),
         (artifact(bundle(Value::Array(vec![layer(4); 501])), &good).await, "501 layers"),
         (artifact(bundle(json!([])), &json!({"created": "", "hooks": {}})).await, "it has no hook"),
-        (artifact(bundle(json!([layer(4)])), &json!([])).await, "its config can't be read"),
-        (artifact(bundle(json!([{"digest": "md5:x"}])), &good).await, "its manifest can't be read"),
+        (artifact(bundle(json!([layer(4)])), &json!([])).await, "its config cannot be read"),
+        (artifact(bundle(json!([{"digest": "md5:x"}])), &good).await, "its manifest cannot be read"),
     ];
     for (result, what) in cases {
         let error = result.unwrap_err();

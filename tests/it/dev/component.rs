@@ -38,9 +38,9 @@ async fn a_new_component_takes_over_and_runs_the_last_run_again() {
     );
     assert_eq!(run["outcome"]["result"], "succeeded");
 
-    // What can't be used leaves the old one at work.
+    // What cannot be used leaves the old one at work.
     put(&component, b"no component");
-    assert!(dev.line("failed").await["error"].as_str().unwrap().contains("can't be used"));
+    assert!(dev.line("failed").await["error"].as_str().unwrap().contains("cannot be used"));
     admin.create(&config_map("b", ("w", "x"), Value::Null)).await.unwrap();
     assert_eq!(dev.said("old").await["triggers"][0]["object"], "default/b");
 
@@ -84,9 +84,9 @@ async fn what_can_not_be_worked_on_is_told_with_the_mend() {
     put(&folder.path().join("words.wasm"), &hook(DOCUMENT, &Deed::Says("never")));
     for (arguments, code, part) in [
         (&["."] as &[&str], 1, "boathook new NAME"),
-        (&["missing.wasm"], 1, "can't find missing.wasm"),
+        (&["missing.wasm"], 1, "cannot find missing.wasm"),
         (&["words.wasm", "./words.wasm"], 1, "two sources of the hook words"),
-        (&["words.wasm", "--kubeconfig", "missing"], 1, "can't use the kubeconfig missing"),
+        (&["words.wasm", "--kubeconfig", "missing"], 1, "cannot use the kubeconfig missing"),
         (&["words.wasm", "--kubeconfig", "nobody"], 1, "no cluster answers at http://127.0.0.1:1"),
         (&["words.wasm", "--state", "missing.yaml"], 1, "missing.yaml"),
         (&["words.wasm", "--kubeconfig", "nobody", "--save", "x"], 2, "--save"),
@@ -113,7 +113,7 @@ async fn tried_at_once(flags: &[&str]) {
     put(&component, &hook(document, &Deed::Spins));
     let mut dev = Dev::start(command(folder.path(), flags.iter().copied()));
     assert_eq!(dev.line("run").await["outcome"]["kind"], "limit-time");
-    let told = dev.next("log", |line| (line["message"] == "run will be tried again").then(|| line.clone())).await;
+    let told = dev.next("log", |line| (line["message"] == "run will be retried").then(|| line.clone())).await;
     assert!(told["retry_ms"].as_f64().unwrap() >= 3_600_000.0, "{told}");
 
     put(&component, &hook(document, &Deed::Says("new")));

@@ -59,7 +59,7 @@ async fn a_changed_line_of_a_script_is_seen_in_the_next_run() {
     admin.create(&namespace).await.unwrap();
     dev.said("namespace web: done").await;
 
-    // What can't be bundled, and what a hook lacks, leaves the old version at work.
+    // What cannot be bundled, and what a hook lacks, leaves the old version at work.
     let source = folder.join("my-script/src/hook.ts");
     author::edit(&source, "data: { team } };", "data: { team };");
     assert!(dev.line("failed").await["error"].as_str().unwrap().contains("esbuild did not bundle my-script"));
@@ -86,5 +86,5 @@ async fn without_cargo_it_ends_and_says_what_is_missing() {
     without.env("CARGO", "no-such-cargo");
     let ended = crate::support::process::run(without).await;
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("can't run no-such-cargo: install Rust"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("cannot run no-such-cargo: install Rust"), "{}", ended.stderr);
 }

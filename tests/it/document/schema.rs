@@ -184,7 +184,7 @@ fn says_everything(documents: &[&str]) {
 }
 
 /// What the two agree about a document: whether it is refused. The reader may refuse more, for
-/// reasons that a schema can't have.
+/// reasons that a schema cannot have.
 fn agree(validator: &Validator, document: &Value) -> Result<bool, String> {
     let by_schema = validator.schemas.validate(document, validator.index);
     let by_reader = read(&document.to_string());

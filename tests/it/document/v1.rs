@@ -202,7 +202,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     refused(
         &kubernetes("|namespace: {nameSelector: {matchNames: [a/b]}}"),
         "kubernetes[0].namespace.nameSelector.matchNames[0]",
-        "can't be a name",
+        "cannot be a name",
     );
     refused(
         &kubernetes("|namespace: {labelSelector: {matchLabels: {a: \"x y\"}}}"),

@@ -1,4 +1,4 @@
-//! Filters that can't run for a reason that is not the object's: no live object is missing in a snapshot for that.
+//! Filters that cannot run for a reason that is not the object's: no live object is missing in a snapshot for that.
 
 use std::{
     fs,

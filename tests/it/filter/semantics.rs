@@ -72,8 +72,8 @@ const TABLE: &[(&str, Result<&str, &str>)] = &[
     (".metadata.name.x", Err("the filter failed: cannot index \"a\" with \"x\"")),
     ("1, error({a: 1})", Err("the filter failed: {\"a\":1}")),
     ("halt_error", Err("the filter failed: it halted with code 5")),
-    ("{(1, 2 | [.]): 1}", Err("the filter's result is no JSON: an object key that is not a string")),
-    ("\"a\" | tobytes", Err("the filter's result is no JSON: a string of bytes")),
+    ("{(1, 2 | [.]): 1}", Err("the filter's result is not JSON: an object key that is not a string")),
+    ("\"a\" | tobytes", Err("the filter's result is not JSON: a string of bytes")),
 ];
 
 async fn combined(evaluator: &Evaluator, program: &str) -> Result<String, String> {

@@ -58,7 +58,7 @@ async fn many_stalling_bundles_of_one_namespace_hold_up_no_other() {
         stage.cluster.admin.apply(one).await.unwrap();
     }
     for one in &all {
-        until("it is looked for", async || {
+        until("the operator is checking for it", async || {
             let found = stage.cluster.admin.get(one).await.unwrap()?;
             (found["status"]["conditions"][0]["reason"] == "Progressing").then_some(())
         })

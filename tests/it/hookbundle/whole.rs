@@ -71,7 +71,7 @@ async fn installed_upgraded_suspended_and_deleted() {
     let scene = Scene::new().await;
     let stage = &scene.stage;
     let first = scene.push(&version("one", "configmaps")).await;
-    // Beside one that can't be had.
+    // Beside one that cannot be had.
     stage.bundle("gone", json!({})).await;
     stage.bundle("a", json!({"grants": [watch(), get("configmaps")], "source": {"oci": {"interval": "10s"}}})).await;
     let status = stage.condition("a", "Ready=True/HooksReady").await;
@@ -119,7 +119,7 @@ async fn a_version_that_does_not_load_changes_nothing() {
     let status = scene.stage.condition("a", "Progressing=True/HookRefused").await;
     let text = shown(&status).join("\n");
     assert!(
-        text.contains("Ready=True/HooksReady") && text.contains("hook copy of the new version can't be used"),
+        text.contains("Ready=True/HooksReady") && text.contains("hook copy of the new version cannot be used"),
         "{text}"
     );
     assert_eq!(status["digest"], first.as_str());

@@ -119,22 +119,22 @@ async fn serve_says_why_it_can_not_start() {
     assert_failed(&ended, &["found no cluster", "--kubeconfig"]);
 
     let ended = serve.start(Some(&missing), hooks, &ANY_PORT).ended().await;
-    assert_failed(&ended, &["can't use the kubeconfig", missing.to_str().unwrap()]);
+    assert_failed(&ended, &["cannot use the kubeconfig", missing.to_str().unwrap()]);
 
     let ended =
         serve.start(Some(&kubeconfig), hooks, &["--listen", "127.0.0.1:0", "--context", "nowhere"]).ended().await;
-    assert_failed(&ended, &["can't use the kubeconfig", "nowhere"]);
+    assert_failed(&ended, &["cannot use the kubeconfig", "nowhere"]);
 
     let ended = serve.start(Some(&kubeconfig), &missing, &ANY_PORT).ended().await;
     assert_eq!(ended.code, Some(1));
-    for part in ["error: the operator can't start: the hooks directory", missing.to_str().unwrap(), "No such file"] {
+    for part in ["error: the operator cannot start: the hooks directory", missing.to_str().unwrap(), "No such file"] {
         assert!(ended.stderr.contains(part), "{}", ended.stderr);
     }
 
     let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let ended = serve.start(Some(&kubeconfig), hooks, &["--listen", &address]).ended().await;
-    assert_failed(&ended, &["can't listen on", &address, "--listen", "in use"]);
+    assert_failed(&ended, &["cannot listen on", &address, "--listen", "in use"]);
 
     let ended =
         serve.start(Some(&kubeconfig), hooks, &["--listen", "127.0.0.1:0", "--log-level", "x=loud"]).ended().await;

@@ -74,7 +74,7 @@ async fn cve_2026_22872_a_confined_bundle_hears_of_and_answers_for_nothing_clust
     let ours = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata});
     installer.install(asked("Cluster")).await.unwrap();
     let held = state(&installer, "w");
-    assert!(held.phase == HookPhase::Quarantined && held.reason.contains("in no namespace"), "{}", held.reason);
+    assert!(held.phase == HookPhase::Quarantined && held.reason.contains("not namespaced"), "{}", held.reason);
     installer.install(asked("'*'")).await.unwrap();
     let registered = until("it is registered", async || pipeline.get(ours.clone()).await).await;
     let [webhook] = registered["webhooks"].as_array().unwrap().as_slice() else { panic!("{registered}") };

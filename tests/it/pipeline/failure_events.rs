@@ -56,7 +56,7 @@ async fn a_tenants_hook_tells_of_its_failures_with_its_own_rights() {
         spins("50ms", ", failureEvents: {regarding: {apiVersion: v1, kind: Namespace, name: x, namespace: default}}");
     let bundle = Installation { identity: account("prod"), ..shelf.bundle(&[("spin", &elsewhere)]) };
     installer.install(bundle.clone()).await.unwrap();
-    let refused = "failures can't be shown as Kubernetes Events: ServiceAccount prod/hook may not create and patch \
+    let refused = "failures cannot be shown as Kubernetes Events: ServiceAccount prod/hook may not create and patch \
                    events.events.k8s.io";
     let told = until("it is refused, or told", async || {
         let refused = !pipeline.operator.log.told(refused).is_empty();

@@ -15,7 +15,7 @@ async fn a_retry_comes_after_its_delay_and_later_events_join_it() {
     let pipeline = Pipeline::start(["fail"]).await;
     let operator = &pipeline.operator;
     pipeline.create(failing("first", "retry", "1")).await;
-    let again = operator.told("run will be tried again", "fail", 1).await;
+    let again = operator.told("run will be retried", "fail", 1).await;
     // 5 s as the policy has it, give or take a tenth.
     let delay = again[0]["retry_ms"].as_f64().unwrap();
     assert!((4500.0..=5500.0).contains(&delay), "{delay}");
@@ -45,7 +45,7 @@ async fn a_hook_that_waits_holds_up_its_own_queue_only() {
     let runs_before = operator.log.told("run succeeded").len();
     let an_hour = json!({"mode": "retry-after", "delay": "3600000"});
     pipeline.create(config_map("first", LABEL, an_hour)).await;
-    operator.told("run will be tried again", "fail", 1).await;
+    operator.told("run will be retried", "fail", 1).await;
     pipeline.create(failing("second", "none", "0")).await;
     pipeline.create(config_map("neighbour", ("bench", "true"), json!({}))).await;
     let served = |operator: &Operator| {
@@ -61,7 +61,7 @@ async fn retry_after_has_a_delay_of_its_own() {
     let pipeline = Pipeline::start(["fail"]).await;
     pipeline.create(config_map("soon", LABEL, json!({"mode": "retry-after", "delay": "400", "attempts": "2"}))).await;
     pipeline.operator.said("fail", "attempt 3: retry-after soon").await;
-    let again = pipeline.operator.told("run will be tried again", "fail", 2).await;
+    let again = pipeline.operator.told("run will be retried", "fail", 2).await;
     let delays: Vec<_> = again.iter().map(|line| line["retry_ms"].as_f64().unwrap()).collect();
     assert_eq!(delays, [400.0, 400.0]);
     let failed = pipeline.operator.told("run failed", "fail", 2).await;
@@ -91,5 +91,5 @@ async fn a_panic_is_told_with_its_message_and_trace() {
     assert!(error.starts_with("the hook panicked at ") && error.ends_with(": asked to panic"), "{error}");
     let backtrace = failed["backtrace"].as_str().unwrap();
     assert!(backtrace.contains("panic") && backtrace.contains("fail"), "{backtrace}");
-    pipeline.operator.told("run will be tried again", "fail", 1).await;
+    pipeline.operator.told("run will be retried", "fail", 1).await;
 }

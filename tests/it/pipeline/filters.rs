@@ -86,18 +86,18 @@ async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
     .await;
     let operator = &pipeline.operator;
     operator.said("plain", "woken").await;
-    operator.told("filter could not run: runs that include this snapshot wait until it has", "late", 1).await;
+    operator.told("filter cannot run: runs that include this snapshot wait", "late", 1).await;
     let waits = missing(&operator.app.readiness(), "late");
     assert!(waits.starts_with("binding maps: its filter could not run on 1 objects yet: "), "{waits}");
     assert!(waits.contains("the filter's process cannot be used"), "{waits}");
     make();
     operator.ready().await;
     assert_eq!(operator.log.said("late"), ["woken"]);
-    // A change that the filter can't be run on: the run that it is for waits, and so does nothing else.
+    // A change that the filter cannot be run on: the run that it is for waits, and so does nothing else.
     std::fs::remove_file(&worker).unwrap();
     pipeline.create(config_map("second", ("echo", "true"), json!({"n": "1"}))).await;
     operator.until("the neighbour hears of it", |operator| (operator.log.said("plain").len() == 2).then_some(())).await;
-    operator.told("filter could not run: runs that include this snapshot wait until it has", "late", 2).await;
+    operator.told("filter cannot run: runs that include this snapshot wait", "late", 2).await;
     // With a filter that is late, the deletion of another object is an event that waits for the snapshot.
     pipeline.delete(config_map("there", ("echo", "true"), json!({}))).await;
     let own = QueueName::Own(HookName::new("late").unwrap());
@@ -109,7 +109,7 @@ async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
     assert_eq!(operator.log.said("late"), ["woken"]);
     make();
     operator.until("both are told", |operator| (operator.log.said("late").len() >= 2).then_some(())).await;
-    operator.told("no object waits any more: the snapshot is complete", "late", 2).await;
+    operator.told("no object is waiting: the snapshot is complete", "late", 2).await;
 }
 
 /// A hook that is asked traps, so a failure shows that it was asked.
@@ -151,9 +151,9 @@ async fn a_review_gets_no_answer_from_a_snapshot_that_lacks_objects() {
         let answer = answerer.review(AdmissionKind::Validating, "late", REVIEW, request, Duration::from_secs(patience));
         answer.await.unwrap_err()
     };
-    let text = format!("hook late can't answer for {REVIEW} yet: its binding maps does not know all of its objects");
+    let text = format!("hook late cannot answer for {REVIEW} yet: its binding maps does not know all of its objects");
     let not_ready = Unanswered::NotReady(text);
-    let late = "filter could not run: runs that include this snapshot wait until it has";
+    let late = "filter cannot run: runs that include this snapshot wait";
     pipeline.operator.told(late, "late", 1).await;
     assert_eq!(ask(1).await, not_ready);
     // A review that has the time waits until the snapshot is complete.

@@ -128,7 +128,7 @@ async fn hooks_can_not_touch_each_other() {
     // Both are asked, and each answers for itself.
     pipeline.create(order("two", json!([{"set": "n", "value": 7}]), json!({}))).await;
     for hook in ["one", "two"] {
-        let refusal = "refused: metric n of this hook is a counter, and can't be a gauge too: choose another name";
+        let refusal = "refused: metric n of this hook is a counter, and cannot be a gauge too: choose another name";
         pipeline.operator.said(hook, refusal).await;
     }
     pipeline.create(order("three", json!(many), json!({}))).await;
@@ -159,7 +159,7 @@ async fn bad_operations_say_what_is_allowed() {
     let pipeline = Pipeline::start(["metrics"]).await;
     let table = [
         (json!({"add": "no-name", "value": 1}), "metric name \"no-name\" is not valid: use 1 to 200 characters"),
-        (json!({"add": "n", "value": -1}), "metric n: a counter can't grow by -1"),
+        (json!({"add": "n", "value": -1}), "metric n: a counter cannot grow by -1"),
         (json!({"set": "n"}), "metric n: NaN is not a value: it must be a finite number"),
         (json!({"set": "n", "value": 1, "labels": {"a-b": "x"}}), "metric n: label name \"a-b\" is not valid"),
         (json!({"observe": "n", "value": 1, "buckets": [2, 1]}), "metric n: give 1 to 64 finite upper bounds"),

@@ -84,7 +84,7 @@ async fn lost_history_is_told_as_the_difference() {
     truth.insert("comes".into(), Some(json!({"n": "1"})));
     truth.insert("goes".into(), None);
     until_known(&pipeline, &truth).await;
-    let failures = pipeline.operator.log.told("watch failed: trying until it succeeds");
+    let failures = pipeline.operator.log.told("watch failed: retrying until it succeeds");
     assert_eq!(failures.iter().map(|line| &line["kind"]).collect::<Vec<_>>(), ["unexpected-eof", "expired"]);
     let events = pipeline.operator.log.said_json("echo").into_iter().filter(|line| line["type"] == "Event");
     let mut changes: Vec<_> =

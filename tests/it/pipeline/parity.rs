@@ -51,7 +51,7 @@ async fn a_startup_that_fails_holds_up_later_ones_and_nobody_else() {
     let hooks = [("fails", hook(spins, &Deed::Spins)), ("later", later), ("other", tell(&maps("")))];
     let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |_| ()).await;
     let operator = &pipeline.operator;
-    operator.told("run will be tried again", "fails", 1).await;
+    operator.told("run will be retried", "fails", 1).await;
     told_of(operator, "other", "Synchronization", 1).await;
     pipeline.create(config_map("a", LABEL, json!({}))).await;
     told_of(operator, "other", "Event", 1).await;
@@ -192,7 +192,7 @@ async fn an_allowed_failure_counts_as_done() {
     let events = told_of(operator, "tell", "Event", 3).await;
     assert_eq!(names(&events), ["Added default/a", "Deleted default/a", "Added default/b"]);
     assert!(events.iter().all(|event| event["attempt"] == 1), "{events:?}");
-    assert_eq!(operator.log.told("run will be tried again"), Vec::<Value>::new());
+    assert_eq!(operator.log.told("run will be retried"), Vec::<Value>::new());
 }
 
 #[tokio::test]

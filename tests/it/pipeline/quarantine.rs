@@ -1,4 +1,4 @@
-//! Bad hooks: those that can't be loaded, and those that misbehave when they run. Neither harms others.
+//! Bad hooks: those that cannot be loaded, and those that misbehave when they run. Neither harms others.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ async fn a_run_that_never_ends_is_ended_and_tried_again() {
     assert_eq!(failed["kind"], "limit-time");
     assert!(failed["error"].as_str().unwrap().starts_with("limits.time of 300ms reached"), "{failed}");
     assert!(failed["backtrace"].as_str().unwrap().contains("run"), "{failed}");
-    pipeline.operator.told("run will be tried again", "hostile-spin-run", 1).await;
+    pipeline.operator.told("run will be retried", "hostile-spin-run", 1).await;
     let why = missing(&pipeline.operator.app.readiness(), "hostile-spin-run");
     assert_eq!(why, "synchronization of binding configmaps has not succeeded");
 }

@@ -86,7 +86,7 @@ async fn a_kind_that_the_operator_may_not_watch_holds_up_neither_other_hooks_nor
     assert_eq!(change(&told_of(&operator, "denied", "Event", 1).await[0]), "Added default/m");
     let told_of_both =
         |operator: &Operator| told(operator, "denied").iter().filter(|line| line["binding"] != "maps").count();
-    assert_eq!(told_of_both(&operator), 0, "nothing runs with the snapshot of what can't be listed");
+    assert_eq!(told_of_both(&operator), 0, "nothing runs with the snapshot of what cannot be listed");
     let waits = missing(&operator.app.readiness(), "denied");
     assert!(waits.contains("does not let the operator list and watch v1 Secret"), "{waits}");
     allow(&cluster, "secrets", &["secrets"]).await;

@@ -219,7 +219,7 @@ async fn who_cannot_renew_has_ended_everything_before_another_leads() {
         },
     );
     // The later of two logs of one thread hears both.
-    assert!(!second.operator.log.told("the Lease can't be written: trying on").is_empty());
+    assert!(!second.operator.log.told("the Lease cannot be written: retrying").is_empty());
     let ended = first.runs();
     let interrupted = |run: &RunView| run.outcome.kind.as_deref() == Some("interrupted");
     assert!(!ended.is_empty() && ended.iter().all(interrupted), "{ended:?}");

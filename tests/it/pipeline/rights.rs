@@ -92,7 +92,7 @@ async fn a_version_that_adds_webhooks_waits_for_grants() {
     assert_eq!(state(&installer, "w").phase, HookPhase::Ungranted);
 }
 
-/// What it would watch is asked for, too; and the bundle's own summary can't leave it out.
+/// What it would watch is asked for, too; and the bundle's own summary cannot leave it out.
 // mutant: crates/core/src/model/requested.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
 // mutant: crates/operator/src/app/hook_manager.rs: `is_some_and(|declared| *declared != requested)` => `is_some_and(|_| false)`
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_version_that_watches_more_waits_for_grants() {
         lied.grants = None;
         lied.hooks[0].declared = Some(Vec::new());
         let text = error_chain(&installer.install(lied).await.unwrap_err());
-        assert!(text.contains("something else than the bundle says"), "{text}");
+        assert!(text.contains("something other than the bundle says"), "{text}");
     }
     assert_eq!(operator.log.said("w.team.prod"), ["old"]);
 }
@@ -145,7 +145,7 @@ async fn a_kind_that_is_not_what_it_is_called_is_not_watched() {
     assert_eq!(operator.log.said("w.team.prod"), [] as [String; 0]);
 }
 
-/// Grants are the tenant's own words. Its ServiceAccount, which may do nothing, can't be asked about others' objects, in
+/// Grants are the tenant's own words. Its ServiceAccount, which may do nothing, cannot be asked about others' objects, in
 /// its namespace or, unconfined, in all of them.
 // mutant: crates/operator/src/app/hook_manager.rs: `account::check(&self.services, identity, &narrow(spec.asks_to_answer(), terms)).await?;` => `account::check(&self.services, identity, &[]).await?;`
 #[tokio::test]

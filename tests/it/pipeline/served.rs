@@ -110,14 +110,14 @@ async fn a_tag_is_followed_and_a_registry_may_be_away() {
     serving.told("\"{}\"", &["words.team"]).await;
 
     drop(registry);
-    serving.told("bundle not taken: what runs goes on", &["team/hooks:v1"]).await;
+    serving.told("bundle refused: the running version continues", &["team/hooks:v1"]).await;
     serving.end().await;
 
     // Another start without the registry, with settings.
     fs::write(desk.at("settings.yaml"), "word: hello\n").unwrap();
     let settings = format!("team={}", desk.at("settings.yaml").display());
     let mut serving = desk.serve(&["--unverified", "--bundle-settings", &settings]);
-    serving.told("bundle not pulled: taking what the store has", &[]).await;
+    serving.told("cannot pull the bundle: using the version in the store", &[]).await;
     serving.told(r#"{\"word\":\"hello\"}"#, &["words.team"]).await;
     // Settings are read again, and held against the schema.
     fs::write(desk.at("settings.yaml"), "word: 1\n").unwrap();
@@ -141,7 +141,7 @@ async fn what_is_not_trusted_does_not_run_and_stops_nothing() {
     let mut serving = desk.serve(&["--digest", &digest]);
     serving.told("good", &["words.team"]).await;
     send(&bad, &registry.place("team/hooks:v1")).await;
-    serving.told("bundle not taken: what runs goes on", &["is not among the 1 that are allowed"]).await;
+    serving.told("bundle refused: the running version continues", &["is not among the 1 that are allowed"]).await;
     desk.touch("1").await;
     let told = |line: &str| line.contains("run succeeded").then_some(());
     serving.0.logged("a run", told).await.unwrap();

@@ -70,13 +70,13 @@ async fn a_schema_that_takes_too_much_is_refused_and_the_operator_goes_on() {
         ("[".repeat(100_000), "recursion limit"),
     ] {
         let refused = problem(&installer, bundle("evil", &json!({}), &schema)).await.unwrap_err();
-        assert!(refused.contains("settings.schema.json can't be used") && refused.contains(part), "{part}: {refused}");
+        assert!(refused.contains("settings.schema.json cannot be used") && refused.contains(part), "{part}: {refused}");
     }
     // The schema's own recursion ends where the settings do: 900 references for each of 120 levels, on 64 MiB of stack.
     let deep = (0..120).fold(json!({}), |inner, _| json!({"a": inner}));
     let schema = chain(900, &json!({"properties": {"a": {"$ref": "#/$defs/0"}}}), |next| next).to_string();
     let refused = problem(&installer, bundle("evil", &deep, &schema)).await.unwrap_err();
-    assert!(refused.contains("settings.schema.json can't be used") && refused.contains("bytes of stack"), "{refused}");
+    assert!(refused.contains("settings.schema.json cannot be used") && refused.contains("bytes of stack"), "{refused}");
     for cycle in
         [json!({"$ref": "#"}), json!({"allOf": [{"$ref": "#"}]}), chain(3, &json!({"$ref": "#/$defs/0"}), |next| next)]
     {

@@ -83,7 +83,7 @@ async fn a_hook_with_many_bindings_leaves_watches_for_others() {
     let mut hooks = vec![("other", bindings(2, "other")), ("wide", tell(&wide))];
     hooks.extend(greedy);
     let operator = Operator::start(cluster.admin.client.clone(), &hooks, |options| options.kept = 200 * WATCH).await;
-    let message = "binding pending: there is no room for it";
+    let message = "binding pending: there is no memory for it";
     // A binding and its watch are four of them, and a tenant has three quarters of them at most.
     let pending = operator.told(message, "greedy", 60 - 37).await;
     operator.told(message, "greedy-too", 60 - 37).await;
@@ -130,7 +130,7 @@ async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
     for n in 0..60 {
         create(&format!("g{n}"), "greedy", 8 << 10).await;
     }
-    let message = "no room for an object: runs that include this snapshot wait until there is";
+    let message = "no memory for an object: runs that include this snapshot wait";
     let line = &operator.told(message, "greedy", 1).await[0];
     let why = line["error"].as_str().unwrap();
     assert!(why.contains("the bindings of hook/greedy keep as much as their share is"), "{why}");
@@ -156,10 +156,10 @@ async fn an_event_without_room_in_the_queues_is_told_as_its_snapshot_has_it() {
     let cluster = TestCluster::start().await;
     let hooks = [("tell", bindings(1, "tell"))];
     let operator =
-        Operator::start(cluster.admin.client.clone(), &hooks, |options| options.queue.max_held_bytes = 16 << 10).await;
+        Operator::start(cluster.admin.client.clone(), &hooks, |options| options.queue.max_held_bytes = 8 << 10).await;
     operator.ready().await;
     // There is room for events, and not for what they say.
-    let pad = "x".repeat(20 << 10);
+    let pad = "x".repeat(8_000);
     let map = |n: &str| config_map("a", ("wakes", "tell"), json!({"n": n, "pad": &pad}));
     cluster.admin.create(&map("1")).await.unwrap();
     told_of(&operator, "tell", "Event", 1).await;

@@ -87,10 +87,10 @@ async fn an_api_server_that_is_not_there_is_waited_for() {
     let operator = Operator::start(client(&format!("http://{address}")), &guests(["echo"]), |_| ()).await;
     let pending = |operator: &Operator| {
         let missing = missing(&operator.app.readiness(), "echo");
-        missing.contains("binding configmaps is pending: the API server could not be asked").then_some(())
+        missing.contains("binding configmaps is pending: the API server did not list its kinds").then_some(())
     };
     operator.until("readiness says why", pending).await;
-    let warned = operator.told("API server unreachable: trying until it answers", "echo", 1).await;
+    let warned = operator.told("API server unreachable: retrying until it answers", "echo", 1).await;
     assert_eq!((&warned[0]["level"], &warned[0]["binding"]), (&json!("WARN"), &json!("configmaps")));
     assert!(operator.app.readiness().started);
     let cluster = TestCluster::with(Options::default().listen(address)).await;

@@ -1,4 +1,4 @@
-//! When the bindings of a hook go live: together, in order, unless one need not wait or can't come.
+//! When the bindings of a hook go live: together, in order, unless one need not wait or cannot come.
 
 use serde_json::{Value, json};
 

@@ -197,7 +197,7 @@ async fn what_can_not_be_used_changes_nothing() {
     ] {
         let error = swap(operator, "words", &bytes).await.unwrap_err();
         let text = boathook_core::model::error_chain(&error);
-        assert!(text.starts_with("the new version of hook words can't be used: ") && text.contains(part), "{text}");
+        assert!(text.starts_with("the new version of hook words cannot be used: ") && text.contains(part), "{text}");
     }
     let nameless = operator.app.swap(operator.hooks().join("-x.wasm")).await.unwrap_err();
     assert!(matches!(nameless, SwapError::Name(_)), "{nameless}");
@@ -262,7 +262,7 @@ async fn a_quarantined_hook_and_one_that_is_not_there_begin() {
     let name = HookName::new("words").unwrap();
     assert!(operator.app.quarantine(&name, "an admin wants it so"));
     swap(operator, "words", b"no component").await.unwrap_err();
-    assert!(operator.app.readiness().quarantined[0].1.contains("can't be used"), "{:?}", operator.app.readiness());
+    assert!(operator.app.readiness().quarantined[0].1.contains("cannot be used"), "{:?}", operator.app.readiness());
 
     let swapped = swap(operator, "words", &hook(WORDS, &Deed::Says("new"))).await.unwrap();
     assert_eq!((swapped.from, swapped.begun), (None, 1));

@@ -121,7 +121,7 @@ async fn a_collector_that_is_away_costs_nothing_but_spans() {
     pipeline
         .operator
         .until("that is said", |operator| {
-            let said = operator.log.told("traces can't be sent: they are dropped until the collector takes them");
+            let said = operator.log.told("traces cannot be sent: they are dropped until the collector takes them");
             (said.len() == 1).then_some(())
         })
         .await;

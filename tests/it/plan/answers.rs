@@ -97,5 +97,5 @@ async fn an_object_comes_from_stdin() {
     assert!(ended.stdout.starts_with("succeeded in "), "{ended:?}");
     let ended = told("registry-secret", "kind: Namespace", &event).await;
     assert_eq!(ended.code, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("stdin is no object: it needs apiVersion, a text"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("stdin is not an object: it needs apiVersion, a text"), "{}", ended.stderr);
 }

@@ -67,7 +67,7 @@ async fn no_call_of_any_kind_writes_in_a_plan() {
     let shown = seen.shown();
     let is_shown = |text: &str| assert!(shown.iter().any(|shown| shown.contains(text)), "no {text:?} in {shown:#?}");
     is_shown("! create v1 ConfigMap default/a (dry run): already-exists: ");
-    is_shown("(it is there already, and is kept");
+    is_shown("(it exists, and is kept");
     is_shown("~ update v1 ConfigMap default/a (dry run)\n  ~ data.key: '0' -> '4'");
     is_shown("+ create v1 ConfigMap default/gen-");
     is_shown("  + data.merge: '1'");

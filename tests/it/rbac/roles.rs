@@ -215,7 +215,7 @@ fn lists_that_multiply_without_end_are_refused() {
     assert!(matches!(error, NeedsError::TooMany { .. }), "{error}");
 }
 
-/// Names of hooks, bindings and objects can't make another document.
+/// Names of hooks, bindings and objects cannot make another document.
 #[test]
 fn yaml_is_what_json_is() {
     let hooks = [
@@ -249,7 +249,7 @@ async fn roles_of_components_come_with_their_reasons() {
         "# hook node-taint: permissions.kubernetes[0]\n",
         "    resourceNames: [\"registry-credentials\"]\n",
         "  name: boathook:boathook\n",
-        "RBAC can't limit create of secrets to resourceNames",
+        "RBAC cannot limit create of secrets to resourceNames",
     ] {
         assert!(printed.stdout.contains(part), "{part}\n{}", printed.stdout);
     }
@@ -266,7 +266,7 @@ async fn every_file_that_is_no_hook_is_named() {
     std::fs::write(directory.path().join("-bad.wasm"), "").unwrap();
     let ended = rbac([directory.path().as_os_str(), guest_file("noop").as_os_str(), "gone.wasm".as_ref()]).await;
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
-    for part in ["broken.wasm: ", "-bad.wasm: ", "gone.wasm: ", "boathook inspect", "3 files are no hook"] {
+    for part in ["broken.wasm: ", "-bad.wasm: ", "gone.wasm: ", "boathook inspect", "3 files are not hooks"] {
         assert!(ended.stderr.contains(part), "{part}\n{}", ended.stderr);
     }
     let empty = tempfile::tempdir().unwrap();

@@ -17,7 +17,10 @@ const TEAM: &str = "team";
 /// What no list of hooks tells.
 const ONLY_SHIPPED: [(&str, &str); 2] = [
     ("delete secrets named boathook-webhook-certificates in namespace boathook", "`boathook uninstall` in the Pod"),
-    ("list secrets named boathook-webhook-certificates in namespace boathook", "where a watch can't begin with a list"),
+    (
+        "list secrets named boathook-webhook-certificates in namespace boathook",
+        "where a watch cannot begin with a list",
+    ),
 ];
 
 fn layout(tenants: &[&str]) -> Layout {
@@ -180,7 +183,7 @@ fn a_tenants_hook_is_confined_to_its_namespace() {
     );
     for (document, part) in [
         ("kubernetes: [{name: b, kind: Pod, namespace: {nameSelector: {matchNames: [other]}}}]", "namespaces other"),
-        ("kubernetes: [{name: b, kind: Node}]", "nodes, which are in no namespace"),
+        ("kubernetes: [{name: b, kind: Node}]", "nodes, which are not namespaced"),
         (
             "kubernetesCustomResourceConversion: [{name: c, crdName: as.example.com, \
              conversions: [{fromVersion: v1, toVersion: v2}]}]",

@@ -172,7 +172,7 @@ async fn the_command_names_the_file_and_what_is_wrong() {
     strange.header.run = "no id".into();
     for (name, bytes, said) in [
         ("cut.record", whole[..whole.len() - 1].to_vec(), "is cut short after"),
-        ("text.record", b"apiVersion: v1".to_vec(), "it is no record of a run"),
+        ("text.record", b"apiVersion: v1".to_vec(), "it is not a record of a run"),
         ("component.record", whole.clone(), "the component sha256:00 of hook h is not in"),
     ] {
         std::fs::write(path(name), bytes).unwrap();
@@ -181,12 +181,12 @@ async fn the_command_names_the_file_and_what_is_wrong() {
         assert!(ended.stderr.contains(&path(name)) && ended.stderr.contains(said), "{ended:?}");
     }
     let ended = replay(&[&path("missing.record")]).await;
-    assert!(ended.code == Some(2) && ended.stderr.contains("can't read"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("cannot read"), "{ended:?}");
     let empty = tempfile::tempdir().unwrap();
     let ended = replay(&[empty.path().to_str().unwrap()]).await;
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(2), "error: there is no record: no file ends with .record"));
     let with = crate::support::guests::guest_file("noop");
     std::fs::write(path("strange.record"), encode(&strange).unwrap()).unwrap();
     let ended = replay(&[&path("strange.record"), "--with", with.to_str().unwrap()]).await;
-    assert!(ended.code == Some(2) && ended.stderr.contains("the record's run id \"no id\" is no id"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("the record's run id \"no id\" is not the ID"), "{ended:?}");
 }

@@ -239,7 +239,7 @@ async fn nothing_goes_before_the_source_that_may_want_it_is_settled() {
     until_there(&cluster, &definition(), asks).await;
     drop(operator);
 
-    // A start: only the directory was read, and one of its hooks can't be loaded.
+    // A start: only the directory was read, and one of its hooks cannot be loaded.
     let operator = Operator::start(&cluster, "ops", url());
     let there = async |hook: &str| {
         let name = validating(&format!("boathook-{hook}"));

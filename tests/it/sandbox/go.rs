@@ -49,7 +49,7 @@ async fn each_way_to_misbehave_ends_in_its_own_error() {
     }
 }
 
-/// What Go's runtime can't bear ends the run, and the log says why.
+/// What Go's runtime cannot bear ends the run, and the log says why.
 #[tokio::test]
 async fn what_ends_gos_runtime_is_in_the_log() {
     let Some(component) = go_guest("hostile") else { return };

@@ -59,7 +59,7 @@ async fn a_spinning_config_is_stopped_by_its_own_limit() {
     let sandbox = Sandbox::new(SandboxConfig { config_limits, ..support::small() }).unwrap();
     let hook = load(&sandbox, "spin-config", &hostile("spin-config")).await;
     let failure = sandbox.config(&hook).await.unwrap_err();
-    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached; config has no more");
+    assert_limit(&failure, Limit::Time, "limits.time of 50ms reached; config cannot have more");
     let good = load(&sandbox, "good", &hostile("good")).await;
     assert!(sandbox.config(&good).await.unwrap().starts_with("configVersion: v1"));
 }

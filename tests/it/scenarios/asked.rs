@@ -1,4 +1,4 @@
-//! Scenarios that ask a hook what an API server would ask it: questions that can't be asked, answers that are not as
+//! Scenarios that ask a hook what an API server would ask it: questions that cannot be asked, answers that are not as
 //! expected. Never knows how they are asked.
 
 use super::Author;
@@ -49,7 +49,7 @@ async fn a_question_that_nobody_answers_ends_the_scenario_and_says_why() {
         (
             "unasked",
             "  - expect: {admission: {allowed: true}, within: 50ms}\n".to_owned(),
-            "no step has asked the hook since the operator started",
+            "no step has called the hook since the operator started",
         ),
     ];
     let files: Vec<_> = cases.iter().map(|(name, steps, _)| (*name, scenario(steps))).collect();

@@ -103,8 +103,8 @@ fn what_is_no_yaml_ends_at_its_line() {
     let deep = format!("name: x\nsteps: {}", "[".repeat(10_000));
     let bomb = format!("a: &a [{}]\nb: [{}]", "x,".repeat(2_000), "*a,".repeat(1_000));
     for (text, complaint) in [
-        ("name: x\nsteps: {", "3:1: the file: is no YAML"),
-        ("name: x\n\tsteps: []", "1:7: the file: is no YAML"),
+        ("name: x\nsteps: {", "3:1: the file: is not valid YAML"),
+        ("name: x\n\tsteps: []", "1:7: the file: is not valid YAML"),
         ("name: x\nname: y\nsteps: []", "2:1: the file: the key \"name\" stands twice"),
         ("name: x\nsteps: []\n---\nname: y", "3:1: the file: a second document"),
         ("name: x\nsteps: [{apply: {<<: {a: b}}}]", "2:18: the file: the merge key"),
@@ -135,7 +135,7 @@ async fn all_errors_of_all_files_come_at_once() {
         line("a", "1:7: name: must be a text, not a list\n"),
         line("a", "3:11: steps[0].wait: is \"soon\";"),
         line("a", "4:5: steps[1]: a step has just one of"),
-        line("b", "3:1: the file: is no YAML"),
+        line("b", "3:1: the file: is not valid YAML"),
         "error: 2 scenario files are wrong, nothing was played".to_owned(),
     ] {
         assert!(ended.stderr.contains(&part), "no {part:?} in:\n{}", ended.stderr);
@@ -153,8 +153,8 @@ async fn a_path_without_scenarios_or_component_is_an_error_that_says_what_to_do(
     for (path, complaint) in [
         (empty.path(), "the hook lost has scenarios in"),
         (elsewhere.path(), "put them at NAME/scenarios/*.yaml"),
-        (Path::new("nowhere"), "nowhere can't be read"),
-        (Path::new("nothing.wasm"), "nothing.wasm can't be read"),
+        (Path::new("nowhere"), "nowhere cannot be read"),
+        (Path::new("nothing.wasm"), "nothing.wasm cannot be read"),
     ] {
         let ended = test([path]).await;
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);

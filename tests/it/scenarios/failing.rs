@@ -126,5 +126,5 @@ async fn a_component_that_is_none_is_told_by_its_scenario() {
     std::fs::write(author.folder.path().join("startup.wasm"), "no component").unwrap();
     let ended = author.test(&[]).await;
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stdout.contains("the hook can't be used: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("the hook cannot be used: "), "{}", ended.stdout);
 }

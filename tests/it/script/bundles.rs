@@ -35,7 +35,7 @@ async fn a_bundle_says_which_interpreter_its_scripts_have() {
     let text = typed("inspect team.bundle").await;
     assert!(text.contains(&format!("a script  of js {}, {}", js().version, js().digest)), "{text}");
 
-    // A component has none, and a script that can't be read is not packed.
+    // A component has none, and a script that cannot be read is not packed.
     let hook = |component: Vec<u8>| HookInput {
         name: HookName::new("words").unwrap(),
         component: component.into(),
@@ -48,7 +48,7 @@ async fn a_bundle_says_which_interpreter_its_scripts_have() {
     let mut broken = running("run() {}");
     broken.truncate(broken.len() - 4);
     let error = pack(Input { hooks: vec![hook(broken)], ..Input::default() }).unwrap_err();
-    assert!(error.to_string().contains("words.wasm can't be read"), "{error}");
+    assert!(error.to_string().contains("words.wasm cannot be read"), "{error}");
 }
 
 const SAYS: &str = "export default { config: { configVersion: 'v1', onStartup: 1 }, run() { console.log('here') } }";

@@ -116,8 +116,9 @@ async fn what_is_no_interpreter_is_told() {
     fs::write(at("noop-1.wasm"), guest("noop")).unwrap();
     fs::write(at("broken-1.wasm"), "text").unwrap();
     fs::copy(&desk.file, at("js.wasm")).unwrap();
-    desk.bad("push noop-1.wasm {REF} --plain-http", "noop-1.wasm is no interpreter that this boathook can use").await;
-    desk.bad("push broken-1.wasm {REF} --plain-http", "is no interpreter").await;
+    desk.bad("push noop-1.wasm {REF} --plain-http", "noop-1.wasm is not an interpreter that this boathook can use")
+        .await;
+    desk.bad("push broken-1.wasm {REF} --plain-http", "is not an interpreter").await;
     desk.bad("push js.wasm {REF} --plain-http", "an interpreter is called NAME-VERSION").await;
     desk.bad("compile --interpreters nowhere", "there is no interpreter NAME-VERSION.wasm in nowhere").await;
     fs::remove_file(&desk.file).unwrap();

@@ -59,7 +59,7 @@ async fn what_is_wrong_before_the_first_run_is_told_at_load() {
         ("export default { config: {} }", "has none of the functions"),
         ("export default { run() {} }", "config gives neither"),
         ("export default { config() { throw new TypeError('no') }, run() {} }", "TypeError: no (config hook.js:1:"),
-        ("import 'left-pad'; export default 1", "hook.js can't import \"left-pad\": a script has no packages"),
+        ("import 'left-pad'; export default 1", "hook.js cannot import \"left-pad\": a script has no packages"),
         ("import '../secret.js'; export default 1", "it leads out of the hook's files"),
         ("import './gone.js'; export default 1", "the hook has no file \"gone.js\""),
         ("await new Promise(() => {}); export default 1", "waits for a promise that nothing can resolve"),

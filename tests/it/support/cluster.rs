@@ -44,7 +44,7 @@ pub fn client(url: &str) -> Client {
 /// Why a call did not succeed.
 #[derive(Debug)]
 pub enum AdminError {
-    /// The object can't be addressed.
+    /// The object cannot be addressed.
     Object(String),
     /// The API server refused, or did not answer.
     Api(kube::Error),

@@ -33,7 +33,7 @@ const WORLD: &str = "component";
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
     /// The compiler produced something else.
-    #[error("it is no WebAssembly module")]
+    #[error("it is not a WebAssembly module")]
     Module(#[source] wasmparser::BinaryReaderError),
     /// The module does not contain the SDK.
     #[error("it exports no `{0}`: import the SDK, and give it the hook in a function `init`")]

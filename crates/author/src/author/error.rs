@@ -8,21 +8,21 @@ use super::component::ComponentError;
 pub enum BuildError {
     /// The folder contains no file that identifies a language.
     #[error(
-        "{} is no project that can be built: it has no {}; `boathook new NAME` makes one",
+        "{} is not a project that Boathook can build: it has no {}; `boathook new NAME` makes one",
         .0.display(), super::Language::marks()
     )]
     NoProject(PathBuf),
     /// The toolchain is missing.
-    #[error("can't run {}: {remedy}", program.display())]
+    #[error("cannot run {}: {remedy}", program.display())]
     NoTool { program: PathBuf, remedy: &'static str, source: io::Error },
     /// The toolchain is too old.
     #[error("{} is {found}, and hooks need {needed} or newer: {remedy}", program.display())]
     OldTool { program: PathBuf, found: String, needed: &'static str, remedy: &'static str },
     /// The toolchain cannot read the manifest, and has printed why.
-    #[error("{tool} can't use {}", path.display())]
+    #[error("{tool} cannot use {}", path.display())]
     Manifest { path: PathBuf, tool: &'static str },
     /// The toolchain's output has an unexpected form.
-    #[error("can't read what {tool} says about {}", path.display())]
+    #[error("cannot read what {tool} says about {}", path.display())]
     Answer { path: PathBuf, tool: &'static str, source: serde_json::Error },
     /// The project does not produce a component.
     #[error("{} makes no component: {remedy}", path.display())]
@@ -41,7 +41,7 @@ pub enum BuildError {
     #[error("{tool} built {name} and made no .wasm file of it")]
     NoFile { name: String, tool: &'static str },
     /// The built module is not a hook.
-    #[error("{name} was built, and can't become a component")]
+    #[error("{name} was built, and cannot become a component")]
     Component { name: String, source: ComponentError },
     /// A TypeScript or JavaScript project cannot become a script.
     #[error(transparent)]
@@ -49,7 +49,7 @@ pub enum BuildError {
     /// A Python project cannot become a script.
     #[error(transparent)]
     Python(#[from] super::PythonBuildError),
-    #[error("can't use {}", path.display())]
+    #[error("cannot use {}", path.display())]
     File { path: PathBuf, source: io::Error },
 }
 

@@ -15,7 +15,7 @@ pub struct ProjectName(String);
 pub enum InvalidProjectName {
     /// It has invalid characters or length.
     #[error(
-        "{name:?} can't be the name of a hook's project: it takes lower-case letters, digits and `-`, begins with a letter \
+        "{name:?} cannot be the name of a hook's project: it takes lower-case letters, digits and `-`, begins with a letter \
          and does not end with `-`, and is at most {} long{}", HookName::MAX, tried(.suggestion.as_deref())
     )]
     Form {
@@ -24,7 +24,7 @@ pub enum InvalidProjectName {
         suggestion: Option<String>,
     },
     /// It is reserved in Rust or Cargo.
-    #[error("{name:?} can't be the name of a hook's project: it means something else to Rust; try `{name}-hook`")]
+    #[error("{name:?} cannot be the name of a hook's project: it means something else to Rust; try `{name}-hook`")]
     Reserved { name: String },
 }
 

@@ -11,14 +11,14 @@ use crate::author::{BuildError, Project, Tools};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// There is no project that can be built.
+    /// This is not a project that Boathook can build.
     #[error(transparent)]
     Project(#[from] BuildError),
     /// The component is missing.
-    #[error("can't find {}: give a project's folder, or a component NAME.wasm that is there", path.display())]
+    #[error("cannot find {}: give a project's folder, or a component NAME.wasm that is there", path.display())]
     NoFile { path: PathBuf, source: io::Error },
     /// The file or the package has a name that is invalid for a hook.
-    #[error("{} can't be a hook", path.display())]
+    #[error("{} cannot be a hook", path.display())]
     Name {
         /// The file or the folder.
         path: PathBuf,

@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(25);
 const LONGEST: Duration = Duration::from_millis(500);
 
 #[derive(Debug, thiserror::Error)]
-#[error("can't watch {} for changes", path.display())]
+#[error("cannot watch {} for changes", path.display())]
 pub struct WatchError {
     path: PathBuf,
     source: notify::Error,

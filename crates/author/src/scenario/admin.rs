@@ -124,7 +124,7 @@ impl Admin {
         let content_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = http::Request::builder().method(method).uri(&uri).header("content-type", content_type).body(body);
         // A name may contain characters that a path cannot have.
-        let request = request.map_err(|error| AdminError::Object(format!("{uri} can't be asked for: {error}")))?;
+        let request = request.map_err(|error| AdminError::Object(format!("{uri} cannot be asked for: {error}")))?;
         Ok(self.client.request(request).await?)
     }
 

@@ -96,9 +96,7 @@ fn event(fields: &Fields<'_>) -> Option<TriggerRequest> {
     };
     let filter_result = fields.take("filterResult").map(Node::value);
     let Some(object) = fields.take("object") else {
-        fields.wrong(
-            "object is missing, so nobody can tell which object it is; add it, with apiVersion, kind and metadata.name",
-        );
+        fields.wrong("object is missing, so the object is unknown; add it, with apiVersion, kind and metadata.name");
         return None;
     };
     let object = whole(object, &fields.child("object"), fields.problems())?;

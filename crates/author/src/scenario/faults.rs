@@ -88,7 +88,7 @@ async fn addressed(request: Request<Body>) -> Result<(Request<Body>, String), ku
 fn answer(code: u16, method: &Method, path: &str) -> Response<Body> {
     let known = ANSWERS.iter().find(|(known, _)| *known == code).map_or("", |(_, reason)| reason);
     let reason = if code == 409 && method == Method::POST { "AlreadyExists" } else { known };
-    let message = format!("{code} for {path}, as the scenario asks for it");
+    let message = format!("{code} for {path}, as the scenario requests");
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "reason": reason, "message": message, "code": code,

@@ -28,7 +28,7 @@ pub struct Case {
 
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    #[error("{} can't be read", .0.display())]
+    #[error("{} cannot be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
     /// There are no scenarios.
     #[error("there are no scenarios at {}: put them at NAME/{FOLDER}/*.yaml, NAME being the hook's, or give --scenarios DIR", .0.display())]

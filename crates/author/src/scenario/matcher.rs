@@ -162,7 +162,6 @@ pub fn apply(text: &str, edits: &[Edit]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
     use serde_json::json;
 

@@ -84,7 +84,7 @@ impl<'t> Loader<'t> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => {
-                Err(Problem::new(place(error.marker()), "", format!("is no YAML that can be read: {}", error.info())))
+                Err(Problem::new(place(error.marker()), "", format!("is not valid YAML: {}", error.info())))
             }
             None => Err(Problem::new(Place { line: 1, column: 1 }, "", "ends too early")),
         }
@@ -104,7 +104,7 @@ impl<'t> Loader<'t> {
                     root = Some(self.node(event, span)?);
                 }
                 Event::StreamEnd => return Ok(root.filter(|node| !matches!(node.kind, Kind::Scalar(Value::Null)))),
-                _ => return wrong(span, "goes on after its end"),
+                _ => return wrong(span, "has text after its end"),
             }
         }
     }
@@ -192,7 +192,7 @@ impl<'t> Loader<'t> {
                     return Ok((entries, end));
                 }
                 (Event::Scalar(key, style, ..), span) => (key.into_owned(), style == ScalarStyle::Plain, span),
-                (_, span) => return wrong(span, "a key is no text"),
+                (_, span) => return wrong(span, "a key is not a string"),
             };
             if key == "<<" && plain {
                 return wrong(start, "the merge key << is not read here; write the keys out");

@@ -12,7 +12,7 @@ use crate::Reference;
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The file does not have docker's form.
-    #[error("the docker config can't be read: it must be JSON like {{\"auths\": {{\"HOST\": {{\"auth\": \"…\"}}}}}}")]
+    #[error("the docker config cannot be read: it must be JSON like {{\"auths\": {{\"HOST\": {{\"auth\": \"…\"}}}}}}")]
     Unreadable(#[source] serde_json::Error),
     /// An entry does not contain a login.
     #[error("the docker config's entry {0:?} holds no login: `auth` must be the base64 of USER:PASSWORD")]
@@ -31,7 +31,7 @@ pub enum CredentialsError {
     IdentityToken(String),
     /// The Secret is not a pull secret.
     #[error(
-        "the Secret is no pull secret: its type must be kubernetes.io/dockerconfigjson, and it needs `.dockerconfigjson`"
+        "the Secret is not a pull secret: its type must be kubernetes.io/dockerconfigjson, and it needs `.dockerconfigjson`"
     )]
     NoPullSecret,
 }

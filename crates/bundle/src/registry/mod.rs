@@ -179,7 +179,7 @@ impl RegistryError {
 pub enum RegistryProblem {
     /// There is no connection.
     #[error(
-        "no connection to {host}: is it reachable, and does it speak TLS? (--ca names its own authority, --plain-http does without TLS)"
+        "no connection to {host}: is it reachable, and does it use TLS? (--ca names its own authority, --plain-http does without TLS)"
     )]
     Unreachable {
         host: String,
@@ -193,34 +193,34 @@ pub enum RegistryProblem {
     #[error("the connection was lost: try again, what is there is kept")]
     Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The address is not valid.
-    #[error("{0:?} is no address that can be asked")]
+    #[error("{0:?} is not an address that the operator can send a request to")]
     Address(String),
     /// The address is without TLS, and that is not allowed.
-    #[error("{0:?} is without TLS: allow it with --plain-http, where nobody else can listen")]
+    #[error("{0:?} has no TLS: allow it with --plain-http on a network that you trust")]
     Plain(String),
     /// The address is without TLS, and only the admin may allow that.
-    #[error("{0} is to be spoken to without TLS: the operator's admin can allow it with --insecure-registry {0}")]
+    #[error("{0} must not be used without TLS: the operator's admin can allow it with --insecure-registry {0}")]
     Insecure(String),
     /// The address belongs to this machine, its network or its cluster.
     #[error("{0} is not at a public address: the operator's admin can allow it with --private-registry {0}")]
     NotPublic(String),
     /// Another host responded with an error. Its text is not shown to the tenant that named the registry.
-    #[error("{host}, which the registry sends to, answers {status}")]
+    #[error("{host}, to which the registry redirects, answers {status}")]
     Elsewhere { host: String, status: u16 },
     /// Another host's response cannot be parsed. No part of it is shown to the tenant that named the registry.
-    #[error("{0}, which the registry sends to, answers with something else than what was asked for")]
+    #[error("{0}, to which the registry redirects, sends a response that does not match the request")]
     Foreign(String),
     /// The address that the registry named for tokens returned no token.
-    #[error("{0}, where the registry sends for a token, answers without one")]
+    #[error("{0}, the registry's token service, sends no token")]
     NoToken(String),
     /// There are too many redirects.
-    #[error("the registry sends from one address to the next: more than {0} times")]
+    #[error("the registry redirects more than {0} times")]
     Redirects(usize),
     /// The registry does not have it.
-    #[error("the registry has none: check the name, push it first, or log in if it is private")]
+    #[error("the registry does not have it: check the name, push it first, or log in if it is private")]
     Missing,
     /// The registry does not say how to log in.
-    #[error("the registry wants a login in a way that is not known ({0:?}); known are Basic and Bearer")]
+    #[error("the registry requires an unknown kind of login ({0:?}); known are Basic and Bearer")]
     Challenge(String),
     /// There is no login, or it is wrong.
     #[error("the registry refuses {who}: {remedy}")]
@@ -248,21 +248,21 @@ pub enum RegistryProblem {
         want: String,
     },
     /// The response is not JSON.
-    #[error("the registry's answer can't be read")]
+    #[error("the registry's answer cannot be read")]
     Json(#[source] serde_json::Error),
     /// The admin's own certificates cannot be parsed.
     #[error("the file of --ca holds no certificate: it must be PEM, with BEGIN CERTIFICATE")]
     Authority,
     /// TLS cannot be set up.
-    #[error("TLS can't be set up")]
+    #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
     /// There is no usable login.
-    #[error("no login for it can be had")]
+    #[error("its login cannot be read")]
     Credentials(#[source] CredentialsError),
     /// The store reported an error.
-    #[error("it can't be kept")]
+    #[error("it cannot be stored")]
     Store(#[from] StoreError),
     /// A file cannot be read.
-    #[error("a file can't be read")]
+    #[error("a file cannot be read")]
     File(#[from] io::Error),
 }

@@ -28,7 +28,7 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file system reported an error.
-    #[error("{} can't be used as a store of bundles: choose another directory, or fix its rights", .path.display())]
+    #[error("{} cannot be used as a store of bundles: choose another directory, or fix its rights", .path.display())]
     Io {
         path: PathBuf,
         #[source]
@@ -46,7 +46,7 @@ pub enum StoreError {
         max: u64,
     },
     /// There are more bytes than the manifest announced.
-    #[error("layer {layer} is longer than the {size} bytes that its manifest says: the registry is broken or lies")]
+    #[error("layer {layer} is longer than the {size} bytes that its manifest says: the registry is faulty")]
     TooLong {
         layer: String,
         /// The announced size in bytes.

@@ -13,7 +13,7 @@ pub enum KeyError {
     #[error("there is no PEM block in it: a key begins with -----BEGIN")]
     NoPem,
     /// The PEM block is of another kind.
-    #[error("a {found:?} is no {wanted:?}: {remedy}")]
+    #[error("a {found:?} is not a {wanted:?}: {remedy}")]
     Label {
         /// The label in the file.
         found: String,
@@ -28,7 +28,7 @@ pub enum KeyError {
     #[error("it is damaged, or its algorithm is not known: use ECDSA on P-256, as cosign does, or Ed25519")]
     Broken,
     /// The system provides no random numbers.
-    #[error("nothing can be signed: the system gives no random numbers")]
+    #[error("cannot sign: the system has no random numbers")]
     Random,
 }
 

@@ -97,11 +97,11 @@ pub enum TrustError {
         who: String,
     },
     /// A hook requests something else than the bundle states.
-    #[error("hook {hook:?} asks for something else than the bundle says: pack it again")]
+    #[error("hook {hook:?} asks for something other than the bundle says: pack it again")]
     Understated { hook: String },
     /// A signature's document cannot be parsed.
-    #[error("it has a signature that can't be read: sign it again")]
+    #[error("it has a signature that cannot be read: sign it again")]
     Unreadable(#[source] serde_json::Error),
-    #[error("the key can't be used")]
+    #[error("the key cannot be used")]
     Key(#[from] KeyError),
 }

@@ -15,14 +15,14 @@ const KIND: &str = "BundlePolicy";
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The file does not have the expected form.
-    #[error("{} can't be read as a policy", .path.display())]
+    #[error("{} cannot be read as a policy", .path.display())]
     Unreadable {
         path: PathBuf,
         #[source]
         source: yaml_serde::Error,
     },
     /// The file cannot be read.
-    #[error("{} can't be read", .path.display())]
+    #[error("{} cannot be read", .path.display())]
     File {
         path: PathBuf,
         #[source]
@@ -35,7 +35,7 @@ pub enum PolicyError {
         /// The kind of document that it is.
         found: String,
     },
-    #[error("{at}: key {name:?} can't be used")]
+    #[error("{at}: key {name:?} cannot be used")]
     Key {
         /// The file and the source within it.
         at: String,
@@ -46,7 +46,7 @@ pub enum PolicyError {
         source: KeyError,
     },
     /// A digest is not valid.
-    #[error("{at}: a digest can't be used")]
+    #[error("{at}: a digest cannot be used")]
     Digest {
         /// The file and the source within it.
         at: String,
@@ -325,17 +325,17 @@ mod tests {
         for (text, what) in [
             ("- {match: r.io/a}\n", "sources[0]: nothing is allowed"),
             ("- {match: r.io/a*, unsigned: true}\n", "stands alone"),
-            ("- {match: r.io/a, digests: [sha256:1]}\n", "a digest can't be used"),
+            ("- {match: r.io/a, digests: [sha256:1]}\n", "a digest cannot be used"),
             ("- {match: r.io/a, keys: [{name: x}]}\n", "needs `key`"),
-            ("- {match: r.io/a, keys: [{name: x, key: y}]}\n", "key \"x\" can't be used"),
+            ("- {match: r.io/a, keys: [{name: x, key: y}]}\n", "key \"x\" cannot be used"),
             (
                 "- {match: r.io/a, keys: [{name: x, file: team.pub}, {name: y, file: team.pub}]}\n",
                 "\"y\" is there twice",
             ),
             ("- {match: r.io/a, keys: [{name: x, file: team.pub}], minimum: 2}\n", "`minimum`"),
-            ("- {match: r.io/a, keys: [{name: x, file: gone.pub}]}\n", "gone.pub can't be read"),
+            ("- {match: r.io/a, keys: [{name: x, file: gone.pub}]}\n", "gone.pub cannot be read"),
             ("- {match: r.io/a, unsigned: true, keys: [{name: x, file: team.pub}]}\n", "useless"),
-            ("- {match: r.io/a, unsinged: true}\n", "can't be read as a policy"),
+            ("- {match: r.io/a, unsinged: true}\n", "cannot be read as a policy"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(what), "{text}: {error}");

@@ -83,7 +83,7 @@ struct Waiter {
 
 /// The request is larger than what one tenant can ever get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{units} is more than one tenant's share, which is {share}")]
+#[error("{units} is more than one tenant's share of {share}")]
 pub struct TooLarge {
     /// The units that were requested.
     pub units: u64,

@@ -292,7 +292,7 @@ impl<F: Fn(Output) + Send> Running<F> {
             self.warn(error, applied.new_error, first_late);
         } else if self.driver.binding.late() == 0 && !first_late {
             let binding = &self.driver.binding;
-            info!(hook = %binding.hook(), binding = %binding.spec().name, "no object waits any more: the snapshot is complete");
+            info!(hook = %binding.hook(), binding = %binding.spec().name, "no object is waiting: the snapshot is complete");
         }
         // A snapshot without all objects of the start is not published. One that became empty again is.
         if applied.changed && (self.driver.binding.is_listed() || self.driver.status.is_listed()) {
@@ -327,13 +327,13 @@ impl<F: Fn(Output) + Send> Running<F> {
             if matches!(source, FilterError::NoRoom(_)) {
                 warn!(
                     %hook, %binding, %object, reason, error,
-                    "no room for an object: runs that include this snapshot wait until there is"
+                    "no memory for an object: runs that include this snapshot wait"
                 );
                 return;
             }
             warn!(
                 %hook, %binding, %object, reason, error,
-                "filter could not run: runs that include this snapshot wait until it has"
+                "filter cannot run: runs that include this snapshot wait"
             );
         }
     }

@@ -54,7 +54,7 @@ impl Evaluator {
         let (tenant, program) = (tenant.clone(), program.to_owned());
         // The work keeps the turn, because nobody can end the work.
         let work = move || (compile_for(&tenant, &program), turn).0;
-        let stopped = |error| Err(CompileError::whole(format!("it was not compiled to the end: {error}")));
+        let stopped = |error| Err(CompileError::whole(format!("it was not compiled completely: {error}")));
         spawn_blocking(work).await.unwrap_or_else(stopped)
     }
 

@@ -10,7 +10,7 @@ use crate::model::{HookName, InvalidName};
 /// A directory that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    #[error("the hooks directory {} can't be read", .0.display())]
+    #[error("the hooks directory {} cannot be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
 }
 

@@ -64,7 +64,7 @@ impl FromStr for Source {
 
 /// A text that does not name a source of hooks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no source of hooks")]
+#[error("{0:?} is not a source of hooks")]
 pub struct UnknownSource(String);
 
 /// What an operator knows about a bundle that should run.
@@ -221,7 +221,7 @@ pub struct Installed {
 pub enum InstallError {
     /// A name is not valid, or two hooks have the same one.
     #[error(
-        "bundle {0} can't be installed: its name and its ServiceAccount's must be DNS names, and no two of its hooks may have the same"
+        "bundle {0} cannot be installed: its name and its ServiceAccount's must be DNS names, and no two of its hooks may have the same"
     )]
     Name(BundleId),
     /// Its settings do not fit.
@@ -242,7 +242,7 @@ pub enum InstallError {
         by: String,
     },
     /// A hook of the new version cannot be used.
-    #[error("hook {hook} of the new version can't be used: the version before goes on")]
+    #[error("hook {hook} of the new version cannot be used: the version before continues to run")]
     Refused {
         /// The hook's name in the bundle.
         hook: HookName,
@@ -250,11 +250,11 @@ pub enum InstallError {
         reason: Arc<dyn StdError + Send + Sync>,
     },
     /// The new version requests more than is granted.
-    #[error("the new version asks for more than is granted, and the version before goes on: {}", list(.0))]
+    #[error("the new version asks for more than is granted, and the version before continues to run: {}", list(.0))]
     Ungranted(Vec<(HookName, Vec<Permission>)>),
     /// The ServiceAccount is missing rights that a hook of the new version needs.
     #[error(
-        "hook {hook} of the new version needs rights that its {identity} lacks, and the version before goes on: {}",
+        "hook {hook} of the new version needs rights that its {identity} lacks, and the version before continues to run: {}",
         rules(.missing)
     )]
     Forbidden {
@@ -273,7 +273,7 @@ pub enum InstallError {
         reason: Arc<dyn StdError + Send + Sync>,
     },
     /// A defect of the operator ended the installation.
-    #[error("bundle {0} could not be installed, by a defect of the operator; its log says more")]
+    #[error("bundle {0} could not be installed, because of a defect of the operator; see the operator's log")]
     Defect(BundleId),
 }
 

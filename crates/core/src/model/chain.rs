@@ -56,14 +56,14 @@ mod tests {
     struct Api(#[source] Link);
 
     #[derive(Debug, thiserror::Error)]
-    #[error("can't create x")]
+    #[error("cannot create x")]
     struct Call(#[source] Api);
 
     // mutant: crates/core/src/model/chain.rs: `Some(source) if text.ends_with(` => `Some(source) if false && text.ends_with(`
     #[test]
     fn nothing_is_shown_as_rust_has_it() {
         let status = || Api(link("x is invalid: Invalid", None));
-        assert_eq!(error_chain(&Call(status())), "can't create x: x is invalid: Invalid");
+        assert_eq!(error_chain(&Call(status())), "cannot create x: x is invalid: Invalid");
         assert_eq!(error_chain(&status()), "x is invalid: Invalid");
     }
 }

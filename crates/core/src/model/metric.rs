@@ -99,7 +99,7 @@ pub enum InvalidMetric {
     #[error("metric {metric}: {value} is not a value: it must be a finite number")]
     NotFinite { metric: String, value: f64 },
     /// A counter that would decrease.
-    #[error("metric {metric}: a counter can't grow by {value}: add 0 or more, or set a gauge")]
+    #[error("metric {metric}: a counter cannot grow by {value}: add 0 or more, or set a gauge")]
     Negative { metric: String, value: f64 },
     #[error("metric {0}: give 1 to {MAX_BUCKETS} finite upper bounds of buckets, in ascending order")]
     Buckets(String),

@@ -17,7 +17,7 @@ pub const VALIDATE: &str = "validate";
 pub const MUTATE: &str = "mutate";
 /// The verb for custom resources that it converts.
 pub const CONVERT: &str = "convert";
-/// What a webhook requests in addition, if it is asked about the system's namespaces: an API group and a resource.
+/// What a webhook requests in addition, if it reviews objects of the system's namespaces: an API group and a resource.
 pub const SYSTEM: (&str, &str) = ("boathook.dev", "systemnamespaces");
 
 impl HookSpec {

@@ -116,7 +116,7 @@ impl fmt::Display for InterpreterRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// The sections cannot be read.
-    #[error("the component's sections can't be read: {0}")]
+    #[error("the component's sections cannot be read: {0}")]
     Sections(String),
     /// The component has code, too.
     #[error("it holds a script and code as well: it is one or the other")]
@@ -132,7 +132,7 @@ pub enum ScriptError {
     #[error("the section {MANIFEST} has {0} bytes; at most {MAX_MANIFEST} are read")]
     ManifestSize(usize),
     /// The manifest is not valid.
-    #[error("the section {MANIFEST} can't be read: {0}")]
+    #[error("the section {MANIFEST} cannot be read: {0}")]
     Manifest(String),
     /// A newer Boathook packed the script.
     #[error("the script is packed in format {0}, this boathook reads format {FORMAT}; update boathook")]
@@ -144,7 +144,7 @@ pub enum ScriptError {
     Files(usize),
     /// A path that could mean something else elsewhere.
     #[error(
-        "{0:?} can't be a file of a script: paths are relative, with `/`, without `.` and `..`, and at most {MAX_PATH} bytes long"
+        "{0:?} cannot be a file of a script: paths are relative, with `/`, without `.` and `..`, and at most {MAX_PATH} bytes long"
     )]
     Path(String),
     /// Two files have the same path.
@@ -159,7 +159,7 @@ pub enum ScriptError {
         found: usize,
     },
     /// The file to start with is not one of the files.
-    #[error("the script begins with {0:?}, which is none of its files")]
+    #[error("the script begins with {0:?}, which is not one of its files")]
     Entry(String),
 }
 

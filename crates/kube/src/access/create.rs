@@ -103,7 +103,7 @@ fn check(create: &Create, head: &Head) -> Result<(), CallError> {
         head.agree_in_place(target)?;
         return match create.if_exists {
             IfExists::Replace => Err(errors::invalid(format!(
-                "create {}: a subresource can't be replaced; use `fail` or `keep`",
+                "create {}: a subresource cannot be replaced; use `fail` or `keep`",
                 Named::object(target, Some(subresource))
             ))),
             IfExists::Fail | IfExists::Keep => Ok(()),

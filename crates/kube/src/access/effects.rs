@@ -45,7 +45,7 @@ impl Watched {
             }
             (Operation::Create(create), None) => {
                 self.after = State::Absent;
-                self.note = Some(format!("it is there already, and is kept: ifExists is {:?}", create.if_exists));
+                self.note = Some(format!("it exists, and is kept: ifExists is {:?}", create.if_exists));
             }
             (_, Some(answer)) => self.after = answer,
             (_, None) => self.after = State::Absent,

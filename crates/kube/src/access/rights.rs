@@ -80,7 +80,7 @@ impl Access {
         let wire = Wire { asks: true, ..wire(Method::POST, PATH.to_owned(), &review(identity, verb, right), true) };
         let body = self.sender.send(None, &what, &wire, &mut Meter::default()).await?;
         let answer: Value = serde_json::from_slice(&body)
-            .map_err(|error| errors::invalid(format!("{what}: the answer can't be read: {error}")))?;
+            .map_err(|error| errors::invalid(format!("{what}: the answer cannot be read: {error}")))?;
         Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or_default())
     }
 }

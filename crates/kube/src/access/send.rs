@@ -207,7 +207,7 @@ impl Sender {
                 return CallError { message: format!("{}{maybe}", error.message), ..error };
             }
             Fault::NotConnected(error) => {
-                (CallReason::Unavailable, format!("the API server can't be reached: {error}"))
+                (CallReason::Unavailable, format!("the API server cannot be reached: {error}"))
             }
             Fault::Lost(error) => (CallReason::Unavailable, format!("the connection was lost: {error}")),
             Fault::TimedOut => (CallReason::Timeout, format!("no answer within {:?}", self.timeout)),

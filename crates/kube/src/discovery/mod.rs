@@ -31,10 +31,10 @@ pub enum DiscoveryError {
         api_version: Option<String>,
     },
     /// The API server did not answer.
-    #[error("the API server could not be asked for its kinds")]
+    #[error("the API server did not list its kinds")]
     Unavailable(#[source] Arc<kube::Error>),
     /// The API server accepted the request, and did not answer in time.
-    #[error("the API server did not say within {} s which kinds it serves", .0.as_secs())]
+    #[error("the API server did not list its kinds within {} s", .0.as_secs())]
     Silent(Duration),
     /// The API server answers, but some of its groups do not, for example because an aggregated API server is
     /// unreachable. The kind is in none of the other groups.

@@ -151,7 +151,7 @@ impl Candidate {
                 event = next(&mut self.signals) => self.signalled(event),
             },
             Step::End => {
-                warn!(lease = self.config.name, holder = self.elector.holder(), "this replica does not lead any more");
+                warn!(lease = self.config.name, holder = self.elector.holder(), "this replica no longer leads");
                 return true;
             }
         }
@@ -206,7 +206,7 @@ impl Candidate {
         let conflict = matches!(failure.as_deref(), Some(kube::Error::Api(status)) if status.code == 409);
         self.elector.failed(conflict, Instant::now(), rand::random());
         if conflict {
-            debug!(lease = self.config.name, "somebody else wrote the Lease");
+            debug!(lease = self.config.name, "another client wrote the Lease");
             return;
         }
         let reason =
@@ -214,7 +214,7 @@ impl Candidate {
         let problem = format!("{what}: {reason}");
         if problem != self.problem {
             let ElectionConfig { namespace, name, .. } = &self.config;
-            warn!(namespace, lease = name, reason, "the Lease can't be {what}: trying on");
+            warn!(namespace, lease = name, reason, "the Lease cannot be {what}: retrying");
             self.problem = problem;
         }
     }
@@ -231,8 +231,8 @@ impl Candidate {
         let Some(record) = self.elector.released(LeaderElectionRecord::of(&lease)) else { return };
         let (params, body) = (PatchParams::default(), Patch::Merge(record.body(None)));
         match within(self.config.terms.patience, self.leases.patch(&self.config.name, &params, &body)).await {
-            Ok(_) => info!(lease = self.config.name, "Lease given back: another replica may lead at once"),
-            Err(_) => debug!(lease = self.config.name, "the Lease was not given back: it runs out"),
+            Ok(_) => info!(lease = self.config.name, "Lease released: another replica can lead at once"),
+            Err(_) => debug!(lease = self.config.name, "the Lease was not released: it expires"),
         }
     }
 }

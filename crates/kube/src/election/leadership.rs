@@ -26,7 +26,7 @@ pub enum Standing {
 
 /// The error of an action that only the leader may perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this operator holds the Lease no more (or not yet): only the replica that leads may write")]
+#[error("this operator does not hold the Lease: only the leader may write")]
 pub struct NotLeading;
 
 /// Reports whether this process leads. Cheap to clone.

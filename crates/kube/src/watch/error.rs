@@ -81,11 +81,11 @@ impl fmt::Display for WatchErrorKind {
 pub(super) enum RequestError {
     #[error("the request could not be made")]
     Request(#[source] http::Error),
-    #[error("the API server could not be asked")]
+    #[error("the API server could not be reached")]
     Unreachable(#[source] ClientError),
     #[error("the API server answered {code}: {message}")]
     Status { code: u16, message: String, retry_after: Option<Duration>, names_something: bool },
-    #[error("the connection broke")]
+    #[error("the connection was closed")]
     Broken(#[source] ClientError),
     #[error("the connection ended in the middle of a line")]
     HalfLine,

@@ -65,7 +65,7 @@ pub(super) enum InvalidLine {
     Json(#[source] serde_json::Error),
     #[error("a watch event has the unknown type {0:?}")]
     Type(String),
-    #[error("an object of the watch can't be read")]
+    #[error("an object of the watch cannot be read")]
     Object(#[source] InvalidObject),
 }
 

@@ -36,9 +36,9 @@ pub enum ClientError {
         /// The paths that the client tried.
         tried: Vec<PathBuf>,
     },
-    #[error("the admin socket {path} is not open to you: it is for the operator's own user and for root")]
+    #[error("the admin socket {path} is not accessible: it is for the operator's own user and for root")]
     NotYours { path: PathBuf },
-    #[error("can't connect to the admin socket {path}")]
+    #[error("cannot connect to the admin socket {path}")]
     Connect {
         path: PathBuf,
         #[source]
@@ -59,7 +59,7 @@ pub enum ClientError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The answer has fields that this version does not know.
-    #[error("the operator's answer can't be understood: is it of another version?")]
+    #[error("the operator's answer cannot be understood: does it have another version?")]
     Strange(#[source] serde_json::Error),
 }
 

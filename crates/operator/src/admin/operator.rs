@@ -17,7 +17,7 @@ pub(super) type Shared = Arc<OnceLock<Weak<dyn Operator>>>;
 /// Why the operator refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("no hook is called {name:?}: {}", listed("the hooks are", known))]
+    #[error("hook {name:?} does not exist: {}", listed("the hooks are", known))]
     UnknownHook { name: String, known: Vec<String> },
     #[error("hook {hook} has no kubernetes binding {name:?}: {}", listed("it has", known))]
     UnknownBinding { hook: String, name: String, known: Vec<String> },
@@ -36,7 +36,7 @@ pub enum Refused {
     #[error("{0}")]
     Conflict(String),
     /// This operator does not have the function.
-    #[error("this operator can't {0}")]
+    #[error("this operator cannot {0}")]
     Unsupported(&'static str),
     /// The operator tried and failed.
     #[error("{0}")]

@@ -128,7 +128,7 @@ async fn set_log_level(State(operator): State<Shared>, body: Result<Json<SetLogL
 
 fn duration(text: &str) -> Result<Duration, Refused> {
     let parsed = humantime::parse_duration(text);
-    parsed.map_err(|error| Refused::Bad(format!("{text:?} is no duration like 10m: {error}")))
+    parsed.map_err(|error| Refused::Bad(format!("{text:?} is not a duration like 10m: {error}")))
 }
 
 async fn letters(
@@ -242,7 +242,7 @@ pub(super) fn split(file: &str) -> Result<(&str, Format), Refused> {
         Some((name, "json")) => Ok((name, Format::Json)),
         Some((name, "yaml")) => Ok((name, Format::Yaml)),
         Some((name, "text")) => Ok((name, Format::Text)),
-        Some((_, other)) => Err(Refused::Bad(format!("{other:?} is no format: use text, json or yaml"))),
+        Some((_, other)) => Err(Refused::Bad(format!("{other:?} is not a format: use text, json or yaml"))),
     }
 }
 
@@ -264,7 +264,7 @@ pub(super) fn data<T: Serialize>(value: &T, format: Format) -> Response {
     let kind = if format == Format::Yaml { "application/yaml" } else { "application/json" };
     match written {
         Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("the answer can't be written: {error}\n")),
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, format!("the answer cannot be written: {error}\n")),
     }
 }
 

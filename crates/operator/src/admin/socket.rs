@@ -34,7 +34,7 @@ pub enum Socket {
 pub enum SocketError {
     #[error("the admin socket's path {path} has {} bytes; at most {LONGEST_PATH} are possible: choose a shorter one with --admin-socket", path.as_os_str().len())]
     TooLong { path: PathBuf },
-    #[error("the admin socket's directory {path} can't be used: choose another place with --admin-socket, or `none`")]
+    #[error("the admin socket's directory {path} cannot be used: choose another place with --admin-socket, or `none`")]
     Directory {
         path: PathBuf,
         #[source]
@@ -52,9 +52,9 @@ pub enum SocketError {
         "another operator serves the admin socket {path}: stop it, or give this one another with --admin-socket PATH, or `none`"
     )]
     Live { path: PathBuf },
-    #[error("{path} is there already and is no socket: move it away, or choose another place with --admin-socket")]
+    #[error("{path} exists and is not a socket: move it away, or choose another place with --admin-socket")]
     NoSocket { path: PathBuf },
-    #[error("can't listen on the admin socket {path}: choose another place with --admin-socket, or `none`")]
+    #[error("cannot listen on the admin socket {path}: choose another place with --admin-socket, or `none`")]
     Bind {
         path: PathBuf,
         #[source]

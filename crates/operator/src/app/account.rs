@@ -18,7 +18,7 @@ pub enum BadAccount {
     #[error("there is no {0}: create it, or name another one in `serviceAccountName`")]
     Missing(Identity),
     #[error(
-        "{identity} may not {} itself, and a hook of it is to be asked about that: give it a role with these rules",
+        "{identity} may not {} itself, and its hook is to review that: give it a role with these rules",
         rules(.missing)
     )]
     Forbidden {
@@ -26,7 +26,7 @@ pub enum BadAccount {
         /// The rights that are missing.
         missing: Vec<Permission>,
     },
-    #[error("the API server does not say whether {identity} is there and what it may do")]
+    #[error("the API server does not report whether {identity} exists and what it may do")]
     Unknown {
         identity: Identity,
         #[source]
@@ -104,7 +104,7 @@ pub enum NotWatched {
         /// The missing rights.
         missing: Vec<Permission>,
     },
-    #[error("the API server does not say what {identity} may watch")]
+    #[error("the API server does not report what {identity} may watch")]
     Unknown {
         identity: Identity,
         #[source]

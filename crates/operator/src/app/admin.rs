@@ -201,7 +201,7 @@ impl Operator for Admin {
 
     fn retry_dead(&self, letters: &Letters) -> Result<RetriedView, Refused> {
         let queue::Retried { letters, triggers, superseded } = self.services.queue.retry_dead(&self.which(letters)?);
-        info!(letters, triggers, superseded, "an admin had dead letters tried again");
+        info!(letters, triggers, superseded, "an admin retried dead letters");
         Ok(RetriedView { letters, triggers, superseded })
     }
 

@@ -106,7 +106,7 @@ pub(super) async fn send(
             Err(error) if error.reason == CallReason::ForbiddenByCluster && refused.insert(note.hook.clone()) => {
                 let identity = hook.bundled.as_ref().and_then(|bundled| bundled.identity.as_deref());
                 let who = identity.map_or_else(|| "the operator".to_owned(), ToString::to_string);
-                warn!(hook = %note.hook, error = %error.message, "failures can't be shown as Kubernetes Events: {who} may not create and patch events.events.k8s.io");
+                warn!(hook = %note.hook, error = %error.message, "failures cannot be shown as Kubernetes Events: {who} may not create and patch events.events.k8s.io");
             }
             Err(error) => debug!(hook = %note.hook, error = %error.message, "an Event could not be sent"),
         }
@@ -288,7 +288,7 @@ mod tests {
         let about = own_namespace("ops");
         let (a, b) = (first.object(&note("h", "boom"), about.clone()), later.object(&note("h", "boom"), about));
         assert_eq!(a["metadata"], b["metadata"]);
-        assert_eq!(a["eventTime"], b["eventTime"], "it can't be changed");
+        assert_eq!(a["eventTime"], b["eventTime"], "it cannot be changed");
         assert_eq!(b["series"]["count"], 31);
         assert_eq!(a.get("series"), None);
         assert_eq!(b["metadata"]["namespace"], "ops");

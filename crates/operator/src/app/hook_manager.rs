@@ -68,10 +68,10 @@ pub struct HookManager {
 /// Why a new version did not replace the old one.
 #[derive(Debug, thiserror::Error)]
 pub enum SwapError {
-    #[error("the file can't be a hook")]
+    #[error("the file cannot be a hook")]
     Name(#[source] InvalidName),
     /// The new version cannot be used. The old version continues, if there is one.
-    #[error("the new version of hook {name} can't be used")]
+    #[error("the new version of hook {name} cannot be used")]
     Refused {
         name: HookName,
         #[source]
@@ -591,7 +591,7 @@ impl HookManager {
         if !running.contains_key(name) || !self.hook_registry.is_live(old) {
             return Err(SwapError::Gone(name.clone()));
         }
-        error!(hook = %name, "the hook's tasks had ended: its new version begins with a synchronization");
+        error!(hook = %name, "the hook's tasks ended: its new version starts with a synchronization");
         running.remove(name);
         drop(running);
         let dropped = self.drop_traces(name);

@@ -88,11 +88,11 @@ impl Hook {
 /// Why a hook does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Quarantine {
-    #[error("the file can't be a hook")]
+    #[error("the file cannot be a hook")]
     Name(#[from] InvalidName),
-    #[error("the file can't be read")]
+    #[error("the file cannot be read")]
     Unreadable(#[source] std::io::Error),
-    #[error("the component can't be used")]
+    #[error("the component cannot be used")]
     Component(#[from] LoadError),
     #[error("its config function failed: {0}")]
     Config(Failure),
@@ -104,12 +104,12 @@ pub enum Quarantine {
         export: &'static str,
     },
     /// In a script with functions for single bindings, a binding has no function, or a function has no binding.
-    #[error("its functions and its bindings do not fit together: {}", .0.join("; "))]
+    #[error("its functions and its bindings do not match: {}", .0.join("; "))]
     Functions(Vec<String>),
     #[error(transparent)]
     Document(#[from] DocumentError),
     /// The operator is ending, or its parser of documents has a defect.
-    #[error("its configuration was not read to the end")]
+    #[error("its configuration was not read completely")]
     Unread(#[source] tokio::task::JoinError),
 }
 

@@ -37,13 +37,13 @@ pub enum Held {
         want: String,
     },
     /// The bundle was trusted with other permissions.
-    #[error("its document asks for something else than the bundle says: pack the bundle again")]
+    #[error("its document asks for something other than the bundle says: pack the bundle again")]
     Understated,
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
     #[error("it asks for more than is granted: {}", rules(.0))]
     Ungranted(Vec<Permission>),
-    #[error("binding {binding} can't watch")]
+    #[error("binding {binding} cannot watch")]
     NotWatched {
         binding: String,
         #[source]
@@ -51,7 +51,7 @@ pub enum Held {
     },
     #[error(transparent)]
     BadAccount(#[from] BadAccount),
-    #[error("the API server can't be asked for kinds, so that nobody knows what it may watch")]
+    #[error("the API server does not list its kinds, so its permissions to watch are unknown")]
     Discovery(#[source] DiscoveryError),
     #[error("its bundle is suspended")]
     Suspended,

@@ -90,7 +90,7 @@ pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 const RECORDS_GRACE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
-#[error("the operator can't start")]
+#[error("the operator cannot start")]
 pub enum AppError {
     Sandbox(#[from] SandboxError),
     Metrics(#[from] MetricsError),

@@ -44,7 +44,7 @@ impl watch::Observer for Report {
             _ => WatchError::Fail,
         });
         let retry_ms = ms(retry_in);
-        warn!(%selection, kind = kind.as_str(), error = text, retry_ms, "watch failed: trying until it succeeds");
+        warn!(%selection, kind = kind.as_str(), error = text, retry_ms, "watch failed: retrying until it succeeds");
     }
 
     fn on_rebuilt(&self, selection: &Selection, silent_for: Duration) {
@@ -54,11 +54,11 @@ impl watch::Observer for Report {
     }
 
     fn on_unserved(&self, selection: &Selection) {
-        info!(%selection, "kind is not served: asking again until it is");
+        info!(%selection, "kind is not served: retrying until it is");
     }
 
     fn on_died(&self, selection: &Selection, text: &str) {
-        error!(%selection, error = text, "a watch died by a defect: it starts again with a list");
+        error!(%selection, error = text, "a watch ended because of a defect: it restarts with a list");
     }
 
     fn on_invalid_object(&self, selection: &Selection, text: &str) {
@@ -113,7 +113,7 @@ impl queue::Observer for Report {
             }
             Verdict::Retry { after, given_up, .. } => {
                 given_up.iter().for_each(|_| self.metrics.task_given_up(labels));
-                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), given_up = given_up.len(), "run will be tried again");
+                info!(%hook, %binding, %queue, attempt, retry_ms = ms(*after), given_up = given_up.len(), "run will be retried");
             }
             Verdict::GivenUp { failure, triggers } => {
                 triggers.iter().for_each(|_| self.metrics.task_given_up(labels));
@@ -125,7 +125,7 @@ impl queue::Observer for Report {
 
     fn dead_letter_lost(&self, letter: &DeadLetter) {
         let DeadLetter { id, hook, binding, queue, triggers, failure, .. } = letter;
-        error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest is gone");
+        error!(%hook, %binding, %queue, id, triggers = triggers.len(), error = %failure, "too many dead letters: the oldest was dropped");
     }
 }
 

@@ -73,7 +73,7 @@ pub enum OnceError {
         /// For example `v1 Secret a/b`.
         object: String,
     },
-    #[error("binding {binding}: the object can't be used")]
+    #[error("binding {binding}: the object cannot be used")]
     Object {
         binding: BindingName,
         #[source]
@@ -94,7 +94,7 @@ pub enum OnceError {
     },
     #[error("hook {0} is not loaded")]
     NotLoaded(HookName),
-    #[error("the hook can't be run: {0}")]
+    #[error("the hook cannot be run: {0}")]
     Run(Failure),
 }
 

@@ -140,7 +140,7 @@ impl Runs {
                 RunReport::interrupted(message.to_owned(), began.elapsed())
             }
             () = self.parts.leadership.lost() => {
-                let message = "the run was interrupted because this replica does not lead any more";
+                let message = "the run was interrupted because this replica no longer leads";
                 RunReport::interrupted(message.to_owned(), began.elapsed())
             }
         }

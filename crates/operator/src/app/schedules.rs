@@ -97,7 +97,7 @@ async fn keep_by(
     let schedule = match Schedule::new(crontab, time_zone.as_deref(), *missed_runs, *jitter) {
         Ok(schedule) => schedule,
         // The check of the document rejects such a crontab.
-        Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule can't be used"),
+        Err(error) => return error!(%hook, binding = %binding.name, %error, "schedule cannot be used"),
     };
     let mut ticks = std::pin::pin!(schedule.ticks(clock, jumps));
     while let Some(tick) = ticks.next().await {

@@ -98,7 +98,7 @@ fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
     spec.kubernetes.iter_mut().try_for_each(|binding| watch_in(binding, namespace))?;
     spec.admission.iter_mut().try_for_each(|binding| ask_in(binding, namespace))?;
     if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
-        let what = format!("is asked about the system's namespaces by {}", binding.name);
+        let what = format!("reviews objects of the system's namespaces by {}", binding.name);
         return Err(out(what, "leave `namespace.includeSystem` out"));
     }
     if let Some(conversion) = spec.conversions.first() {
@@ -130,7 +130,7 @@ fn ask_in(binding: &mut AdmissionBinding, namespace: &str) -> Result<(), OutOfBo
     for rule in &mut binding.rules {
         if rule.scope == "Cluster" {
             return Err(OutOfBounds {
-                what: format!("is asked about {}, which are in no namespace", rule.resources.join(", ")),
+                what: format!("is asked about {}, which are not namespaced", rule.resources.join(", ")),
                 namespace: namespace.to_owned(),
                 remedy: "leave the rule out",
             });

@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[derive(Debug, thiserror::Error)]
-#[error("not everything can be taken back")]
+#[error("some objects could not be deleted")]
 pub enum UninstallError {
     Registration(#[from] RegistrationError),
     /// The Secret of the certificates.

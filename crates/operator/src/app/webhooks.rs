@@ -101,7 +101,7 @@ impl CertificateSource {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("webhooks can't be served")]
+#[error("webhooks cannot be served")]
 pub enum WebhookError {
     Certificates(#[from] CertificateError),
     Server(#[from] ServerError),
@@ -136,7 +136,7 @@ impl Webhooks {
                 Err(WebhookError::Certificates(error @ CertificateError::Secret { .. })) => {
                     warn!(
                         error = error_chain(&error),
-                        "webhooks are not served yet: trying until there are certificates"
+                        "webhooks are not served yet: retrying until there are certificates"
                     );
                     None
                 }
@@ -216,7 +216,7 @@ impl Parts {
                 match self.begin().await {
                     Ok(begun) => return begun,
                     Err(error) => {
-                        warn!(error = error_chain(&error), "webhooks are not served: trying until they are");
+                        warn!(error = error_chain(&error), "webhooks are not served: retrying until they are");
                         sleep(RETRY).await;
                     }
                 }
@@ -246,7 +246,7 @@ impl Parts {
             match registration::remove(self.client.clone(), &self.options.instance, pending, false).await {
                 Ok(removed) => {
                     removed.deleted.iter().for_each(|what| info!(what, "registration removed: no hook needs it"));
-                    removed.restored.iter().for_each(|what| info!(what, "conversion given back as it was"));
+                    removed.restored.iter().for_each(|what| info!(what, "conversion restored"));
                     if all || changes.changed().await.is_err() {
                         return;
                     }
@@ -254,10 +254,13 @@ impl Parts {
                 }
                 // The operator never registered anything, or has lost the right to remove it.
                 Err(error) if error.is_refused() => {
-                    info!(error = error_chain(&error), "no look for what hooks registered before: it is not allowed");
+                    info!(
+                        error = error_chain(&error),
+                        "leftover registrations are not deleted: listing them is forbidden"
+                    );
                     return;
                 }
-                Err(error) => debug!(error = error_chain(&error), "leftover registrations can't be looked for"),
+                Err(error) => debug!(error = error_chain(&error), "leftover registrations cannot be listed"),
             }
             sleep(RETRY).await;
         }

@@ -77,7 +77,7 @@ pub struct Options {
 /// A step that failed. It is retried.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    #[error("HookBundle {id}: its {what} can't be written")]
+    #[error("HookBundle {id}: its {what} cannot be written")]
     Write {
         id: String,
         /// What should have been written.
@@ -208,7 +208,7 @@ async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &T
             Err(controller::Error::QueueError(error)) => {
                 let error = error_chain(&error);
                 if error != last {
-                    warn!(error, "HookBundles can't be watched: trying on");
+                    warn!(error, "cannot watch HookBundles: retrying");
                     last = error;
                 }
             }
@@ -241,7 +241,10 @@ async fn reconcile(kept: Arc<Kept>, control: Arc<Control>) -> Result<Action, Con
     let passing = AssertUnwindSafe(pass_now(&kept, control)).catch_unwind();
     passing.await.unwrap_or_else(|panic| {
         let (id, panic) = (id(&kept.bundle).to_string(), panic_text(panic.as_ref()));
-        error!(bundle = id, panic, "a HookBundle can't be kept by a defect of the operator: it is tried again");
+        error!(
+            bundle = id,
+            panic, "a HookBundle cannot be reconciled because of a defect of the operator: the operator retries"
+        );
         Err(ControlError::Defect { id, panic })
     })
 }
@@ -269,7 +272,7 @@ async fn pass_now(kept: &Kept, control: Arc<Control>) -> Result<Action, ControlE
 }
 
 fn again(kept: Arc<Kept>, error: &ControlError, _: Arc<Control>) -> Action {
-    debug!(bundle = %id(&kept.bundle), error = error_chain(error), "a HookBundle can't be kept");
+    debug!(bundle = %id(&kept.bundle), error = error_chain(error), "a HookBundle cannot be kept");
     Action::requeue(Duration::from_secs(5))
 }
 

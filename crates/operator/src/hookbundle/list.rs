@@ -94,7 +94,7 @@ pub(super) async fn list(
         if !missed.is_empty() {
             warn!(
                 bundles = missed.len(),
-                "HookBundles changed and the watch did not tell: was etcd restored from a snapshot? all are listed again"
+                "HookBundles changed without a watch event: was etcd restored from a snapshot? listing all of them again"
             );
             let gone = missed.into_iter().filter(|id| !last.listed.contains_key(id)).cloned().collect();
             untold.send_replace(Some(gone));

@@ -230,7 +230,7 @@ fn not_running(facts: &Facts<'_>) -> Says {
     }
     match facts.waiting {
         Some(waiting) => Says(FALSE, waiting.why.reason(), waits(&waiting.label, &waiting.why)),
-        None => Says(FALSE, "Progressing", "it is looked for".to_owned()),
+        None => Says(FALSE, "Progressing", "the operator is checking for it".to_owned()),
     }
 }
 
@@ -318,7 +318,7 @@ fn rules(missing: &[Permission]) -> String {
 fn progressing(facts: &Facts<'_>) -> Says {
     let says = |status, reason, text: &str| Says(status, reason, text.to_owned());
     if facts.suspended {
-        return says(FALSE, "Suspended", "no new version is looked for: spec.suspend");
+        return says(FALSE, "Suspended", "the operator checks for no new version: spec.suspend");
     }
     if let Some(waiting) = facts.waiting {
         return Says(FALSE, waiting.why.reason(), waits(&waiting.label, &waiting.why));
@@ -327,11 +327,11 @@ fn progressing(facts: &Facts<'_>) -> Says {
         return Says(TRUE, problem.reason, format!("it is tried again: {}", problem.message));
     }
     match facts.running {
-        None => says(TRUE, "Looking", "it is looked for"),
+        None => says(TRUE, "Looking", "the operator is checking for it"),
         Some(_) if facts.unready().any(|state| state.phase == HookPhase::Pending) => {
             says(TRUE, "HooksStarting", "hooks are starting")
         }
-        Some(_) => says(FALSE, "Settled", "the version that spec asks for is at work"),
+        Some(_) => says(FALSE, "Settled", "the version that spec requests is running"),
     }
 }
 

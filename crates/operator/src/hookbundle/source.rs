@@ -71,9 +71,14 @@ impl Sources {
         let _turn = registry.take(&tenant, 1).await.map_err(interrupted)?;
         let _pull = self.pulls.take(&tenant, 1).await.map_err(interrupted)?;
         let fetched = timeout(PATIENCE, self.bring(namespace, spec, &at)).await;
-        let late = || format!("{at} was not there after {} s: what came is kept, and it goes on", PATIENCE.as_secs());
+        let late = || {
+            format!(
+                "{at} was not complete after {} s: the operator keeps what it has and continues",
+                PATIENCE.as_secs()
+            )
+        };
         let (pulled, policy) = fetched.map_err(|_| Problem::passing("RegistryUnavailable", late()))??;
-        let unreadable = |error| Problem::passing("StoreUnusable", format!("what was pulled can't be read: {error}"));
+        let unreadable = |error| Problem::passing("StoreUnusable", format!("what was pulled cannot be read: {error}"));
         let (ready, pulled) =
             blocking(move || pulled.ready().map(|ready| (ready, pulled))).await?.map_err(unreadable)?;
         let version = Version::new(ready, &reference(spec, None)?, pulled.verified.clone());
@@ -120,7 +125,7 @@ impl Sources {
         let mut pulled = pulled.map_err(|error| Problem::of_bundle(&error))?;
         if let Some((digest, verified)) = by_operator {
             if digest != pulled.seen.digest {
-                return Err(Problem::passing("TagMoved", format!("{at} was moved while it was looked at")));
+                return Err(Problem::passing("TagMoved", format!("{at} moved during the check")));
             }
             pulled.verified = both(pulled.verified, verified);
         }

@@ -38,7 +38,7 @@ const LEVEL: u8 = 4;
 /// Why bytes are not a complete record of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
-    #[error("it is no record of a run")]
+    #[error("it is not a record of a run")]
     NoRecord,
     #[error(
         "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
@@ -53,12 +53,12 @@ pub enum FormatError {
     },
     #[error("{0} bytes follow the record: it was changed after it was written")]
     TooLong(u64),
-    #[error("it is damaged: its checksum is another than its content's")]
+    #[error("it is damaged: its checksum does not match its content")]
     Damaged,
     /// The record is larger than any that Boathook writes.
-    #[error("it would take {0} bytes of memory; {MAX_UNPACKED} are allowed")]
+    #[error("it takes {0} bytes of memory; at most {MAX_UNPACKED} are allowed")]
     TooLarge(u64),
-    #[error("its content is not understood")]
+    #[error("its content cannot be read")]
     Content(#[source] serde_json::Error),
     #[error("its content is contradictory: {0}")]
     Contradiction(String),
@@ -153,13 +153,13 @@ pub const SUFFIX: &str = ".record";
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("can't read {path}")]
+    #[error("cannot read {path}")]
     File {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    #[error("can't use {path}")]
+    #[error("cannot use {path}")]
     Format {
         path: PathBuf,
         #[source]

@@ -373,20 +373,20 @@ const TEMPORARY: &str = ".tmp-";
 /// Why a directory cannot be used for records.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    #[error("can't use {path} for records")]
+    #[error("cannot use {path} for records")]
     Io {
         /// The directory, or a file in it.
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    #[error("can't use {path} for records: {reason}; take another directory, or let boathook make it")]
+    #[error("cannot use {path} for records: {reason}; take another directory, or let boathook make it")]
     NotPrivate {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    #[error("{path} is no key of {} bytes: remove it, and records from now on have a new one", Key::LEN)]
+    #[error("{path} is not a key of {} bytes: remove it, and new records get a new one", Key::LEN)]
     Key { path: PathBuf },
 }
 

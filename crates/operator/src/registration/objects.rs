@@ -12,7 +12,7 @@ use super::{INSTANCE, MANAGED_BY};
 
 /// A call that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("can't {verb} {what}")]
+#[error("cannot {verb} {what}")]
 pub struct RegistrationError {
     verb: &'static str,
     what: String,

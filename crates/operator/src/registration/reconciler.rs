@@ -120,7 +120,7 @@ impl Reconciler {
             }
         }
         for problem in problems.difference(&self.last_reported) {
-            warn!(problem, "not everything is registered as it should be: trying until it is");
+            warn!(problem, "not everything is registered: retrying");
         }
         self.last_reported = problems;
         seen.then_some(failed)
@@ -170,9 +170,9 @@ impl Reconciler {
         }
         match &act {
             Act::Delete(_) => info!(what, "registration removed"),
-            Act::Restore(..) => info!(what, "conversion given back as it was"),
+            Act::Restore(..) => info!(what, "conversion restored"),
             _ if self.aims.get(&what) == Some(&aim) => {
-                warn!(what, "registration repaired: somebody had changed or deleted it");
+                warn!(what, "registration repaired: another client changed or deleted it");
                 self.calm.repaired(Instant::now());
             }
             _ => info!(what, "registered"),
@@ -252,7 +252,7 @@ async fn follow(objects: &Objects, kind: Kind, changed: &Notify) -> bool {
     let mut events = match objects.watch(kind, &labels, LIFE.as_secs()).await {
         Ok(events) => pin!(events),
         Err(error) => {
-            debug!(error = error_chain(&error), "registrations can't be watched");
+            debug!(error = error_chain(&error), "registrations cannot be watched");
             return false;
         }
     };

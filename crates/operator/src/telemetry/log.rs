@@ -64,7 +64,7 @@ impl fmt::Display for LogFormat {
 pub enum LogError {
     #[error("log format {0:?} is unknown: use text or json")]
     Format(String),
-    #[error("log filter {filter:?} can't be read: use a level, or a list like info,boathook_kube::watch=debug")]
+    #[error("log filter {filter:?} cannot be read: use a level, or a list like info,boathook_kube::watch=debug")]
     Filter {
         filter: String,
         #[source]

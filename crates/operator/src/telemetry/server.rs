@@ -68,7 +68,7 @@ const LAST: Duration = Duration::from_secs(1);
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    #[error("can't listen on {address} for health and metrics: choose another address with --listen")]
+    #[error("cannot listen on {address} for health and metrics: choose another address with --listen")]
     Bind {
         address: SocketAddr,
         #[source]
@@ -219,7 +219,7 @@ impl Server {
 
 fn serve_all(listener: TcpListener, router: Router, stop: CancellationToken) -> impl Future<Output = ()> {
     let failed =
-        |error: &io::Error| tracing::warn!(%error, "can't accept a connection for health and metrics; retrying");
+        |error: &io::Error| tracing::warn!(%error, "cannot accept a connection for health and metrics; retrying");
     let until = stop.clone();
     let serve = move |stream, place| serve(stream, place, router.clone(), stop.clone());
     accept(listener, Connections::new(CONNECTIONS), until, failed, serve)

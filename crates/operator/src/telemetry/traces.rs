@@ -42,12 +42,12 @@ const LAST_SPANS: Duration = Duration::from_secs(3);
 /// Why traces cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    #[error("traces can't be sent to {0:?}: give a URL like http://collector:4318")]
+    #[error("traces cannot be sent to {0:?}: give a URL like http://collector:4318")]
     Endpoint(String),
-    #[error("traces can't be sent over TLS: the system's certificate authorities can't be read")]
+    #[error("traces cannot be sent over TLS: the system's certificate authorities cannot be read")]
     Authorities(#[source] std::io::Error),
     /// The library refuses a setting, possibly from the environment.
-    #[error("traces can't be sent: check the variables OTEL_EXPORTER_OTLP_*")]
+    #[error("traces cannot be sent: check the variables OTEL_EXPORTER_OTLP_*")]
     Exporter(#[source] opentelemetry_otlp::ExporterBuildError),
 }
 
@@ -188,7 +188,7 @@ fn note(failing: &AtomicBool, endpoint: &str, answer: &Result<Response<Bytes>, H
     let before = failing.swap(error.is_some(), Ordering::Relaxed);
     match error {
         Some(error) if !before => {
-            warn!(endpoint, error, "traces can't be sent: they are dropped until the collector takes them");
+            warn!(endpoint, error, "traces cannot be sent: they are dropped until the collector takes them");
         }
         None if before => info!(endpoint, "traces are sent again"),
         _ => {}

@@ -179,7 +179,7 @@ const FOLDER: &str = "compiled";
 #[derive(Debug, thiserror::Error)]
 pub enum InterpreterError {
     /// It cannot be read, or its code cannot be written.
-    #[error("can't use {}", path.display())]
+    #[error("cannot use {}", path.display())]
     File { path: PathBuf, source: io::Error },
     /// It does not compile.
     #[error("{} does not compile: {reason}", path.display())]

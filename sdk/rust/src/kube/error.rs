@@ -28,7 +28,7 @@ pub enum Reason {
     Timeout,
     /// This run has used up its host calls or bytes.
     BudgetExceeded,
-    /// The API server can't be reached, or answered 429 or 5xx to every try.
+    /// The API server cannot be reached, or answered 429 or 5xx to every try.
     Unavailable,
     /// The answer is no `T`.
     UnexpectedShape,

@@ -43,7 +43,7 @@ pub(super) fn target(text: &str) -> Result<ObjectRef, String> {
 
 fn add_kind(text: String, api_version: &str, kind: &str) -> Result<String, String> {
     let head: Head = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    let fields = text.strip_prefix('{').ok_or("it is no JSON object")?;
+    let fields = text.strip_prefix('{').ok_or("it is not a JSON object")?;
     if head.api_version.is_some() && head.kind.is_some() {
         return Ok(text);
     }

@@ -33,14 +33,14 @@ pub(super) fn terminating(namespace: &str) -> Failure {
     Failure { reason: Wire::ForbiddenByCluster, message, code: Some(403), status: Some(status.to_string()) }
 }
 
-/// The in-memory host can't do it. The test fails at the end of the run, whatever the hook makes of this answer.
+/// The in-memory host cannot do it. The test fails at the end of the run, whatever the hook makes of this answer.
 pub(super) fn unable(what: &str) -> Failure {
     let message = format!("{UNABLE} {what}: show it by a scenario, which `boathook test` plays on an API server");
     Failure { reason: Wire::Other, message, code: None, status: None }
 }
 
 /// How the text of [`unable`] begins.
-pub(super) const UNABLE: &str = "the in-memory host of tests can't do";
+pub(super) const UNABLE: &str = "the in-memory host of tests cannot do";
 
 pub(super) fn refused(what: &str, refused: Refused) -> Failure {
     match refused {

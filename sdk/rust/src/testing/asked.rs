@@ -126,7 +126,7 @@ impl Kit {
         self.call(&snapshots, &asked.run, |info| validate(Review::new(info, asked.binding.clone(), request)?))
     }
 
-    /// Asks the hook's function `mutate`. Panics if the hook has no such mutating binding, or gave a patch that can't
+    /// Asks the hook's function `mutate`. Panics if the hook has no such mutating binding, or gave a patch that cannot
     /// be applied.
     #[track_caller]
     pub fn mutate(&mut self, mutate: fn(Review) -> Result<Mutation>, asked: Asked) -> Ran<Mutated> {
@@ -184,7 +184,7 @@ fn changed(mut object: Object, change: Change) -> Object {
         Change::Object(text) => parsed(&text),
         Change::Patch(text) => {
             if patch::json(&mut object.0, &parsed(&text).0).is_err() {
-                failed(&format!("the patch can't be applied: {text}"));
+                failed(&format!("the patch cannot be applied: {text}"));
             }
             object
         }

@@ -48,7 +48,7 @@ pub(crate) struct Host {
     pub(super) events: Vec<Emitted>,
     pub(super) log: Vec<Line>,
     pub(super) random: u64,
-    /// What this host was asked for and can't do.
+    /// What this host was asked for and cannot do.
     pub(super) unable: Vec<String>,
 }
 
@@ -141,7 +141,7 @@ impl Host {
         write: &Write,
         verbs: &[&str],
     ) -> Result<Option<Object>, Failure> {
-        // A create that names no object yet can't be held against names, like in Kubernetes.
+        // A create that names no object yet cannot be held against names, like in Kubernetes.
         let name = Some(write.target.name.as_str()).filter(|name| !name.is_empty());
         self.require(verbs, &write.target, write.subresource.as_deref(), name)?;
         self.fault(&write.verb.to_string(), &write.target)?;

@@ -43,7 +43,7 @@ impl std::fmt::Debug for Kit {
 
 impl Kit {
     /// A kit of the two functions that [`hook!`](crate::hook) takes, with an empty cluster. Panics if the document
-    /// can't be read.
+    /// cannot be read.
     #[track_caller]
     pub fn new<C: IntoConfig>(config: fn() -> C, run: fn(Context) -> Result<()>) -> Self {
         let document = match Document::read(&config().into_config()) {
@@ -153,7 +153,7 @@ impl Kit {
         self.series.value(name, labels)
     }
 
-    /// Runs the hook. Panics if the run can't be: an unknown binding, an object that the binding does not select, a
+    /// Runs the hook. Panics if the run cannot be: an unknown binding, an object that the binding does not select, a
     /// `jqFilter` whose result nobody told; and if the hook asked for something that needs a real API server.
     #[track_caller]
     pub fn run(&mut self, run: Run) -> Ran {

@@ -50,9 +50,9 @@ impl Series {
         }
         let kind = match what {
             What::Add(value) if value.is_finite() && *value >= 0.0 => "counter".to_owned(),
-            What::Add(value) => return Err(format!("the counter {name} can't grow by {value}")),
+            What::Add(value) => return Err(format!("the counter {name} cannot grow by {value}")),
             What::Set(value) | What::Observe(value, _) if !value.is_finite() => {
-                return Err(format!("{name} can't take {value}: it must be finite"));
+                return Err(format!("{name} cannot take {value}: it must be finite"));
             }
             What::Set(_) => "gauge".to_owned(),
             What::Observe(_, buckets) if !ascending(buckets) => {

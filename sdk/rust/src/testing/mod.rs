@@ -84,7 +84,7 @@
 //! - `jqFilter`s do not run. [`Kit::filter`] says in Rust what one gives.
 //! - Objects are not validated, and nothing is defaulted. Owners and dependents, Scales, tokens and most other
 //!   subresources than `status` and `eviction` are not known.
-//! - Patches with jq can't be done; strategic merge patches with lists or directives neither; nor a server-side apply
+//! - Patches with jq cannot be done; strategic merge patches with lists or directives neither; nor a server-side apply
 //!   of a list of objects that others have written too. A hook that asks for one of these fails the test, with a text
 //!   that says so.
 //! - Limits of time, memory and calls do not count, and a run is not repeated.

@@ -122,6 +122,6 @@ pub(super) fn object_of<T: Serialize>(object: &T) -> Object {
     match serde_json::to_value(object) {
         Ok(value) if value.is_object() => value.into(),
         Ok(value) => failed(&format!("this is no object: {value}")),
-        Err(error) => failed(&format!("the object can't be written as JSON: {error}")),
+        Err(error) => failed(&format!("the object cannot be written as JSON: {error}")),
     }
 }

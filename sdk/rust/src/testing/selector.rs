@@ -67,7 +67,7 @@ impl Expression {
             let valid = !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || "!=()".contains(c));
             valid
                 .then(|| Self { key: key.to_owned(), operator: operator.to_owned(), values })
-                .ok_or_else(|| format!("the label selector has the term {term:?}, which can't be read"))
+                .ok_or_else(|| format!("the label selector has the term {term:?}, which cannot be read"))
         };
         let one = |value: &str| vec![value.trim().to_owned()];
         if let Some((head, list)) = term.strip_suffix(')').and_then(|term| term.split_once('(')) {
@@ -111,7 +111,7 @@ impl FieldSelector {
                 Some((field, value)) => (field, "NotEquals", value),
                 None => match term.split_once("==").or_else(|| term.split_once('=')) {
                     Some((field, value)) => (field, "Equals", value),
-                    None => return Err(format!("the field selector has the term {term:?}, which can't be read")),
+                    None => return Err(format!("the field selector has the term {term:?}, which cannot be read")),
                 },
             };
             let texts = [field, operator, value].map(|text| text.trim().to_owned());

@@ -173,7 +173,7 @@ impl Cluster {
     ) -> Result<Object, Failure> {
         let target = live.object_ref();
         if object.object_ref() != target {
-            let message = format!("{what}: apiVersion, kind, namespace and name can't be changed");
+            let message = format!("{what}: apiVersion, kind, namespace and name cannot be changed");
             return Err(failure(Reason::Invalid, message));
         }
         match subresource {

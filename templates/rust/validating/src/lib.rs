@@ -17,7 +17,7 @@ fn config() -> Config {
         .names(["teams"])
         .on_events([])
         .on_synchronization(false);
-    // While the hook can't answer, namespaces are made and changed all the same.
+    // While the hook cannot answer, namespaces are made and changed all the same.
     let webhook = Validating::new("team-label.example.com")
         .rule(Rule::new(["CREATE", "UPDATE"], ["namespaces"]))
         .failure_policy(FailurePolicy::Ignore)

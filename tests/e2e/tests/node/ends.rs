@@ -51,7 +51,7 @@ pub async fn a_killed_one_is_cleared_by_the_next(node: Arc<Node>) {
 async fn begun(dir: &Path) -> Process {
     std::fs::create_dir_all(dir).expect("make a directory");
     let build = from_env("BOATHOOK_NODE_BUILD").expect("it was there when the shared node started");
-    // A shell starts what it runs in the background with SIGINT ignored, which a script can't undo.
+    // A shell starts what it runs in the background with SIGINT ignored, which a script cannot undo.
     let mut command = std::process::Command::new("env");
     command.arg("--default-signal=INT").arg(workspace().join("tests/node/start"));
     command.arg(dir).env("BOATHOOK_NODE_BUILD", build).env("BOATHOOK_APISERVER", crate::harness::apiserver());

@@ -115,10 +115,10 @@ fn normal(name: &str) -> String {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PythonBuildError {
-    #[error("can't read {}", path.display())]
+    #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     /// The manifest is not valid TOML, or has an invalid field.
-    #[error("{} can't be used", path.display())]
+    #[error("{} cannot be used", path.display())]
     Manifest { path: PathBuf, source: Box<toml::de::Error> },
     /// There is no name for the hook.
     #[error("{} gives the hook no name: it needs `name` in [project]", .0.display())]
@@ -143,9 +143,9 @@ pub enum PythonBuildError {
     )]
     NoInterpreter,
     /// The script cannot be packed.
-    #[error("can't pack {name}")]
+    #[error("cannot pack {name}")]
     Pack { name: String, source: ScriptError },
-    #[error("can't write {}", path.display())]
+    #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 

@@ -41,8 +41,8 @@ const LACKS: &[(&str, &str)] = &[
 
 const TIMERS: &str = "a run has no timers: throw `new Retry(message, { after })` to go on later, or bind a schedule";
 const NETWORK: &str = "a run has no network: it reaches the cluster by `kube`";
-const NODE: &str = "this is no Node.js: settings come from `settings()`, files are not there";
-const BROWSER: &str = "this is no browser";
+const NODE: &str = "this is not Node.js: settings come from `settings()`, files are not there";
+const BROWSER: &str = "this is not a browser";
 
 /// The bundler's options that set the marks.
 pub(super) fn definitions() -> impl Iterator<Item = String> {

@@ -32,7 +32,7 @@ pub enum ScriptBuildError {
     #[error("{} has no package.json that can be read", path.display())]
     Package { path: PathBuf, source: io::Error },
     /// The manifest is not JSON, or its name is missing.
-    #[error("{} can't be used", path.display())]
+    #[error("{} cannot be used", path.display())]
     Manifest { path: PathBuf, source: serde_json::Error },
     /// There is no entry file.
     #[error("{} does not say which file is the hook: name it as `main` in package.json, or call it src/hook.ts", .0.display())]
@@ -45,13 +45,13 @@ pub enum ScriptBuildError {
         remedy: &'static str,
     },
     /// The bundler cannot be run.
-    #[error("can't run {}", program.display())]
+    #[error("cannot run {}", program.display())]
     Run { program: PathBuf, source: io::Error },
     /// The bundler refused, and has printed why.
     #[error("esbuild did not bundle {0}; a hook has the language and @boathook/sdk, and no modules of Node's")]
     Failed(String),
     /// The bundler's output has an unexpected form.
-    #[error("can't use what esbuild made of {name}: {what}")]
+    #[error("cannot use what esbuild made of {name}: {what}")]
     Answer { name: String, what: String },
     /// The script uses names that the interpreter does not have.
     #[error("{}", .0.join("\n"))]
@@ -62,9 +62,9 @@ pub enum ScriptBuildError {
     )]
     NoInterpreter,
     /// The script cannot be packed.
-    #[error("can't pack {name}")]
+    #[error("cannot pack {name}")]
     Pack { name: String, source: ScriptError },
-    #[error("can't write {}", path.display())]
+    #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -175,7 +175,7 @@ impl Scripts {
         let (code, map) = text.rsplit_once(INLINE).ok_or_else(|| wrong("it has no source map"))?;
         let map =
             base64::prelude::BASE64_STANDARD.decode(map.trim()).map_err(|_| wrong("its source map is cut off"))?;
-        let places = SourceMap::read(&map).ok_or_else(|| wrong("its source map can't be read"))?;
+        let places = SourceMap::read(&map).ok_or_else(|| wrong("its source map cannot be read"))?;
         let code = lacks::checked(code, &places).map_err(ScriptBuildError::Lacks)?;
         let interpreter = self.interpreter.clone().ok_or(ScriptBuildError::NoInterpreter)?;
         let file = |path: &str, content: Vec<u8>| ScriptFile { path: path.to_owned(), content };

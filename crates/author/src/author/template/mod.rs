@@ -311,7 +311,7 @@ pub enum ProjectError {
     /// There is a file with that name.
     #[error("{} is not a folder: name another one with --dir", .0.display())]
     NotAFolder(PathBuf),
-    #[error("can't write {}", path.display())]
+    #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 

@@ -44,7 +44,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
             format!("{}\n", look.paint(DIM, &format!("{} changed again: building again", source.name)))
         }
         Note::Failed { source, error } => {
-            let text = format!("{}: {}; what ran before goes on", source.name, clean(error));
+            let text = format!("{}: {}; the version before continues to run", source.name, clean(error));
             format!("{}\n", look.paint(RED, &text))
         }
         Note::Unasked { why } => {
@@ -182,7 +182,7 @@ fn said_by_hook(line: &Value, look: Look) -> String {
 /// A log line of the operator.
 pub(super) fn line(line: &Value, look: Look) -> String {
     let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
-    if let ("run will be tried again", Some(ms)) = (text("message"), line.get("retry_ms").and_then(Value::as_f64)) {
+    if let ("run will be retried", Some(ms)) = (text("message"), line.get("retry_ms").and_then(Value::as_f64)) {
         let told = format!("{}: next try in {:.1} s, or when it changes", clean(text("hook")), ms / 1e3);
         return format!("{}\n", look.paint(DIM, &told));
     }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn when_a_failed_run_is_tried_again_is_told() {
-        let told = json!({"level": "INFO", "message": "run will be tried again", "hook": "web", "retry_ms": 5123.4});
+        let told = json!({"level": "INFO", "message": "run will be retried", "hook": "web", "retry_ms": 5123.4});
         assert_eq!(line(&told, PLAIN), "web: next try in 5.1 s, or when it changes\n");
     }
 }

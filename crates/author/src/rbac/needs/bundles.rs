@@ -114,7 +114,7 @@ fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
         binding.namespaces = vec![namespace.to_owned()];
     }
     if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
-        let what = format!("binding {} is asked about the system's namespaces", binding.name.unique());
+        let what = format!("binding {} reviews objects of the system's namespaces", binding.name.unique());
         return Err(out(what, "leave out `namespace.includeSystem`"));
     }
     if let Some(conversion) = spec.conversions.first() {
@@ -144,7 +144,7 @@ fn cluster_scoped(
     match kinds.find(binding.api_version.as_deref(), &binding.kind) {
         Some(found) if !found.namespaced => Err(NeedsError::Confined {
             hook: spec.name.clone(),
-            what: format!("binding {} watches {}, which are in no namespace", binding.name.unique(), found.plural),
+            what: format!("binding {} watches {}, which are not namespaced", binding.name.unique(), found.plural),
             namespace: tenant.namespace.clone(),
             remedy: "leave out --tenant for it",
         }),

@@ -186,7 +186,7 @@ fn follow(binding: &KubernetesBinding, kinds: &Kinds, who: &Who, out: &mut Colle
     })?;
     if found.guessed {
         out.note(format!(
-            "binding {unique}: nobody said what objects of kind {} are called; {} is a guess",
+            "binding {unique}: the plural of kind {} is unknown; {} is a guess",
             binding.kind,
             resource_text(&found)
         ));
@@ -382,7 +382,7 @@ impl Item<'_> {
         if verb == "create" && !resource.contains('/') {
             self.note(
                 out,
-                &format!("RBAC can't limit create of {resource} to resourceNames; the host does, before it sends"),
+                &format!("RBAC cannot limit create of {resource} to resourceNames; the host does, before it sends"),
             );
             return vec![None];
         }

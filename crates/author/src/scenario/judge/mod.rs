@@ -83,7 +83,7 @@ pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<
 pub(super) fn answer(expect: &Expect, answer: Option<&Answer>) -> Vec<Wrong> {
     let asked = expect.admission.is_some() || expect.conversion.is_some();
     let Some(answer) = answer else {
-        let nothing = || "no step has asked the hook since the operator started".to_owned().into();
+        let nothing = || "no step has called the hook since the operator started".to_owned().into();
         return asked.then(nothing).into_iter().collect();
     };
     let reviewed = expect.admission.iter().flat_map(|wanted| wanted.differs(answer));

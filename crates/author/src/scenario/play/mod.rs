@@ -240,7 +240,7 @@ impl Play<'_> {
 fn told(expect: &Expect, wrong: &[Wrong]) -> String {
     let mut text = format!("expect does not hold after {}:", format_duration(expect.within));
     if wrong.is_empty() {
-        text.push_str("\nit held, but not all of it at one time");
+        text.push_str("\neach part held, but not all at the same time");
     }
     for wrong in wrong {
         text.push('\n');
@@ -424,7 +424,7 @@ impl Operator {
             }
             let readiness = self.app.readiness();
             if let Some((_, reason)) = readiness.quarantined.first() {
-                return Err(format!("the hook can't be used: {reason}"));
+                return Err(format!("the hook cannot be used: {reason}"));
             }
             let missing = readiness.hooks.iter().find(|hook| hook.hook == self.hook.as_str()).map(|hook| &hook.missing);
             match missing {
@@ -441,7 +441,7 @@ impl Operator {
     /// The series that hooks have reported, as the operator shows them.
     pub async fn metrics(&self) -> Result<String, String> {
         let failed =
-            |error: &dyn std::error::Error| format!("the hook's metrics can't be read: {}", error_chain(error));
+            |error: &dyn std::error::Error| format!("the hook's metrics cannot be read: {}", error_chain(error));
         let url = format!("http://{}", self.app.address());
         let config = kube::Config::new(url.parse().map_err(|error: http::uri::InvalidUri| failed(&error))?);
         let client = Client::try_from(config).map_err(|error| failed(&error))?;

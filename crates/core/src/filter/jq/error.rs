@@ -71,7 +71,7 @@ pub enum FilterError {
     #[error("the filter's result is larger than {0} bytes")]
     TooLarge(usize),
     /// The result cannot be given to a hook.
-    #[error("the filter's result is no JSON: {0}")]
+    #[error("the filter's result is not JSON: {0}")]
     NotJson(String),
     /// The evaluation reached a bound.
     #[error("the filter was stopped: {0}")]
@@ -97,7 +97,7 @@ pub enum FilterError {
     #[error("the filter's process did not answer within {0:?}")]
     Late(Duration),
     /// The operator may not keep the object.
-    #[error("there is no room for the object: {0}")]
+    #[error("there is no memory for the object: {0}")]
     NoRoom(String),
     /// The filter's process could not be started, or the communication with it failed.
     #[error("the filter's process cannot be used")]

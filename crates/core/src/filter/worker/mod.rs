@@ -209,7 +209,7 @@ fn work() -> io::Result<()> {
     loop {
         let frame = Frame::read(&mut input)?;
         if frame.tag != Tag::Object {
-            return Err(malformed("something else than an object"));
+            return Err(malformed("not an object"));
         }
         if objects.send(frame.into_text()?).is_err() {
             return Err(io::Error::other("the evaluating thread ended"));

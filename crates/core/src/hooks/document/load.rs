@@ -69,7 +69,7 @@ impl<'t> Loader<'t> {
                     root = Some(self.value(event, span)?);
                 }
                 Event::StreamEnd => return Ok(root.unwrap_or_default()),
-                _ => return Err(at(span, "it goes on after its end")),
+                _ => return Err(at(span, "it has text after its end")),
             }
         }
     }
@@ -154,7 +154,7 @@ impl<'t> Loader<'t> {
             let (key, style, start) = match self.next()? {
                 (Event::MappingEnd, _) => break,
                 (Event::Scalar(key, style, _, _), span) => (key.into_owned(), style, span),
-                (_, span) => return Err(at(span, "a key is no text")),
+                (_, span) => return Err(at(span, "a key is not a string")),
             };
             self.pay(key.len(), start)?;
             let (event, span) = self.next()?;
@@ -271,7 +271,7 @@ mod tests {
             (r#"{"a": "\ud83d"}"#, "neither YAML nor JSON"),
             ("a: !secret b", "tag \"secret\" is not known"),
             ("<<: 1", "merge key"),
-            ("? [a, b]\n: c", "a key is no text"),
+            ("? [a, b]\n: c", "a key is not a string"),
             ("a: *nobody", "neither YAML nor JSON"),
             ("a: &a [*a]", "within what it stands for"),
             ("a: 1\n---\nb: 2", "a second document"),
@@ -296,7 +296,7 @@ mod tests {
             (many("{"), "recursion limit"),
             (many("{a: "), "recursion limit"),
             (many("- "), "nested deeper"),
-            (many("? "), "a key is no text"),
+            (many("? "), "a key is not a string"),
             (many("&a "), "neither YAML nor JSON"),
             (many("!a "), "neither YAML nor JSON"),
             (many("\""), "neither YAML nor JSON"),

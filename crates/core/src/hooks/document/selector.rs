@@ -35,7 +35,7 @@ fn check_names(fields: &Fields<'_, '_>, names: &[String]) {
     for (i, name) in names.iter().enumerate() {
         let valid = !matches!(name.as_str(), "" | "." | "..") && name.len() <= 253 && !name.contains(['/', '%']);
         fields.check(valid, &format!("matchNames[{i}]"), || {
-            format!("is {}, which can't be a name (1 to 253 bytes, without '/' and '%')", quoted(name))
+            format!("is {}, which cannot be a name (1 to 253 bytes, without '/' and '%')", quoted(name))
         });
     }
 }

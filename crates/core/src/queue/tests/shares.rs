@@ -95,7 +95,7 @@ fn tenants_take_turns_and_a_crowd_is_no_advantage() {
 }
 
 #[test]
-// mutant: crates/core/src/queue/line/mod.rs: `(!self.shares.may_begin(&tenant))` => `false`
+// mutant: crates/core/src/queue/line/mod.rs: `(!self.shares.may_begin(&hook.tenant))` => `false`
 fn a_shared_queue_counts_for_the_hook_whose_trigger_is_first() {
     let mut q = greedy(&[("a", 1)]);
     take_all(&mut q);

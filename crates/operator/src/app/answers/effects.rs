@@ -74,10 +74,10 @@ fn effect(
 fn mutated(object: &Value, mutation: &Mutation) -> Result<Value, String> {
     match mutation {
         Mutation::Unchanged => Ok(object.clone()),
-        Mutation::Object(text) => serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}")),
+        Mutation::Object(text) => serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}")),
         Mutation::JsonPatch(text) => {
             let patch: json_patch::Patch =
-                serde_json::from_str(text).map_err(|error| format!("the patch can't be read: {error}"))?;
+                serde_json::from_str(text).map_err(|error| format!("the patch cannot be read: {error}"))?;
             let mut object = object.clone();
             json_patch::patch(&mut object, &patch).map_err(|error| format!("the patch does not fit: {error}"))?;
             Ok(object)

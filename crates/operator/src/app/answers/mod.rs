@@ -131,8 +131,9 @@ impl Answers {
         let _ = timeout(patience / 2, wait).await;
         let incomplete = self.parts.health.incomplete(hook, needs);
         let Some(first) = incomplete.first() else { return Ok(()) };
-        let text =
-            format!("hook {hook} can't answer for {binding} yet: its binding {first} does not know all of its objects");
+        let text = format!(
+            "hook {hook} cannot answer for {binding} yet: its binding {first} does not know all of its objects"
+        );
         Err(Unanswered::NotReady(text))
     }
 
@@ -206,7 +207,7 @@ impl Answerer for Answers {
     }
 
     fn unusable(&self, kind: AdmissionKind, hook: &str, binding: &str, why: &str) {
-        warn!(hook, binding, kind = kind.as_str(), error = why, "the answer can't be used");
+        warn!(hook, binding, kind = kind.as_str(), error = why, "the answer cannot be used");
     }
 }
 
@@ -244,7 +245,7 @@ impl Answers {
     fn in_scope(&self, hook: &Hook, binding: &AdmissionBinding, request: &AdmissionRequest) -> Result<(), Unanswered> {
         scope::check(binding, &self.parts.left_out, &request.json).map_err(|why| {
             let (hook, binding) = (&hook.spec.name, &binding.name);
-            warn!(%hook, %binding, why, "a webhook's question is out of its scope: the hook is not asked");
+            warn!(%hook, %binding, why, "a review is out of the webhook's scope: the hook does not run");
             Unanswered::OutOfScope(format!("hook {hook}, binding {binding}: the request {why}"))
         })
     }
@@ -338,7 +339,7 @@ impl Answers {
         };
         // The name of a definition contains its group.
         if crd.split_once('.').map(|(_, of)| of) != Some(group(&desired)) {
-            return Err(Unanswered::OutOfScope(format!("conversion of {crd}: {desired} is no version of it")));
+            return Err(Unanswered::OutOfScope(format!("conversion of {crd}: {desired} is not one of its versions")));
         }
         let (until, count) = (Instant::now() + patience, objects.len());
         let shares = match split(objects, &desired) {
@@ -445,7 +446,7 @@ fn split(objects: Vec<Versioned>, desired: &str) -> Result<BTreeMap<String, Shar
     let mut shares: BTreeMap<String, Share> = BTreeMap::new();
     for (place, Versioned { api_version, json }) in objects.into_iter().enumerate() {
         if group(&api_version) != group(desired) {
-            return Err(format!("{} is of {api_version}, which can't become {desired}", named(&json)));
+            return Err(format!("{} is of {api_version}, which cannot become {desired}", named(&json)));
         }
         let share = shares.entry(short(&api_version).to_owned()).or_default();
         share.places.push(place);
@@ -674,6 +675,6 @@ mod tests {
         let places: Vec<_> = shares.iter().map(|(version, share)| (version.as_str(), share.places.clone())).collect();
         assert_eq!(places, [("v1", vec![0, 2]), ("v2", vec![1])]);
         let error = split(vec![object("v1", "a")], "other.com/v1").err().unwrap();
-        assert_eq!(error, "object a/a is of example.com/v1, which can't become other.com/v1");
+        assert_eq!(error, "object a/a is of example.com/v1, which cannot become other.com/v1");
     }
 }

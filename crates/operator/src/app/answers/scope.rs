@@ -56,7 +56,7 @@ struct Metadata {
 /// `left_out` are the namespaces that a binding does not receive requests about, unless it includes those of the
 /// system. The error says what is out of scope.
 pub(super) fn check(binding: &AdmissionBinding, left_out: &[String], request: &str) -> Result<(), String> {
-    let request: Request = serde_json::from_str(request).map_err(|error| format!("can't be read: {error}"))?;
+    let request: Request = serde_json::from_str(request).map_err(|error| format!("cannot be read: {error}"))?;
     let (sub, own_namespace) = (text(&request.sub_resource), text(&request.namespace));
     let Resource { group, version, resource } = &request.resource;
     let is_namespace = group.is_empty() && resource == "namespaces";
@@ -73,7 +73,7 @@ pub(super) fn check(binding: &AdmissionBinding, left_out: &[String], request: &s
     request.is_of_one_object(sub.is_empty(), is_namespace)?;
     let namespace = if is_namespace { request.name() } else { own_namespace };
     let asked = namespace.is_empty() || in_namespace(binding, left_out, namespace);
-    if asked { Ok(()) } else { Err(format!("is about namespace {namespace:?}, about which the binding is not asked")) }
+    if asked { Ok(()) } else { Err(format!("is about namespace {namespace:?}, which the binding does not review")) }
 }
 
 fn text(text: &Option<String>) -> &str {

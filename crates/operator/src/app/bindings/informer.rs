@@ -351,7 +351,7 @@ fn report(place: &Place, error: &DiscoveryError, reason: &str) {
         }
         DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
             let server = &services.server;
-            warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: trying until it answers");
+            warn!(%hook, binding = %spec.name, server, reason, "API server unreachable: retrying until it answers");
         }
     }
 }

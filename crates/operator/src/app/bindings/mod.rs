@@ -129,7 +129,7 @@ async fn room(
         return Some(share);
     }
     let pending = |reason: &str| {
-        warn!(%hook, binding = %spec.name, reason, "binding pending: there is no room for it");
+        warn!(%hook, binding = %spec.name, reason, "binding pending: there is no memory for it");
         services.health.pending(hook, &spec.name, reason);
         services.queue.excuse(hook, &spec.name);
         barrier.excused(&spec.name);

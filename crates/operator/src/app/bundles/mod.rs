@@ -223,7 +223,7 @@ impl Bundles {
                 let (started, swapped, kept) = (started.len(), swapped.len(), kept.len());
                 let (removed, held) = (removed.len(), held.len());
                 if started + swapped + removed + held == 0 {
-                    debug!(bundle = %id, digest, kept, "bundle looked at again: it stays as it is");
+                    debug!(bundle = %id, digest, kept, "bundle checked again: it stays as it is");
                 } else {
                     info!(bundle = %id, digest, started, swapped, kept, removed, held, "bundle installed");
                 }
@@ -374,7 +374,7 @@ impl Bundles {
     async fn put_back(&self, before: Vec<Arc<Hook>>) {
         for old in before.into_iter().rev() {
             if let Err(error) = self.0.hook_manager.take_over(old.again()).await {
-                warn!(hook = %old.spec.name, error = error_chain(&error), "the version before can't be put back");
+                warn!(hook = %old.spec.name, error = error_chain(&error), "the version before cannot be put back");
             }
         }
     }

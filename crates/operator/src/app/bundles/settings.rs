@@ -137,10 +137,10 @@ impl Checker {
                 )))
             }
             Err(Failed::Ended(cause)) => {
-                Verdict::Unknown(format!("they can't be checked, and are tried again: {cause}"))
+                Verdict::Unknown(format!("they cannot be checked, and are tried again: {cause}"))
             }
             Err(Failed::Start(error)) => {
-                Verdict::Unknown(format!("they can't be checked, and are tried again: {error}"))
+                Verdict::Unknown(format!("they cannot be checked, and are tried again: {error}"))
             }
         }
     }
@@ -159,7 +159,7 @@ fn tenant(id: &BundleId) -> Tenant {
 
 /// The problem is in the schema, not in the settings.
 fn broken(why: &str) -> String {
-    format!("the bundle's settings.schema.json can't be used: {why}")
+    format!("the bundle's settings.schema.json cannot be used: {why}")
 }
 
 fn one_line(settings: Option<&str>) -> Result<String, String> {
@@ -167,7 +167,7 @@ fn one_line(settings: Option<&str>) -> Result<String, String> {
     if text.len() > MAX_SETTINGS {
         return Err(format!("they have {} bytes, and {MAX_SETTINGS} are allowed", text.len()));
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("they are no JSON: {error}"))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("they are not JSON: {error}"))?;
     if !value.is_object() {
         return Err("they must be a JSON object, with the settings' names as its keys".to_owned());
     }
@@ -264,7 +264,7 @@ fn cut(mut text: String) -> String {
 }
 
 fn hold(settings: &str, schema: &str) -> Result<(), String> {
-    let settings: Value = serde_json::from_str(settings).map_err(|error| format!("they are no JSON: {error}"))?;
+    let settings: Value = serde_json::from_str(settings).map_err(|error| format!("they are not JSON: {error}"))?;
     let schema: Value = serde_json::from_str(schema).map_err(|error| broken(&error.to_string()))?;
     bounded(&schema).map_err(|why| broken(&why))?;
     let mut compiler = boon::Compiler::new();
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(one_line(None).unwrap(), "{}");
         assert_eq!(one_line(Some("{\"b\": 1,\n\"a\": [2]}")).unwrap(), r#"{"b":1,"a":[2]}"#);
         assert!(one_line(Some("[]")).unwrap_err().contains("a JSON object"));
-        assert!(one_line(Some("{")).unwrap_err().contains("no JSON"));
+        assert!(one_line(Some("{")).unwrap_err().contains("not JSON"));
         assert!(one_line(Some(&format!("{{\"a\": {:?}}}", "x".repeat(MAX_SETTINGS)))).is_err());
     }
 
@@ -388,8 +388,8 @@ mod tests {
             (r#"{"host": ""}"#, SCHEMA, "/host: "),
             (r#"{"host": "x", "ports": [1, "2"]}"#, SCHEMA, "/ports/1: "),
             (r#"{"host": "x", "more": 1}"#, SCHEMA, "more"),
-            ("{}", "[", "settings.schema.json can't be used"),
-            ("{}", r#"{"type": "objekt"}"#, "settings.schema.json can't be used"),
+            ("{}", "[", "settings.schema.json cannot be used"),
+            ("{}", r#"{"type": "objekt"}"#, "settings.schema.json cannot be used"),
             ("{}", r#"{"$ref": "file:///etc/hostname"}"#, "is not loaded"),
             ("{}", r#"{"$ref": "https://example.com/x.json"}"#, "is not loaded"),
         ] {

@@ -38,9 +38,9 @@ pub enum Unusable {
     Incomplete(String),
     #[error("the record names no hook")]
     Hook(#[from] InvalidName),
-    #[error("the record's run id {0:?} is no id of a run")]
+    #[error("the record's run id {0:?} is not the ID of a run")]
     Run(String),
-    #[error("the record's random values are no hexadecimal numbers")]
+    #[error("the record's random values are not hexadecimal numbers")]
     Random,
 }
 
@@ -200,7 +200,7 @@ pub enum ComponentError {
         /// The directories that were searched.
         places: String,
     },
-    #[error("can't read {path}")]
+    #[error("cannot read {path}")]
     File {
         path: PathBuf,
         #[source]

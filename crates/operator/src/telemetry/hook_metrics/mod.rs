@@ -18,7 +18,7 @@ use boathook_core::{
 /// Why a metric operation cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookMetricError {
-    #[error("metric {name} of this hook is a {is}, and can't be a {wanted} too: choose another name")]
+    #[error("metric {name} of this hook is a {is}, and cannot be a {wanted} too: choose another name")]
     Kind {
         name: String,
         /// The type of the metric.

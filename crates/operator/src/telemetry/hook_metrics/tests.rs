@@ -173,7 +173,7 @@ fn a_name_of_a_hook_has_one_type() {
     let metrics = metrics();
     apply(&metrics, "a", &[add("n", &[], "", 1.0), observe("h", 1.0, &[1.0])]);
     let text = refusal(&metrics, "a", set("n", &[], "", 1.0));
-    assert_eq!(text, "metric n of this hook is a counter, and can't be a gauge too: choose another name");
+    assert_eq!(text, "metric n of this hook is a counter, and cannot be a gauge too: choose another name");
     let text = refusal(&metrics, "a", add("h_sum", &[], "", 1.0));
     assert_eq!(text, "metric h_sum and histogram h would share the line h_sum: choose another name");
     apply(&metrics, "a", &[add("k_count", &[], "", 1.0)]);

@@ -172,7 +172,7 @@ table! {
 /// Why metrics cannot be created or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
-    #[error("metric {name} can't be registered: use letters, digits and '_' in the metrics prefix")]
+    #[error("metric {name} cannot be registered: use letters, digits and '_' in the metrics prefix")]
     Register {
         /// The full name.
         name: String,
@@ -180,7 +180,7 @@ pub enum MetricsError {
         #[source]
         source: prometheus::Error,
     },
-    #[error("the metrics can't be written as text")]
+    #[error("the metrics cannot be written as text")]
     Encode(#[source] prometheus::Error),
 }
 

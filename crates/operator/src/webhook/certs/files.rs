@@ -80,7 +80,7 @@ async fn run(dir: PathBuf, every: Duration, (mut served, mut paths): (Material, 
             Err(error) => error_chain(&error),
         };
         if !text.is_empty() && text != said {
-            tracing::warn!(error = %text, "the webhooks' old certificates are served on");
+            tracing::warn!(error = %text, "the webhooks' old certificates stay in use");
         }
         said = text;
     }

@@ -113,7 +113,7 @@ impl Upkeep {
             match self.look_and_publish(&held, &published).await {
                 Ok(new) => held = new,
                 Err(error) => {
-                    tracing::warn!(error = %error_chain(&error), "the webhooks' certificates were not looked after");
+                    tracing::warn!(error = %error_chain(&error), "the webhooks' certificates were not checked");
                     // Without this wait, a change that cannot be used would be handled again at once.
                     tokio::time::sleep(self.managed.every.min(Duration::from_secs(5))).await;
                 }

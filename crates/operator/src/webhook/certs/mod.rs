@@ -25,7 +25,7 @@ pub use managed::{Clock, Managed};
 /// Why there are no certificates.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    #[error("can't {verb} the Secret {secret} of the webhooks' certificates")]
+    #[error("cannot {verb} the Secret {secret} of the webhooks' certificates")]
     Secret {
         /// For example `get`.
         verb: &'static str,
@@ -39,21 +39,21 @@ pub enum CertificateError {
          or mount it and use its files"
     )]
     Foreign(String),
-    #[error("the Secret {0} of the webhooks' certificates is changed by others again and again")]
+    #[error("the Secret {0} of the webhooks' certificates is changed by other clients repeatedly")]
     Contended(String),
-    #[error("can't read {path} of the webhooks' certificates")]
+    #[error("cannot read {path} of the webhooks' certificates")]
     File {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("the certificate and key in {place} can't be used: {why}")]
+    #[error("the certificate and key in {place} cannot be used: {why}")]
     Unusable {
         /// A folder or a Secret.
         place: String,
         why: String,
     },
-    #[error("a certificate can't be made")]
+    #[error("a certificate cannot be made")]
     Issue(#[from] rcgen::Error),
 }
 

@@ -18,7 +18,7 @@ pub enum PatchError {
         /// For example `DELETE`.
         operation: String,
     },
-    #[error("the object under review can't be read")]
+    #[error("the object under review cannot be read")]
     Reviewed(#[source] serde_json::Error),
     #[error("the object that the hook answered is not JSON")]
     Object(#[source] serde_json::Error),
@@ -42,7 +42,7 @@ pub enum PatchError {
     },
     #[error("the hook's JSON Patch is more than can be checked: {0}")]
     TooMuch(String),
-    #[error("the answer can't be written as JSON")]
+    #[error("the answer cannot be written as JSON")]
     Answer(#[source] serde_json::Error),
 }
 

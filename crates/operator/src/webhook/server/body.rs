@@ -45,11 +45,11 @@ pub(super) struct Reserved(Option<OwnedSemaphorePermit>);
 pub(super) enum BodyError {
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
-    #[error("too many large bodies are under way; ask again")]
+    #[error("too many large bodies are being read; try again")]
     Overloaded,
-    #[error("the body came too slowly, and others need its place")]
+    #[error("the body arrived too slowly")]
     Slow,
-    #[error("the body can't be read: {0}")]
+    #[error("the body cannot be read: {0}")]
     Broken(String),
 }
 

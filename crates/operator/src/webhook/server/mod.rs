@@ -42,15 +42,15 @@ use routes::Asker;
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    #[error("can't listen on {address} for webhooks: choose another address with --webhook-listen")]
+    #[error("cannot listen on {address} for webhooks: choose another address with --webhook-listen")]
     Bind {
         address: SocketAddr,
         #[source]
         source: io::Error,
     },
-    #[error("the authorities for the webhooks' clients can't be used: {0}")]
+    #[error("the authorities for the webhooks' clients cannot be used: {0}")]
     ClientCa(String),
-    #[error("TLS can't be set up for webhooks: {0}")]
+    #[error("TLS cannot be set up for webhooks: {0}")]
     Tls(String),
 }
 
