@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use boathook_core::model::{CallError, CallReason, Create, IfExists, Limits, ObjectRef, Operation};
+use boathook_core::model::{
+    BindingName, CallError, CallReason, Cause, Create, Denial, IfExists, Limits, ObjectRef, Operation, Tick,
+};
 use boathook_operator::record::{
-    AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedBinding,
-    RecordedCause, RecordedDenial, RecordedQuestion, RecordedTrigger, Request, decode, encode,
+    AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedQuestion,
+    RecordedTrigger, Request, decode, encode,
 };
 use proptest::prelude::*;
 
@@ -17,7 +19,7 @@ pub(super) fn example() -> Record {
     let missing = CallError { reason: CallReason::NotFound, message: "no".into(), code: Some(404), status: None };
     let object = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b"}}"#.to_owned();
     let create = Operation::Create(Create { object: object.clone(), if_exists: IfExists::Keep, subresource: None });
-    let binding = RecordedBinding { name: "kubernetes".into(), nth: 2 };
+    let binding = BindingName::nth("kubernetes", 2);
     Record {
         header: Header {
             boathook: "0.1.0".into(),
@@ -38,9 +40,9 @@ pub(super) fn example() -> Record {
         },
         triggers: vec![RecordedTrigger {
             binding: binding.clone(),
-            cause: RecordedCause::Schedule { scheduled_at: 5, missed: 0 },
+            cause: Cause::Schedule(Tick { scheduled_at: 5, missed: 0 }),
             group: None,
-            snapshots: vec![binding],
+            snapshots: [binding].into(),
             allow_failure: false,
         }],
         question: None,
@@ -71,8 +73,8 @@ fn what_is_written_is_read() {
 
 /// Of an answer, which version 1 did not know.
 fn answer() -> Record {
-    let (binding, request) = (RecordedBinding { name: "a.b.c".into(), nth: 1 }, r#"{"uid":"u"}"#.to_owned());
-    let denied = RecordedDenial { message: "no".into(), code: Some(422), reason: None };
+    let (binding, request) = (BindingName::new("a.b.c"), r#"{"uid":"u"}"#.to_owned());
+    let denied = Denial { message: "no".into(), code: Some(422), reason: None };
     let answer = RecordedAnswer::Review {
         denied: Some(denied),
         warnings: vec!["w".into()],
@@ -80,7 +82,7 @@ fn answer() -> Record {
         patch: None,
         object: None,
     };
-    let question = RecordedQuestion { binding, snapshots: Vec::new(), asks: Asks::Validating { request } };
+    let question = RecordedQuestion { binding, snapshots: [].into(), asks: Asks::Validating { request } };
     let end = End { answer: Some(answer), ..example().end };
     Record { triggers: Vec::new(), question: Some(question), end, ..example() }
 }

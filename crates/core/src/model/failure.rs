@@ -72,7 +72,8 @@ impl FailureKind {
 }
 
 /// A failed run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub kind: FailureKind,
     /// For the log: what happened, which limit with its value, and what would help.

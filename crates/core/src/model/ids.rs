@@ -94,7 +94,8 @@ impl fmt::Display for HookName {
 
 /// A binding of a hook. Authors need not give bindings different names: the second one called `kubernetes` is
 /// `kubernetes#2` wherever the two must be distinguished. It is cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "NthOfName", from = "NthOfName")]
 pub struct BindingName {
     unique: Arc<str>,
     /// How many bytes of `unique` are the name.
@@ -122,6 +123,36 @@ impl BindingName {
     /// A text that no other binding of the same kind has in this hook, for snapshots, logs and metrics.
     pub fn unique(&self) -> &str {
         &self.unique
+    }
+}
+
+/// A binding's name in data.
+#[derive(Serialize, Deserialize)]
+struct NthOfName {
+    name: String,
+    /// The number among bindings of the same name, counted from 1.
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    nth: usize,
+}
+
+fn first() -> usize {
+    1
+}
+
+fn is_first(nth: &usize) -> bool {
+    *nth <= 1
+}
+
+impl From<BindingName> for NthOfName {
+    fn from(binding: BindingName) -> Self {
+        let nth = binding.unique.get(binding.name + 1..).and_then(|nth| nth.parse().ok());
+        Self { name: binding.as_str().to_owned(), nth: nth.unwrap_or(1) }
+    }
+}
+
+impl From<NthOfName> for BindingName {
+    fn from(NthOfName { name, nth }: NthOfName) -> Self {
+        Self::nth(&name, nth)
     }
 }
 
@@ -187,7 +218,7 @@ impl fmt::Display for RunId {
 }
 
 /// An object's place among the objects of its kind, ordered by namespace, then name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectKey {
     /// `None` for cluster-scoped objects.
     pub namespace: Option<Arc<str>>,

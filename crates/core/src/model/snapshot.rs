@@ -10,13 +10,16 @@ use std::{
 };
 
 use rpds::RedBlackTreeMapSync;
+use serde::{Deserialize, Serialize};
 
 use super::{BindingName, ObjectKey};
 use crate::fair::Charge;
 
 /// One object as a binding sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Item {
+    #[serde(flatten)]
     pub key: ObjectKey,
     /// `metadata.uid`.
     pub uid: Box<str>,

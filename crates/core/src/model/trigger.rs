@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{BindingName, HookName, Object, ObjectRef, QueueName, Resource, RetryPolicy, WatchEventKind};
 
 /// What a watch sends to its subscribers. A list (the first one, or one after history was lost) arrives as
@@ -26,7 +28,8 @@ pub enum Change {
 }
 
 /// One change of one object, as a binding delivers it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ObjectEvent {
     pub kind: WatchEventKind,
     pub resource: Arc<Resource>,
@@ -39,7 +42,8 @@ pub struct ObjectEvent {
 }
 
 /// One firing of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Tick {
     /// The planned time, in milliseconds since the Unix epoch.
     pub scheduled_at: u64,
@@ -48,7 +52,8 @@ pub struct Tick {
 }
 
 /// Why a trigger exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
 pub enum Cause {
     /// The operator started.
     Startup,

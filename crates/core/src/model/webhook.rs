@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::BindingName;
@@ -166,7 +167,7 @@ pub enum ReinvocationPolicy {
 }
 
 /// Why a request is denied.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denial {
     /// For the person who sent the request.
     pub message: String,

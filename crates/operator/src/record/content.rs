@@ -1,5 +1,4 @@
-//! The content of a record: everything that a run received, requested and answered, and the conversions from and to the
-//! operator's types.
+//! The content of a record: everything that a run received, requested and answered.
 
 use std::{
     sync::Arc,
@@ -8,8 +7,8 @@ use std::{
 
 use boathook_core::model::{
     AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial, EmitEvent, Failure,
-    FailureKind, HookName, Item, Limits, ListQuery, Mutation, ObjectEvent, ObjectKey, ObjectRef, Operation, Page,
-    Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Tick, Trigger, Verdict, WatchEventKind,
+    HookName, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page, Permission, QueueName, RetryPolicy,
+    Review, Reviewed, Trigger, Verdict,
 };
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -78,9 +77,9 @@ pub struct Header {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedSnapshot {
-    pub binding: RecordedBinding,
+    pub binding: BindingName,
     /// The objects, sorted by namespace and name. Absent if they were not known yet, which the hook could see.
-    pub items: Option<Vec<RecordedItem>>,
+    pub items: Option<Vec<Arc<Item>>>,
 }
 
 /// One call of an imported function.
@@ -216,7 +215,7 @@ pub struct LogLine {
 #[serde(rename_all = "camelCase")]
 pub struct End {
     /// The failure. Absent after success.
-    pub failure: Option<RecordedFailure>,
+    pub failure: Option<Failure>,
     /// The hook's answer, if there was a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<RecordedAnswer>,
@@ -232,25 +231,6 @@ pub struct End {
     pub host_calls: u64,
     /// The bytes that these calls passed.
     pub host_bytes: u64,
-}
-
-/// Why a run failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RecordedFailure {
-    pub kind: FailureKind,
-    /// The message for people.
-    pub message: String,
-    /// The back-trace of a trap.
-    pub backtrace: Option<String>,
-}
-
-impl RecordedFailure {
-    /// The failure of a run, if it failed.
-    pub fn of<T>(outcome: &Result<T, Failure>) -> Option<Self> {
-        let Failure { kind, message, backtrace } = outcome.as_ref().err()?.clone();
-        Some(Self { kind, message, backtrace })
-    }
 }
 
 /// One call of a hook.
@@ -310,12 +290,7 @@ impl Asked {
         }
     }
 
-    pub(super) async fn call(
-        self,
-        sandbox: &Sandbox,
-        hook: &LoadedHook,
-        host: std::sync::Arc<dyn Host>,
-    ) -> RunReport<Given> {
+    pub(super) async fn call(self, sandbox: &Sandbox, hook: &LoadedHook, host: Arc<dyn Host>) -> RunReport<Given> {
         match self {
             Self::Run(request) => sandbox.run(hook, request, host).await.map(Given::from),
             Self::Review(request) => sandbox.review(hook, request, host).await.map(Given::from),
@@ -365,9 +340,9 @@ impl From<Vec<String>> for Given {
 #[serde(rename_all = "camelCase")]
 pub struct RecordedQuestion {
     /// The binding that answers.
-    pub binding: RecordedBinding,
+    pub binding: BindingName,
     /// The snapshots that the hook may open.
-    pub snapshots: Vec<RecordedBinding>,
+    pub snapshots: Arc<[BindingName]>,
     /// The question itself.
     pub asks: Asks,
 }
@@ -405,7 +380,7 @@ pub enum RecordedAnswer {
     Review {
         /// Absent if the request is allowed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        denied: Option<RecordedDenial>,
+        denied: Option<Denial>,
         /// Warnings for the user who made the request.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
@@ -424,17 +399,6 @@ pub enum RecordedAnswer {
         /// The objects as JSON.
         objects: Vec<String>,
     },
-}
-
-/// Why a request was denied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedDenial {
-    /// The message for the user who made the request.
-    pub message: String,
-    /// The HTTP status.
-    pub code: Option<u16>,
-    /// The reason in the words of Kubernetes.
-    pub reason: Option<String>,
 }
 
 impl RecordedQuestion {
@@ -456,27 +420,24 @@ impl RecordedQuestion {
                 (&conversion.binding, snapshots, Asks::Conversion { from, to, objects: objects.clone() })
             }
         };
-        let snapshots = snapshots.iter().map(RecordedBinding::from).collect();
-        Some(Self { binding: binding.into(), snapshots, asks })
+        Some(Self { binding: binding.clone(), snapshots: snapshots.clone(), asks })
     }
 
     /// Makes the question again for a replay.
     pub(super) fn restore(&self, caller: Caller, limits: Limits) -> Asked {
         // Nobody waits for the answer.
         let patience = Duration::MAX;
-        let binding = BindingName::from(&self.binding);
-        let snapshots = self.snapshots.iter().map(BindingName::from).collect();
-        let review = |kind, binding, request: &String| {
-            let review = Review { kind, binding, request: request.as_str().into(), dry_run: caller.dry_run };
-            ReviewRequest { caller: caller.clone(), review, snapshots, limits, patience }
+        let Self { binding, snapshots, asks } = self.clone();
+        let review = |kind, binding, snapshots, request: String| {
+            let review = Review { kind, binding, request: request.into(), dry_run: caller.dry_run };
+            Asked::Review(ReviewRequest { caller: caller.clone(), review, snapshots, limits, patience })
         };
-        match &self.asks {
-            Asks::Validating { request } => Asked::Review(review(AdmissionKind::Validating, binding, request)),
-            Asks::Mutating { request } => Asked::Review(review(AdmissionKind::Mutating, binding, request)),
+        match asks {
+            Asks::Validating { request } => review(AdmissionKind::Validating, binding, snapshots, request),
+            Asks::Mutating { request } => review(AdmissionKind::Mutating, binding, snapshots, request),
             Asks::Conversion { from, to, objects } => {
-                let rule = ConversionRule { from: from.as_str().into(), to: to.as_str().into() };
-                let conversion = Conversion { binding, rule, objects: objects.clone() };
-                let snapshots = self.snapshots.iter().map(BindingName::from).collect();
+                let rule = ConversionRule { from: from.into(), to: to.into() };
+                let conversion = Conversion { binding, rule, objects };
                 Asked::Conversion(ConversionRequest { caller, conversion, snapshots, limits, patience })
             }
         }
@@ -507,7 +468,6 @@ impl RecordedAnswer {
             Given::Objects(objects) => Some(Self::Objects { objects: objects.clone() }),
             Given::Review(Reviewed { verdict, mutation }) => {
                 let Verdict { denied, warnings, audit_annotations } = verdict.clone();
-                let denied = denied.map(|Denial { message, code, reason }| RecordedDenial { message, code, reason });
                 let (patch, object) = match mutation.clone() {
                     Mutation::Unchanged => (None, None),
                     Mutation::JsonPatch(patch) => (Some(patch), None),
@@ -527,186 +487,46 @@ impl RecordedAnswer {
     }
 }
 
-/// A binding's name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RecordedBinding {
-    /// The name that contexts show.
-    pub name: String,
-    /// The number among bindings of the same name, counted from 1.
-    #[serde(default = "first", skip_serializing_if = "is_first")]
-    pub nth: usize,
-}
-
-fn first() -> usize {
-    1
-}
-
-fn is_first(nth: &usize) -> bool {
-    *nth <= 1
-}
-
-impl From<&BindingName> for RecordedBinding {
-    fn from(binding: &BindingName) -> Self {
-        let name = binding.as_str();
-        let nth = binding.unique().strip_prefix(name).and_then(|rest| rest.strip_prefix('#'));
-        Self { name: name.to_owned(), nth: nth.and_then(|nth| nth.parse().ok()).unwrap_or(1) }
-    }
-}
-
-impl From<&RecordedBinding> for BindingName {
-    fn from(binding: &RecordedBinding) -> Self {
-        Self::nth(&binding.name, binding.nth)
-    }
-}
-
 /// One trigger of a run. What only the queue needs of it is not recorded: its retries and its age.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedTrigger {
-    pub binding: RecordedBinding,
-    pub cause: RecordedCause,
+    pub binding: BindingName,
+    pub cause: Cause,
     /// The group that the run's context shows instead of the cause.
-    pub group: Option<String>,
+    pub group: Option<Arc<str>>,
     /// The snapshots that the run may open for this trigger.
-    pub snapshots: Vec<RecordedBinding>,
+    pub snapshots: Arc<[BindingName]>,
     /// Whether a failed run counts as done.
     pub allow_failure: bool,
 }
 
-/// Why a trigger exists.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum RecordedCause {
-    /// The operator started.
-    Startup,
-    /// A schedule fired.
-    Schedule {
-        /// The planned time, in milliseconds since the Unix epoch.
-        scheduled_at: u64,
-        /// The number of ticks that were skipped since the previous one.
-        missed: u32,
-    },
-    /// A binding knows all its objects for the first time.
-    Synchronization,
-    /// An object changed.
-    Event(Box<RecordedEvent>),
-}
-
-/// One change of one object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RecordedEvent {
-    pub kind: WatchEventKind,
-    /// The kind of the object.
-    pub resource: Resource,
-    /// The object as the binding sees it.
-    pub item: RecordedItem,
-    /// The previous result of the filter.
-    pub previous_filter_result: Option<String>,
-    /// The previous object.
-    pub previous_object: Option<String>,
-}
-
-/// One object as a binding sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RecordedItem {
-    /// Absent for cluster-scoped objects.
-    pub namespace: Option<String>,
-    pub name: String,
-    pub uid: String,
-    pub resource_version: String,
-    /// The object as JSON.
-    pub object: Option<String>,
-    /// The result of the `jqFilter`, as JSON.
-    pub filter_result: Option<String>,
-}
-
-impl From<&Item> for RecordedItem {
-    fn from(item: &Item) -> Self {
-        Self {
-            namespace: text(item.key.namespace.as_ref()),
-            name: item.key.name.to_string(),
-            uid: item.uid.to_string(),
-            resource_version: item.resource_version.to_string(),
-            object: text(item.object.as_ref()),
-            filter_result: text(item.filter_result.as_ref()),
-        }
-    }
-}
-
-impl From<&RecordedItem> for Item {
-    fn from(item: &RecordedItem) -> Self {
-        Self {
-            key: ObjectKey { namespace: shared(item.namespace.as_ref()), name: item.name.as_str().into() },
-            uid: item.uid.as_str().into(),
-            resource_version: item.resource_version.as_str().into(),
-            object: shared(item.object.as_ref()),
-            filter_result: shared(item.filter_result.as_ref()),
-        }
-    }
-}
-
 impl From<&Trigger> for RecordedTrigger {
     fn from(trigger: &Trigger) -> Self {
-        let cause = match &trigger.cause {
-            Cause::Startup => RecordedCause::Startup,
-            Cause::Schedule(Tick { scheduled_at, missed }) => {
-                RecordedCause::Schedule { scheduled_at: *scheduled_at, missed: *missed }
-            }
-            Cause::Synchronization => RecordedCause::Synchronization,
-            Cause::Event(event) => RecordedCause::Event(Box::new(RecordedEvent {
-                kind: event.kind,
-                resource: event.resource.as_ref().clone(),
-                item: event.item.as_ref().into(),
-                previous_filter_result: text(event.previous_filter_result.as_ref()),
-                previous_object: text(event.previous_object.as_ref()),
-            })),
-        };
-        Self {
-            binding: (&trigger.binding).into(),
-            cause,
-            group: text(trigger.group.as_ref()),
-            snapshots: trigger.snapshots.iter().map(RecordedBinding::from).collect(),
-            allow_failure: trigger.allow_failure,
-        }
+        let Trigger { binding, cause, group, snapshots, allow_failure, .. } = trigger.clone();
+        Self { binding, cause, group, snapshots, allow_failure }
     }
 }
 
 impl RecordedTrigger {
     /// The approximate size of the objects in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let RecordedCause::Event(event) = &self.cause else { return 128 };
-        let texts =
-            [&event.item.object, &event.item.filter_result, &event.previous_object, &event.previous_filter_result];
-        256 + texts.iter().map(|text| text.as_ref().map_or(0, String::len)).sum::<usize>()
+        let Cause::Event(event) = &self.cause else { return 128 };
+        let before = [&event.previous_object, &event.previous_filter_result];
+        128 + item_bytes(&event.item) + before.into_iter().flatten().map(|text| text.len()).sum::<usize>()
     }
 
     /// Makes the trigger for a replayed run of `hook`.
     pub(super) fn restore(&self, hook: &HookName, queue: &str) -> Trigger {
-        let cause = match &self.cause {
-            RecordedCause::Startup => Cause::Startup,
-            RecordedCause::Schedule { scheduled_at, missed } => {
-                Cause::Schedule(Tick { scheduled_at: *scheduled_at, missed: *missed })
-            }
-            RecordedCause::Synchronization => Cause::Synchronization,
-            RecordedCause::Event(event) => Cause::Event(ObjectEvent {
-                kind: event.kind,
-                resource: Arc::new(event.resource.clone()),
-                item: Arc::new((&event.item).into()),
-                previous_filter_result: shared(event.previous_filter_result.as_ref()),
-                previous_object: shared(event.previous_object.as_ref()),
-            }),
-        };
+        let Self { binding, cause, group, snapshots, allow_failure } = self.clone();
         Trigger {
             hook: hook.clone(),
-            binding: (&self.binding).into(),
+            binding,
             queue: QueueName::Shared(queue.into()),
             cause,
-            group: shared(self.group.as_ref()),
-            snapshots: self.snapshots.iter().map(BindingName::from).collect(),
-            allow_failure: self.allow_failure,
+            group,
+            snapshots,
+            allow_failure,
             retry: RetryPolicy::default(),
             debounce: Duration::ZERO,
             created: Instant::now(),
@@ -714,10 +534,7 @@ impl RecordedTrigger {
     }
 }
 
-fn text(shared: Option<&Arc<str>>) -> Option<String> {
-    shared.map(|text| text.as_ref().to_owned())
-}
-
-fn shared(text: Option<&String>) -> Option<Arc<str>> {
-    text.map(|text| text.as_str().into())
+/// The approximate size of an object in bytes.
+pub(super) fn item_bytes(item: &Item) -> usize {
+    128 + [&item.object, &item.filter_result].into_iter().flatten().map(|text| text.len()).sum::<usize>()
 }

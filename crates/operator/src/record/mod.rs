@@ -17,9 +17,8 @@ pub mod secrets;
 mod tape;
 
 pub use content::{
-    AmbientValues, Answer, Asked, Asks, Call, End, Given, Header, LogLine, Record, RecordedAnswer, RecordedBinding,
-    RecordedCause, RecordedDenial, RecordedEvent, RecordedFailure, RecordedItem, RecordedQuestion, RecordedSnapshot,
-    RecordedTrigger, Request,
+    AmbientValues, Answer, Asked, Asks, Call, End, Given, Header, LogLine, Record, RecordedAnswer, RecordedQuestion,
+    RecordedSnapshot, RecordedTrigger, Request,
 };
 pub use format::{FileName, FormatError, MAX_UNPACKED, OLDEST, ReadError, SUFFIX, VERSION, decode, encode, read};
 pub use recorder::{

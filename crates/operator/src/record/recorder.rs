@@ -27,8 +27,8 @@ use boathook_sandbox::{ENGINE, Host, RunReport};
 
 use super::{
     content::{
-        Asked, End, Given, Header, Record, RecordedAnswer, RecordedFailure, RecordedItem, RecordedQuestion,
-        RecordedSnapshot, RecordedTrigger,
+        Asked, End, Given, Header, Record, RecordedAnswer, RecordedQuestion, RecordedSnapshot, RecordedTrigger,
+        item_bytes,
     },
     format::{FileName, encode},
     secrets::{Key, redact},
@@ -325,7 +325,7 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
 
 fn end(report: &RunReport<Given>) -> End {
     End {
-        failure: RecordedFailure::of(&report.outcome),
+        failure: report.outcome.as_ref().err().cloned(),
         answer: report.outcome.as_ref().ok().and_then(RecordedAnswer::of),
         metrics: report.metrics.iter().map(metric_line).collect(),
         duration_us: micros(report.duration),
@@ -337,17 +337,16 @@ fn end(report: &RunReport<Given>) -> End {
 }
 
 fn snapshots(notes: &Notes) -> Vec<RecordedSnapshot> {
-    let items = |items: &Items| items.values().map(|item| RecordedItem::from(&*item.item)).collect();
+    let items = |items: &Items| items.values().map(|kept| kept.item.clone()).collect();
     let snapshot = |(binding, found): &(BindingName, Option<Items>)| RecordedSnapshot {
-        binding: binding.into(),
+        binding: binding.clone(),
         items: found.as_ref().map(items),
     };
     notes.snapshots.iter().map(snapshot).collect()
 }
 
 fn size(items: &Items) -> usize {
-    let json = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
-    items.values().map(|item| 128 + json(&item.object) + json(&item.filter_result)).sum()
+    items.values().map(|item| item_bytes(item)).sum()
 }
 
 fn millis(time: SystemTime) -> u64 {

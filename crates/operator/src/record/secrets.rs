@@ -1,15 +1,15 @@
 //! Removes the values of Secrets from a record in such a way that it can still be replayed. Each value becomes a
 //! placeholder, and the same value becomes the same placeholder everywhere.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook_core::model::{BindingName, CallError, HookSpec, KubernetesBinding, Operation, PatchBody};
+use boathook_core::model::{BindingName, CallError, Cause, HookSpec, Item, KubernetesBinding, Operation, PatchBody};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::content::{Answer, Asks, Record, RecordedAnswer, RecordedCause, RecordedItem, RecordedQuestion, Request};
+use super::content::{Answer, Asks, Record, RecordedAnswer, RecordedQuestion, Request};
 
 /// The bindings of a hook that match Secrets.
 pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
@@ -36,31 +36,36 @@ pub fn redact(mut record: Record, key: &Key, bindings: &[BindingName]) -> Result
 
 fn inputs(record: &mut Record, pass: &mut Pass<'_>, bindings: &[BindingName]) {
     for trigger in &mut record.triggers {
-        let RecordedCause::Event(event) = &mut trigger.cause else { continue };
+        let Cause::Event(event) = &mut trigger.cause else { continue };
         event.previous_object.iter_mut().for_each(|object| pass.json(object));
         let secret = event.resource.kind == "Secret" && event.resource.group.is_empty();
         if secret && let Some(result) = &mut event.previous_filter_result {
-            let RecordedItem { name, namespace, uid, .. } = &event.item;
-            pass.filter_result(result, &[name, namespace.as_deref().unwrap_or_default(), uid]);
+            pass.filter_result(result, &known(&event.item));
         }
-        item(&mut event.item, pass, secret);
+        item(Arc::make_mut(&mut event.item), pass, secret);
     }
     let asked = record.question.as_mut().map(RecordedQuestion::texts).into_iter().flatten();
     asked.for_each(|text| pass.json(text));
     for snapshot in &mut record.snapshots {
-        let secret = bindings.contains(&(&snapshot.binding).into());
-        snapshot.items.iter_mut().flatten().for_each(|one| item(one, pass, secret));
+        let secret = bindings.contains(&snapshot.binding);
+        snapshot.items.iter_mut().flatten().for_each(|one| item(Arc::make_mut(one), pass, secret));
     }
 }
 
-fn item(item: &mut RecordedItem, pass: &mut Pass<'_>, secret: bool) {
+fn item(item: &mut Item, pass: &mut Pass<'_>, secret: bool) {
     item.object.iter_mut().for_each(|object| pass.json(object));
-    let RecordedItem { namespace, name, uid, filter_result, .. } = item;
-    match filter_result {
-        Some(result) if secret => pass.filter_result(result, &[name, namespace.as_deref().unwrap_or_default(), uid]),
+    let mut result = item.filter_result.take();
+    match &mut result {
+        Some(result) if secret => pass.filter_result(result, &known(item)),
         Some(result) => pass.json(result),
         None => {}
     }
+    item.filter_result = result;
+}
+
+/// Texts of an object that are not values of a Secret.
+fn known(item: &Item) -> [&str; 3] {
+    [&item.key.name, item.key.namespace.as_deref().unwrap_or_default(), &item.uid]
 }
 
 /// Replaces values in calls. Returns whether the run wrote a value into a Secret that it had not read.
@@ -232,6 +237,11 @@ const PUBLIC_MAPS: [&str; 3] = ["labels", "annotations", "metadata"];
 /// Kinds other than Secret that contain a credential, and its position.
 const TOKENS: [(&str, [&str; 2]); 2] = [("TokenRequest", ["status", "token"]), ("TokenReview", ["spec", "token"])];
 
+/// A text that belongs to a record, or that it shares.
+trait Text: AsRef<str> + From<String> {}
+
+impl<T: AsRef<str> + From<String>> Text for T {}
+
 /// The key of the placeholders, and what was replaced.
 struct Pass<'k> {
     key: &'k Key,
@@ -247,9 +257,9 @@ impl<'k> Pass<'k> {
     }
 
     /// Replaces values in a JSON text that may contain Secrets or tokens.
-    pub fn json(&mut self, text: &mut String) {
+    pub fn json<T: Text>(&mut self, text: &mut T) {
         // A hook may write the letters of a kind as escapes.
-        if ["Secret", "TokenRe", "\\u"].iter().any(|part| text.contains(part)) {
+        if ["Secret", "TokenRe", "\\u"].iter().any(|part| text.as_ref().contains(part)) {
             self.parsed(text, |pass, value| pass.value(value));
         }
     }
@@ -264,21 +274,21 @@ impl<'k> Pass<'k> {
     }
 
     /// Replaces values in the result of a `jqFilter` on a Secret.
-    pub fn filter_result(&mut self, text: &mut String, known: &[&str]) {
+    pub fn filter_result<T: Text>(&mut self, text: &mut T, known: &[&str]) {
         self.parsed(text, |pass, value| pass.leaf(value, known));
     }
 
-    fn parsed(&mut self, text: &mut String, change: impl FnOnce(&mut Self, &mut Value)) {
-        match serde_json::from_str::<Value>(text) {
+    fn parsed<T: Text>(&mut self, text: &mut T, change: impl FnOnce(&mut Self, &mut Value)) {
+        match serde_json::from_str::<Value>(text.as_ref()) {
             Ok(mut value) => {
                 let before = value.clone();
                 change(self, &mut value);
                 if value != before {
-                    *text = value.to_string();
+                    *text = value.to_string().into();
                 }
             }
             // The text may be a Secret despite that.
-            Err(_) => *text = self.text(text),
+            Err(_) => *text = self.text(text.as_ref()).into(),
         }
     }
 

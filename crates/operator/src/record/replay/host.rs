@@ -139,13 +139,10 @@ impl ReplayHost {
 }
 
 fn moment(record: &Record) -> Moment {
-    let items = |items: &Vec<_>| {
-        let items = items.iter().map(Item::from).map(|item| (item.key.clone(), item.into()));
-        items.collect::<Items>()
-    };
+    let kept = |item: &Arc<Item>| (item.key.clone(), Item::clone(item).into());
     let known = record.snapshots.iter().filter_map(|snapshot| {
-        let found = snapshot.items.as_ref().map(items)?;
-        Some((BindingName::from(&snapshot.binding), found))
+        let items: Items = snapshot.items.as_ref()?.iter().map(kept).collect();
+        Some((snapshot.binding.clone(), items))
     });
     Moment::new(known.collect::<HashMap<_, _>>())
 }

@@ -13,12 +13,13 @@ use std::{
 };
 
 use boathook_bundle::Digest;
-use boathook_core::model::{CallError, Caller, FailureKind, HookName, InvalidName, Limit, Limits, Permission, RunId};
+use boathook_core::model::{
+    CallError, Caller, Failure, FailureKind, HookName, InvalidName, Limit, Limits, Permission, RunId,
+};
 use boathook_sandbox::{LoadedHook, RunReport, RunRequest, Sandbox};
 
 use super::{
     Asked, Given, Record, RecordedAnswer, Request,
-    content::RecordedFailure,
     recorder::{COMPONENTS, component_file},
     secrets::Key,
     tape::metric_line,
@@ -136,14 +137,11 @@ fn interrupted(record: &Record) -> bool {
 }
 
 fn ends(record: &Record, report: &RunReport<Given>, mode: Mode) -> Vec<Difference> {
-    let now = RecordedFailure::of(&report.outcome);
-    let recorded = &record.end.failure;
+    let now = report.outcome.as_ref().err();
+    let recorded = record.end.failure.as_ref();
     let mut differences = Vec::new();
-    if said(recorded.as_ref(), mode) != said(now.as_ref(), mode) {
-        differences.push(Difference::Outcome {
-            recorded: said(recorded.as_ref(), Mode::Exact),
-            now: said(now.as_ref(), Mode::Exact),
-        });
+    if said(recorded, mode) != said(now, mode) {
+        differences.push(Difference::Outcome { recorded: said(recorded, Mode::Exact), now: said(now, Mode::Exact) });
     }
     let metrics: Vec<_> = report.metrics.iter().map(metric_line).collect();
     differences.extend(compare::lines(&record.end.metrics, &metrics));
@@ -151,7 +149,7 @@ fn ends(record: &Record, report: &RunReport<Given>, mode: Mode) -> Vec<Differenc
 }
 
 /// Another component may describe a failure in other words.
-fn said(failure: Option<&RecordedFailure>, mode: Mode) -> String {
+fn said(failure: Option<&Failure>, mode: Mode) -> String {
     match failure {
         None => "success".to_owned(),
         Some(failure) if mode == Mode::Matching => failure.kind.label().to_owned(),
