@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use boathook_core::model::{Caller, Create, HookName, Object, ObjectRef, Operation, Patch, PatchBody};
+use boathook_core::{
+    filter::OwnChanges,
+    model::{Caller, Create, HookName, Object, ObjectRef, Operation, Patch, PatchBody},
+};
+use futures::{FutureExt as _, future::BoxFuture};
 use http::Method;
 use tokio::{
     sync::Notify,
@@ -191,7 +195,7 @@ impl OwnWrites {
 
     /// Whether the hook brought the object into this state, or deleted it. Waits for writes to the object that are
     /// under way, for at most 2 s.
-    pub async fn is_own(&self, hook: &HookName, object: &Object, deleted: bool) -> bool {
+    async fn decide(&self, hook: &HookName, object: &Object, deleted: bool) -> bool {
         let uid = object.uid.to_string();
         let deed = match deleted {
             true => Deed::Deletion { uid },
@@ -231,6 +235,12 @@ impl OwnWrites {
             change(deeds);
         }
         self.changed.notify_waiters();
+    }
+}
+
+impl OwnChanges for OwnWrites {
+    fn is_own<'a>(&'a self, hook: &'a HookName, object: &'a Object, deleted: bool) -> BoxFuture<'a, bool> {
+        self.decide(hook, object, deleted).boxed()
     }
 }
 

@@ -33,7 +33,7 @@ use super::{
     scope::{Terms, granted, narrow, scope},
     upgrade_plan::Plan,
 };
-use crate::telemetry::{Metrics, metrics::CompileSource};
+use crate::telemetry::Metrics;
 
 /// Why a hook cannot be released from its quarantine.
 #[derive(Debug, thiserror::Error)]
@@ -188,8 +188,7 @@ impl HookManager {
 
     pub(super) fn report_loaded(&self, hook: &Hook) {
         let component = &hook.component;
-        let source = if component.from_cache() { CompileSource::Cached } else { CompileSource::Compiled };
-        self.metrics.hook_compiled(source, component.compile_time());
+        self.metrics.hook_compiled(component.from_cache(), component.compile_time());
         let name = &hook.spec.name;
         info!(
             hook = %name,

@@ -3,9 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use boathook_core::{
-    filter,
     model::HookName,
-    queue::{self, DeadLetter, Emptied, Enqueued, Finished, Pushed, QueueStats, Verdict},
+    queue::{self, DeadLetter, Emptied, Enqueued, Finished, Pushed, Verdict},
 };
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
@@ -13,10 +12,7 @@ use tracing::{debug, error, info, warn};
 use super::{Services, failure_events, hooks::HookRegistry, ms};
 use crate::{
     record::RecordObserver,
-    telemetry::{
-        Metrics,
-        metrics::{BindingTimings, QueueSample, RunLabels, WatchError},
-    },
+    telemetry::{Metrics, metrics::RunLabels},
 };
 
 /// An observer of all services.
@@ -37,12 +33,7 @@ impl watch::Observer for Report {
     }
 
     fn on_watch_error(&self, selection: &Selection, kind: WatchErrorKind, text: &str, retry_in: Duration) {
-        self.metrics.watch_failed(match kind {
-            WatchErrorKind::Expired => WatchError::Expired,
-            WatchErrorKind::Eof => WatchError::Eof,
-            WatchErrorKind::UnexpectedEof => WatchError::UnexpectedEof,
-            _ => WatchError::Fail,
-        });
+        self.metrics.watch_failed(kind);
         let retry_ms = ms(retry_in);
         warn!(%selection, kind = kind.as_str(), error = text, retry_ms, "watch failed: retrying until it succeeds");
     }
@@ -176,8 +167,7 @@ fn set_gauges(metrics: &Metrics, services: &Services, hook_registry: &HookRegist
     }
     let stats = services.queue.stats();
     metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
-    let queues: Vec<_> = stats.queues.into_iter().map(queue_sample).collect();
-    metrics.set_queues(&queues);
+    metrics.set_queues(&stats.queues);
     metrics.set_hooks(super::count(&services.health.readiness(), hook_registry.quarantined().len()));
     for (hook, binding, queue, status) in services.health.statuses() {
         let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
@@ -201,29 +191,4 @@ fn place(selection: &Selection) -> (String, &str) {
     let resource = &selection.resource;
     let gvr = format!("{}.{}.{}", resource.plural, resource.version, resource.group);
     (gvr, selection.namespace.as_deref().unwrap_or_default())
-}
-
-/// Records the times of a binding.
-#[derive(Debug)]
-pub(super) struct Times(pub BindingTimings);
-
-impl filter::Timings for Times {
-    fn filtered(&self, took: Duration) {
-        self.0.filtered(took);
-    }
-
-    fn handled(&self, took: Duration) {
-        self.0.handled(took);
-    }
-}
-
-fn queue_sample(stats: QueueStats) -> QueueSample {
-    QueueSample {
-        queue: stats.queue,
-        length: stats.length,
-        bytes: stats.bytes,
-        oldest: stats.oldest,
-        running: stats.running,
-        retrying: stats.retrying,
-    }
 }

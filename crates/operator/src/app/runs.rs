@@ -31,10 +31,7 @@ use super::{
 };
 use crate::{
     record::{Recorder, secrets::bindings_of_secrets},
-    telemetry::{
-        Metrics, TRACE_TARGET,
-        metrics::{RunLabels, RunResult, RunUsage},
-    },
+    telemetry::{Metrics, TRACE_TARGET, metrics::RunLabels},
 };
 
 pub struct Parts {
@@ -105,13 +102,7 @@ impl Runs {
         let report = self.recorded(&hook, request).instrument(span.clone()).await;
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
-        let usage = RunUsage {
-            took: report.duration,
-            cpu: report.cpu,
-            memory_peak: report.memory_peak,
-            host_calls: report.host_calls,
-        };
-        self.parts.metrics.run_finished(labels, result(&report.outcome, allow_failure), usage);
+        self.parts.metrics.run_finished(labels, &report, allow_failure);
         describe(&described, &report);
         self.parts.history.ended(begun, &report, allow_failure);
         if report.outcome.is_ok() {
@@ -179,14 +170,6 @@ fn ended(span: &Span, outcome: &Outcome) {
     if let Err(failure) = outcome {
         span.record("otel.status_code", "ERROR");
         span.record("otel.status_description", failure.message.as_str());
-    }
-}
-
-fn result(outcome: &Outcome, allow_failure: bool) -> RunResult {
-    match outcome {
-        Ok(()) => RunResult::Success,
-        Err(failure) if allow_failure => RunResult::AllowedError(failure.kind),
-        Err(failure) => RunResult::Error(failure.kind),
     }
 }
 

@@ -15,18 +15,14 @@ use boathook_core::{
     fair::{Share, Tenant},
     filter::{self, Binding, Driver, Output, OwnChanges, Room},
     memory::{BINDING, UNIT, WATCH},
-    model::{HookName, KubernetesBinding, Object},
+    model::{HookName, KubernetesBinding},
 };
-use boathook_kube::access::OwnWrites;
-use futures::{
-    FutureExt as _,
-    future::{BoxFuture, OptionFuture},
-};
+use futures::future::OptionFuture;
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use self::informer::{Informer, Place};
-use super::{Services, barrier::Barrier, observers::Times, upgrade_plan};
+use super::{Services, barrier::Barrier, upgrade_plan};
 use crate::telemetry::metrics::RunLabels;
 
 /// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
@@ -51,7 +47,7 @@ pub(super) async fn run(
     let relist = Arc::new(Notify::new());
     let (queue, status) = (services.queue.clone(), services.health.enabled(&hook, &spec.name));
     let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
-    let timings = Times(services.operator.metrics.binding_timings(labels));
+    let timings = services.operator.metrics.binding_timings(labels);
     let listed = {
         let (status, barrier) = (status.clone(), barrier.clone());
         let (hook, binding, health) = (hook.clone(), spec.name.clone(), services.health.clone());
@@ -77,7 +73,7 @@ pub(super) async fn run(
         publisher,
         status,
         evaluator: services.evaluator.clone(),
-        own: own.as_ref().map(|_| Arc::new(Own(writes)) as Arc<dyn OwnChanges>),
+        own: own.as_ref().map(|_| writes as Arc<dyn OwnChanges>),
         filter,
         binding,
         timings: Some(Box::new(timings)),
@@ -143,13 +139,4 @@ async fn room(
     let (used, all) = (pool.used(tenant), pool.capacity());
     pending(&format!("the bindings of {tenant} keep as much as their share is, {used} KiB of {all}: {remedy}"));
     pool.take(tenant, units).await.ok()
-}
-
-/// The access stage's writes, in the form that the filter stage needs.
-struct Own(pub Arc<OwnWrites>);
-
-impl OwnChanges for Own {
-    fn is_own<'a>(&'a self, hook: &'a HookName, object: &'a Object, deleted: bool) -> BoxFuture<'a, bool> {
-        self.0.is_own(hook, object, deleted).boxed()
-    }
 }

@@ -16,8 +16,12 @@ use std::{
 
 use boathook_core::{
     fair::Share,
+    filter::Timings,
     model::{BindingName, CallReason, FailureKind, HookName, HookSpec, QueueName},
+    queue::QueueStats,
 };
+use boathook_kube::watch::WatchErrorKind;
+use boathook_sandbox::RunReport;
 use prometheus::{Encoder as _, Histogram, IntGauge, Registry, TextEncoder};
 
 pub use names::MetricsError;
@@ -121,8 +125,9 @@ impl Metrics {
     }
 
     /// A component is ready to run.
-    pub fn hook_compiled(&self, source: CompileSource, took: Duration) {
-        self.vecs.hook_compile.with_label_values(&[source.label()]).observe(took.as_secs_f64());
+    pub fn hook_compiled(&self, from_cache: bool, took: Duration) {
+        let source = if from_cache { "cached" } else { "compiled" };
+        self.vecs.hook_compile.with_label_values(&[source]).observe(took.as_secs_f64());
     }
 
     /// A new version of a hook took over, or was refused.
@@ -131,19 +136,18 @@ impl Metrics {
     }
 
     /// A run ended. All three counters of results exist from then on.
-    pub fn run_finished(&self, run: RunLabels<'_>, result: RunResult, usage: RunUsage) {
+    pub fn run_finished(&self, run: RunLabels<'_>, report: &RunReport, allow_failure: bool) {
         let labels = self.series.labels(run);
-        self.vecs.hook_run.with_label_values(&labels).observe(usage.took.as_secs_f64());
-        self.vecs.hook_run_cpu.with_label_values(&labels).observe(usage.cpu.as_secs_f64());
-        self.vecs.hook_run_rss.with_label_values(&labels).set(i64::try_from(usage.memory_peak).unwrap_or(i64::MAX));
-        let (success, error, allowed, failure) = match result {
-            RunResult::Success => (1, 0, 0, None),
+        self.vecs.hook_run.with_label_values(&labels).observe(report.duration.as_secs_f64());
+        self.vecs.hook_run_cpu.with_label_values(&labels).observe(report.cpu.as_secs_f64());
+        self.vecs.hook_run_rss.with_label_values(&labels).set(i64::try_from(report.memory_peak).unwrap_or(i64::MAX));
+        let failure = report.outcome.as_ref().err().map(|failure| failure.kind);
+        let (success, error, allowed) = match failure {
+            None => (1, 0, 0),
             // The shutdown caused this, so it is neither a success nor the hook's error.
-            RunResult::Error(FailureKind::Interrupted) | RunResult::AllowedError(FailureKind::Interrupted) => {
-                (0, 0, 0, Some(FailureKind::Interrupted))
-            }
-            RunResult::Error(kind) => (0, 1, 0, Some(kind)),
-            RunResult::AllowedError(kind) => (0, 0, 1, Some(kind)),
+            Some(FailureKind::Interrupted) => (0, 0, 0),
+            Some(_) if allow_failure => (0, 0, 1),
+            Some(_) => (0, 1, 0),
         };
         self.vecs.hook_run_success.with_label_values(&labels).inc_by(success);
         self.vecs.hook_run_errors.with_label_values(&labels).inc_by(error);
@@ -153,8 +157,8 @@ impl Metrics {
             self.vecs.hook_run_failures.with_label_values(&[hook, kind.label()]).inc();
         }
         // Sizes and counts are far below 2^52.
-        self.vecs.hook_run_memory.with_label_values(&[hook]).observe(usage.memory_peak as f64);
-        self.vecs.hook_run_host_calls.with_label_values(&[hook]).observe(usage.host_calls as f64);
+        self.vecs.hook_run_memory.with_label_values(&[hook]).observe(report.memory_peak as f64);
+        self.vecs.hook_run_host_calls.with_label_values(&[hook]).observe(report.host_calls as f64);
     }
 
     /// A hook called Kubernetes. `verb` is a word from the code, not from the call.
@@ -200,11 +204,11 @@ impl Metrics {
     }
 
     /// Sets the gauges of the queues. Queues that are not in the list lose their gauges.
-    pub fn set_queues(&self, samples: &[QueueSample]) {
-        let mut now = BTreeMap::<String, QueueSample>::new();
-        for sample in samples {
-            let of_label = now.entry(self.series.queue(&sample.queue));
-            of_label.and_modify(|sum| sum.add(sample)).or_insert_with(|| sample.clone());
+    pub fn set_queues(&self, queues: &[QueueStats]) {
+        let mut now = BTreeMap::<String, QueueStats>::new();
+        for queue in queues {
+            let of_label = now.entry(self.series.queue(&queue.queue));
+            of_label.and_modify(|sum| add(sum, queue)).or_insert_with(|| queue.clone());
         }
         let mut known = self.known_queues.lock().unwrap_or_else(PoisonError::into_inner);
         for gone in known.iter().filter(|name| !now.contains_key(*name)) {
@@ -216,12 +220,12 @@ impl Metrics {
             }
             let _ = self.vecs.queue_oldest.remove_label_values(&[gone]);
         }
-        for (name, sample) in &now {
-            self.vecs.queue_length.with_label_values(&[name]).set(gauge(sample.length));
-            self.vecs.queue_bytes.with_label_values(&[name]).set(gauge(sample.bytes));
-            self.vecs.queue_running.with_label_values(&[name]).set(gauge(sample.running));
-            self.vecs.queue_retrying.with_label_values(&[name]).set(gauge(sample.retrying));
-            let oldest = sample.oldest.unwrap_or_default().as_secs_f64();
+        for (name, queue) in &now {
+            self.vecs.queue_length.with_label_values(&[name]).set(gauge(queue.length));
+            self.vecs.queue_bytes.with_label_values(&[name]).set(gauge(queue.bytes));
+            self.vecs.queue_running.with_label_values(&[name]).set(gauge(queue.running));
+            self.vecs.queue_retrying.with_label_values(&[name]).set(gauge(queue.retrying));
+            let oldest = queue.oldest.unwrap_or_default().as_secs_f64();
             self.vecs.queue_oldest.with_label_values(&[name]).set(oldest);
         }
         *known = now.into_keys().collect();
@@ -284,8 +288,12 @@ impl Metrics {
     }
 
     /// A watch stream ended with an error.
-    pub fn watch_failed(&self, error: WatchError) {
-        self.vecs.watch_errors.with_label_values(&[error.label()]).inc();
+    pub fn watch_failed(&self, kind: WatchErrorKind) {
+        let label = match kind {
+            WatchErrorKind::Expired | WatchErrorKind::Eof | WatchErrorKind::UnexpectedEof => kind.as_str(),
+            _ => "fail",
+        };
+        self.vecs.watch_errors.with_label_values(&[label]).inc();
     }
 
     /// Counts the hook as being called by the API server, until the guard is dropped.
@@ -394,43 +402,6 @@ pub struct RunLabels<'a> {
     pub queue: &'a QueueName,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunResult {
-    Success,
-    Error(FailureKind),
-    /// The run failed, and `allowFailure` counts that as done.
-    AllowedError(FailureKind),
-}
-
-/// What a run used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RunUsage {
-    /// From start to end.
-    pub took: Duration,
-    /// The CPU time.
-    pub cpu: Duration,
-    /// The maximum of memory in bytes.
-    pub memory_peak: u64,
-    /// The number of calls of imported functions.
-    pub host_calls: u64,
-}
-
-/// Where a component's code came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompileSource {
-    Compiled,
-    Cached,
-}
-
-impl CompileSource {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Compiled => "compiled",
-            Self::Cached => "cached",
-        }
-    }
-}
-
 /// The number of hooks in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HookCounts {
@@ -444,54 +415,13 @@ pub struct HookCounts {
     pub quarantined: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WatchError {
-    /// The history was lost (410).
-    Expired,
-    /// The server closed the stream.
-    Eof,
-    /// The stream broke off.
-    UnexpectedEof,
-    /// Any other reason.
-    Fail,
-}
-
-impl WatchError {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Expired => "expired",
-            Self::Eof => "eof",
-            Self::UnexpectedEof => "unexpected-eof",
-            Self::Fail => "fail",
-        }
-    }
-}
-
-/// One queue at one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueueSample {
-    pub queue: QueueName,
-    /// The number of triggers that wait.
-    pub length: usize,
-    /// The bytes of these triggers.
-    pub bytes: usize,
-    /// The age of the oldest trigger that is not done.
-    pub oldest: Option<Duration>,
-    /// The number of runs in progress.
-    pub running: usize,
-    /// The number of failed runs that wait for their retry.
-    pub retrying: usize,
-}
-
-impl QueueSample {
-    /// Adds both samples, as if they were one queue.
-    fn add(&mut self, other: &Self) {
-        self.length += other.length;
-        self.bytes += other.bytes;
-        self.oldest = self.oldest.max(other.oldest);
-        self.running += other.running;
-        self.retrying += other.retrying;
-    }
+/// Adds the figures of another queue, as if both were one.
+fn add(sum: &mut QueueStats, other: &QueueStats) {
+    sum.length += other.length;
+    sum.bytes += other.bytes;
+    sum.oldest = sum.oldest.max(other.oldest);
+    sum.running += other.running;
+    sum.retrying += other.retrying;
 }
 
 /// The outcome of a host call as a label.
@@ -523,14 +453,12 @@ pub struct BindingTimings {
     event: Histogram,
 }
 
-impl BindingTimings {
-    /// A filter ran on one object.
-    pub fn filtered(&self, took: Duration) {
+impl Timings for BindingTimings {
+    fn filtered(&self, took: Duration) {
         self.filter.observe(took.as_secs_f64());
     }
 
-    /// A change was handled.
-    pub fn handled(&self, took: Duration) {
+    fn handled(&self, took: Duration) {
         self.event.observe(took.as_secs_f64());
     }
 }

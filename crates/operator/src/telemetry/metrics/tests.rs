@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use boathook_core::model::Failure;
+
 use super::{names::TABLE, *};
 
 fn hook(name: &str) -> HookName {
@@ -20,27 +22,33 @@ impl Labels {
     }
 }
 
-fn sample(queue: QueueName, length: usize) -> QueueSample {
-    QueueSample { queue, length, bytes: 7, oldest: Some(Duration::from_millis(1_500)), running: 1, retrying: 2 }
+fn sample(queue: QueueName, length: usize) -> QueueStats {
+    let oldest = Some(Duration::from_millis(1_500));
+    QueueStats { queue, length, bytes: 7, oldest, running: 1, retrying: 2, folded: 0, beyond: 0 }
+}
+
+fn report(failure: Option<FailureKind>) -> RunReport {
+    let failure = failure.map(|kind| Failure { kind, message: String::new(), backtrace: None });
+    RunReport {
+        outcome: failure.map_or(Ok(()), Err),
+        cpu: Duration::from_micros(60),
+        memory_peak: 1 << 20,
+        host_calls: 3,
+        ..RunReport::interrupted(String::new(), Duration::from_micros(80))
+    }
 }
 
 /// Records everything once.
 fn record_all(metrics: &Metrics, name: &str) {
     let labels = Labels::new(name);
-    let usage = RunUsage {
-        took: Duration::from_micros(80),
-        cpu: Duration::from_micros(60),
-        memory_peak: 1 << 20,
-        host_calls: 3,
-    };
     metrics.live_tick();
     metrics.set_hooks(HookCounts { ready: 1, ..HookCounts::default() });
-    metrics.hook_compiled(CompileSource::Compiled, Duration::from_secs(1));
+    metrics.hook_compiled(false, Duration::from_secs(1));
     metrics.hook_swapped(true);
-    metrics.run_finished(labels.get(), RunResult::Success, usage);
-    metrics.run_finished(labels.get(), RunResult::Error(FailureKind::Trap), usage);
-    metrics.run_finished(labels.get(), RunResult::AllowedError(FailureKind::Permanent), usage);
-    metrics.run_finished(labels.get(), RunResult::Error(FailureKind::Interrupted), usage);
+    metrics.run_finished(labels.get(), &report(None), false);
+    metrics.run_finished(labels.get(), &report(Some(FailureKind::Trap)), false);
+    metrics.run_finished(labels.get(), &report(Some(FailureKind::Permanent)), true);
+    metrics.run_finished(labels.get(), &report(Some(FailureKind::Interrupted)), false);
     metrics.host_call("get", Ok(()));
     metrics.host_call("get", Err(CallReason::ForbiddenByGrant));
     metrics.grant_refused(&labels.0, "get");
@@ -67,7 +75,7 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.filter_errors_reached(&labels.0, &labels.1, 1);
     // A total that has not grown counts nothing.
     metrics.filter_errors_reached(&labels.0, &labels.1, 1);
-    metrics.watch_failed(WatchError::UnexpectedEof);
+    metrics.watch_failed(WatchErrorKind::UnexpectedEof);
     drop(metrics.answer_begun(&labels.0));
     let answer = AnswerLabels { hook: &labels.0, binding: &labels.1, kind: "validating" };
     metrics.answer_ended(answer, "allowed", Duration::from_millis(1));
