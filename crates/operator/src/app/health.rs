@@ -8,7 +8,7 @@ use std::{
 
 use boathook_core::{
     filter::BindingStatus,
-    model::{BindingName, HookName, HookSpec, KubernetesBinding, QueueName},
+    model::{BindingName, HookName, HookSpec, QueueName},
     queue::{self, HookStats},
     tasks::Tasks,
 };
@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use super::{
     Services,
+    binding_states::{BindingState, BindingStates},
     contact::Contact,
     sources::{Awaited, Sources},
 };
@@ -27,49 +28,6 @@ use crate::{
     registration::Wanted,
     telemetry::{HookReadiness, Metrics, Readiness, Role},
 };
-
-struct BindingHealth {
-    name: BindingName,
-    queue: QueueName,
-    status: Arc<BindingStatus>,
-    /// Why its kind cannot be watched yet.
-    pending: Option<String>,
-    /// Whether all its objects were listed once.
-    listed: bool,
-    /// Whether its snapshot contains all objects. It has no meaning before they were listed.
-    complete: bool,
-    /// Whether there are no objects because the kind is not served.
-    unserved: bool,
-}
-
-impl BindingHealth {
-    fn new(spec: &KubernetesBinding) -> Self {
-        let (name, queue) = (spec.name.clone(), spec.queue.clone());
-        Self { name, queue, status: Arc::default(), pending: None, listed: false, complete: true, unserved: false }
-    }
-}
-
-impl BindingHealth {
-    fn is_listed(&self) -> bool {
-        self.listed || self.unserved
-    }
-
-    fn is_complete(&self) -> bool {
-        self.is_listed() && self.complete
-    }
-
-    /// Why its snapshot does not contain all objects, if it does not.
-    fn incomplete(&self) -> Option<String> {
-        let error = || self.status.last_error().unwrap_or_default();
-        match (&self.pending, self.status.late()) {
-            _ if self.is_complete() => None,
-            (Some(reason), _) => Some(reason.clone()),
-            (None, 0) if !self.is_listed() => Some("it has not listed its objects".to_owned()),
-            (None, 0) => Some(format!("objects are missing or old: {}", error())),
-            (None, late) => Some(format!("{late} objects are missing or old: {}", error())),
-        }
-    }
-}
 
 /// The state of all hooks.
 pub struct Health {
@@ -92,16 +50,9 @@ pub struct Health {
 struct HookHealth {
     /// Whether it belongs to a HookBundle.
     tenants: bool,
-    since: Instant,
-    bindings: Vec<BindingHealth>,
+    bindings: Arc<BindingStates>,
     /// The document, if the hook answers the API server.
     answers: Option<HookSpec>,
-}
-
-impl HookHealth {
-    fn binding(&mut self, name: &BindingName) -> Option<&mut BindingHealth> {
-        self.bindings.iter_mut().find(|binding| binding.name == *name)
-    }
 }
 
 impl Health {
@@ -146,22 +97,17 @@ impl Health {
 
     /// A hook was loaded or has a new document. In a new document, the `kept` bindings continue as they are, and the
     /// others have to be synchronized.
-    pub fn replace(&self, spec: &HookSpec, tenants: bool, kept: impl Fn(&BindingName) -> bool) {
+    pub fn replace(&self, spec: &HookSpec, tenants: bool, kept: impl Fn(&BindingName) -> bool) -> Arc<BindingStates> {
         let mut hooks = self.hooks();
-        let before = hooks.remove(&spec.name).map(|known| known.bindings).unwrap_or_default();
-        let (mut before, _): (Vec<_>, Vec<_>) = before.into_iter().partition(|binding| kept(&binding.name));
-        let bindings = spec.kubernetes.iter().map(|binding| {
-            let same = before.iter().position(|known| known.name == binding.name);
-            same.map_or_else(|| BindingHealth::new(binding), |place| before.swap_remove(place))
+        let bindings = hooks.remove(&spec.name).map(|known| known.bindings).unwrap_or_else(|| {
+            Arc::new(BindingStates::new(spec.name.clone(), self.changes.clone(), self.metrics.clone()))
         });
-        let bindings: Vec<_> = bindings.collect();
-        if bindings.iter().any(|binding| !binding.listed) {
-            self.metrics.set_enabled(&spec.name, None);
-        }
+        bindings.replace(spec, kept);
         let answers = spec.answers().then(|| spec.clone());
-        hooks.insert(spec.name.clone(), HookHealth { tenants, since: Instant::now(), bindings, answers });
+        hooks.insert(spec.name.clone(), HookHealth { tenants, bindings: bindings.clone(), answers });
         drop(hooks);
         self.changes.send_replace(());
+        bindings
     }
 
     /// A hook was taken out.
@@ -196,48 +142,6 @@ impl Health {
         let _ = self.registered.set(registered);
     }
 
-    /// A binding's objects cannot be watched yet, and there may be some.
-    pub fn pending(&self, hook: &HookName, binding: &BindingName, reason: &str) {
-        self.not_watched(hook, binding, reason, false);
-    }
-
-    /// A binding's kind is not served yet.
-    pub fn unserved(&self, hook: &HookName, binding: &BindingName, reason: &str) {
-        self.not_watched(hook, binding, reason, true);
-    }
-
-    fn not_watched(&self, hook: &HookName, binding: &BindingName, reason: &str, unserved: bool) {
-        if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
-            binding.pending = Some(reason.to_owned());
-            // The flag stays until the kind is found, even if the API server cannot be reached in the meantime.
-            binding.unserved |= unserved;
-            self.metrics.enable_failed(hook);
-            self.changes.send_replace(());
-        }
-    }
-
-    /// A listed binding's snapshot is incomplete, or is complete again.
-    pub fn complete(&self, hook: &HookName, binding: &BindingName, complete: bool) {
-        if let Some(binding) = self.hooks().get_mut(hook).and_then(|known| known.binding(binding)) {
-            binding.complete = complete;
-            self.changes.send_replace(());
-        }
-    }
-
-    /// A binding's objects were listed.
-    pub fn listed(&self, hook: &HookName, binding: &BindingName) {
-        let mut hooks = self.hooks();
-        let Some(known) = hooks.get_mut(hook) else { return };
-        if let Some(binding) = known.binding(binding) {
-            binding.listed = true;
-            binding.pending = None;
-        }
-        if known.bindings.iter().all(|binding| binding.listed) {
-            self.metrics.set_enabled(hook, Some(known.since.elapsed()));
-        }
-        self.changes.send_replace(());
-    }
-
     /// Notifies when hooks and sources are added or removed, and when bindings know their objects.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
@@ -245,43 +149,42 @@ impl Health {
 
     /// Returns those of these bindings that do not know their objects yet. A kind that is not served has no objects.
     pub fn unlisted(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
-        self.except(hook, bindings, BindingHealth::is_listed)
+        self.except(hook, bindings, BindingState::is_listed)
     }
 
     /// Returns those of these bindings that do not know all of their objects now.
     pub fn incomplete(&self, hook: &HookName, bindings: &[BindingName]) -> Vec<BindingName> {
-        self.except(hook, bindings, BindingHealth::is_complete)
+        self.except(hook, bindings, BindingState::is_complete)
     }
 
     fn except(
         &self,
         hook: &HookName,
         bindings: &[BindingName],
-        so: impl Fn(&BindingHealth) -> bool,
+        so: impl Fn(&BindingState) -> bool,
     ) -> Vec<BindingName> {
-        let hooks = self.hooks();
-        let known = hooks.get(hook).map(|known| known.bindings.as_slice()).unwrap_or_default();
-        let is_so = |name: &BindingName| known.iter().any(|binding| binding.name == *name && so(binding));
-        bindings.iter().filter(|name| !is_so(name)).cloned().collect()
+        self.each(hook, |known| {
+            let is_so = |name: &BindingName| known.iter().any(|binding| binding.name == *name && so(binding));
+            bindings.iter().filter(|name| !is_so(name)).cloned().collect()
+        })
     }
 
-    /// A binding's kind was found. From now on its status describes it.
-    pub fn enabled(&self, hook: &HookName, binding: &BindingName) -> Arc<BindingStatus> {
-        let mut hooks = self.hooks();
-        let Some(binding) = hooks.get_mut(hook).and_then(|known| known.binding(binding)) else {
-            return Arc::default();
-        };
-        (binding.pending, binding.unserved) = (None, false);
-        binding.status.clone()
+    /// Reads a hook's bindings in the document's order. A hook that is not known has none.
+    fn each<T>(&self, hook: &HookName, read: impl FnOnce(&[BindingState]) -> T) -> T {
+        let known = self.hooks().get(hook).map(|known| known.bindings.clone());
+        match known {
+            Some(bindings) => bindings.read(read),
+            None => read(&[]),
+        }
     }
 
     /// Each binding's status, for metrics.
     pub fn statuses(&self) -> Vec<(HookName, BindingName, QueueName, Arc<BindingStatus>)> {
         let of_hook = |(hook, known): (&HookName, &HookHealth)| {
-            let each = |binding: &BindingHealth| {
+            let each = |binding: &BindingState| {
                 (hook.clone(), binding.name.clone(), binding.queue.clone(), binding.status.clone())
             };
-            known.bindings.iter().map(each).collect::<Vec<_>>()
+            known.bindings.read(|bindings| bindings.iter().map(each).collect::<Vec<_>>())
         };
         self.hooks().iter().flat_map(of_hook).collect()
     }
@@ -289,16 +192,14 @@ impl Health {
     /// The status of a hook's bindings in the document's order, and for those that cannot be watched, why they are
     /// pending.
     pub fn bindings(&self, hook: &HookName) -> Vec<(Arc<BindingStatus>, Option<String>)> {
-        let hooks = self.hooks();
-        let bindings = hooks.get(hook).into_iter().flat_map(|known| &known.bindings);
-        bindings.map(|binding| (binding.status.clone(), binding.pending.clone())).collect()
+        let each = |binding: &BindingState| (binding.status.clone(), binding.pending.clone());
+        self.each(hook, |bindings| bindings.iter().map(each).collect())
     }
 
     /// Why the snapshots of a hook's bindings do not contain all objects, in the document's order. `None` for a complete
     /// snapshot.
     pub fn why_incomplete(&self, hook: &HookName) -> Vec<Option<String>> {
-        let hooks = self.hooks();
-        hooks.get(hook).into_iter().flat_map(|known| &known.bindings).map(BindingHealth::incomplete).collect()
+        self.each(hook, |bindings| bindings.iter().map(BindingState::incomplete).collect())
     }
 
     fn role(&self) -> Role {
@@ -347,7 +248,8 @@ impl Health {
 
 /// `registered` contains the documents that are served and registered, if webhooks are served at all.
 fn missing(hook: &HookHealth, standby: bool, registered: Option<&HashMap<&HookName, &HookSpec>>) -> Vec<String> {
-    let mut missing = unlisted(&hook.bindings, standby);
+    let mut missing: Vec<_> =
+        hook.bindings.read(|bindings| bindings.iter().filter_map(|binding| binding.missing(standby)).collect());
     // Only the leader registers webhooks.
     if let (false, Some(spec), Some(registered)) = (standby, &hook.answers, registered)
         && registered.get(&spec.name) != Some(&spec)
@@ -355,23 +257,6 @@ fn missing(hook: &HookHealth, standby: bool, registered: Option<&HashMap<&HookNa
         missing.push("its webhooks are not served and registered at the API server".to_owned());
     }
     missing
-}
-
-fn unlisted(bindings: &[BindingHealth], standby: bool) -> Vec<String> {
-    let missing = |binding: &BindingHealth| match &binding.pending {
-        Some(reason) => Some(format!("binding {} is pending: {reason}", binding.name)),
-        None if binding.status.is_synchronised() => None,
-        None if binding.status.is_listed() && standby => None,
-        None if binding.status.is_listed() => {
-            Some(format!("binding {} waits for other bindings of its hook", binding.name))
-        }
-        None if binding.status.late() > 0 => {
-            let (late, error) = (binding.status.late(), binding.status.last_error().unwrap_or_default());
-            Some(format!("binding {}: its filter could not run on {late} objects yet: {error}", binding.name))
-        }
-        None => Some(format!("binding {} has not listed its objects", binding.name)),
-    };
-    bindings.iter().filter_map(missing).collect()
 }
 
 fn unfinished(stats: &HookStats) -> Vec<String> {

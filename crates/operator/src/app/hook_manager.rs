@@ -299,9 +299,9 @@ impl HookManager {
         }
         // Start-up runs are pushed first, because synchronizations take their places after all of them.
         schedules::push_startups(hooks, &self.services.queue);
-        hooks.iter().for_each(|hook| hook_tasks::expect(&self.services, hook, |_| true));
-        for hook in hooks {
-            let hook_tasks = HookTasks::start(self.services.clone(), hook.clone());
+        let states: Vec<_> = hooks.iter().map(|hook| hook_tasks::expect(&self.services, hook, |_| true)).collect();
+        for (hook, states) in hooks.iter().zip(states) {
+            let hook_tasks = HookTasks::start(self.services.clone(), hook.clone(), states);
             self.running().insert(hook.spec.name.clone(), hook_tasks);
         }
     }

@@ -13,7 +13,14 @@ use tokio::{
 };
 use tracing::error;
 
-use super::{Services, barrier::Barrier, bindings, hooks::Hook, schedules, upgrade_plan::Plan};
+use super::{
+    Services,
+    binding_states::{BindingStates, Progress},
+    bindings,
+    hooks::Hook,
+    schedules,
+    upgrade_plan::Plan,
+};
 
 /// Between a panic in a hook's task and the restart of its tasks.
 const AFTER_PANIC: Duration = Duration::from_secs(5);
@@ -46,12 +53,12 @@ impl Stopped {
 }
 
 impl HookTasks {
-    /// Starts all tasks of a hook. The caller has already announced its lists.
-    pub fn start(services: Arc<Services>, hook: Arc<Hook>) -> Self {
+    /// Starts all tasks of a hook, whose lists [`expect`] has announced.
+    pub fn start(services: Arc<Services>, hook: Arc<Hook>, states: Arc<BindingStates>) -> Self {
         let (orders, inlet) = mpsc::unbounded_channel();
         let name = format!("hook {}", hook.spec.name);
         let tasks = services.tasks.clone();
-        Self { task: tasks.spawn(name, run(RunningTasks::start(services, hook), inlet)), orders }
+        Self { task: tasks.spawn(name, run(RunningTasks::start(services, hook, states), inlet)), orders }
     }
 
     /// Ends the tasks that the plan does not keep. Returns `None` if the tasks have ended.
@@ -88,17 +95,16 @@ struct Watching {
 struct RunningTasks {
     services: Arc<Services>,
     hook: Arc<Hook>,
-    barrier: Arc<Barrier>,
+    states: Arc<BindingStates>,
     tasks: JoinSet<()>,
     bindings: HashMap<BindingName, Watching>,
     schedules: HashMap<BindingName, AbortHandle>,
 }
 
 impl RunningTasks {
-    fn start(services: Arc<Services>, hook: Arc<Hook>) -> Self {
-        let barrier = Arc::new(Barrier::new(&hook.spec));
+    fn start(services: Arc<Services>, hook: Arc<Hook>, states: Arc<BindingStates>) -> Self {
         let (bindings, schedules) = (HashMap::new(), HashMap::new());
-        let mut running = Self { services, hook, barrier, tasks: JoinSet::new(), bindings, schedules };
+        let mut running = Self { services, hook, states, tasks: JoinSet::new(), bindings, schedules };
         running.begin_missing();
         running
     }
@@ -113,8 +119,8 @@ impl RunningTasks {
             }
             let (terms, followed) = watch::channel(binding.clone());
             let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
-            let binding_task =
-                bindings::run(self.services.clone(), name, tenant.clone(), followed, self.barrier.clone());
+            let progress = Progress::new(self.states.clone(), binding.name.clone(), self.services.queue.clone());
+            let binding_task = bindings::run(self.services.clone(), name, tenant.clone(), followed, progress);
             let task = self.tasks.spawn(self.services.streams.pace().paced(tenant, binding_task));
             self.bindings.insert(binding.name.clone(), Watching { task, terms });
         }
@@ -128,10 +134,10 @@ impl RunningTasks {
                 schedule.clone(),
                 self.services.jumps.subscribe(),
             );
-            let (leadership, barrier) = (self.services.leadership.clone(), self.barrier.clone());
+            let (leadership, states) = (self.services.leadership.clone(), self.states.clone());
             let task = self.tasks.spawn(async move {
                 leadership.gained().await;
-                barrier.passed().await;
+                states.passed().await;
                 ticks.await;
             });
             self.schedules.insert(schedule.name.clone(), task);
@@ -151,8 +157,8 @@ impl Restartable for RunningTasks {
     }
 
     fn restart(&mut self) {
-        expect(&self.services, &self.hook, |_| true);
-        *self = Self::start(self.services.clone(), self.hook.clone());
+        let states = expect(&self.services, &self.hook, |_| true);
+        *self = Self::start(self.services.clone(), self.hook.clone(), states);
     }
 
     async fn exchange(&mut self, order: Order) -> Result<(), JoinError> {
@@ -172,20 +178,20 @@ impl Restartable for RunningTasks {
         match go_on.await {
             Ok(hook) => self.hook = hook,
             // The bindings that were stopped start as they did at the operator's start.
-            Err(_) => expect(&self.services, &self.hook, |name| !plan.watching.contains(name)),
+            Err(_) => self.states = expect(&self.services, &self.hook, |name| !plan.watching.contains(name)),
         }
-        self.barrier.replace(&self.hook.spec, |name| plan.watching.contains(name));
         self.begin_missing();
         panicked
     }
 }
 
 /// Announces that the bindings are about to list their objects.
-pub(super) fn expect(services: &Services, hook: &Hook, begins: impl Fn(&BindingName) -> bool) {
-    services.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
+pub(super) fn expect(services: &Services, hook: &Hook, begins: impl Fn(&BindingName) -> bool) -> Arc<BindingStates> {
+    let states = services.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
     for binding in hook.spec.kubernetes.iter().filter(|binding| begins(&binding.name)) {
         services.queue.expect_list(&hook.spec.name, binding.name.clone());
     }
+    states
 }
 
 /// Tasks that are kept together.

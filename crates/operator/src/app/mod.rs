@@ -4,7 +4,7 @@
 mod account;
 mod admin;
 mod answers;
-mod barrier;
+mod binding_states;
 mod bindings;
 mod bundles;
 mod contact;

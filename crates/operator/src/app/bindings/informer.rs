@@ -30,7 +30,7 @@ use tokio::{
 use tracing::{info, warn};
 
 use super::{
-    super::{Services, barrier::Barrier},
+    super::{Services, binding_states::Progress},
     subscriptions::{Heard, Subscriber, Subscriptions},
 };
 use crate::app::account::{self, NotWatched};
@@ -51,7 +51,7 @@ pub(super) struct Place {
     pub hook: HookName,
     pub tenant: Tenant,
     pub spec: Arc<KubernetesBinding>,
-    pub barrier: Arc<Barrier>,
+    pub progress: Progress,
     /// Notified when the binding needs another list.
     pub relist: Arc<Notify>,
 }
@@ -91,8 +91,6 @@ pub(super) struct Informer {
     news: Option<Changes>,
     /// The last reason that was logged for a missing kind.
     said: String,
-    /// Whether the binding received that its kind is not served.
-    unserved: bool,
     /// Sources for which the API server said that the kind is not served. It may be served again by now.
     doubtful: HashSet<SourceId>,
     next_source: SourceId,
@@ -106,7 +104,7 @@ pub(super) struct Informer {
 
 impl Informer {
     pub fn new(place: Place, status: Arc<BindingStatus>, metadata_only: bool) -> Self {
-        let turn = turn(place.services.leadership.clone(), place.barrier.clone(), &place.spec);
+        let turn = turn(place.services.leadership.clone(), place.progress.clone(), place.spec.wait_for_synchronization);
         let (streams, tenant) = (place.services.streams.clone(), place.tenant.clone());
         let subscriber = Subscriber { streams, tenant, spec: place.spec.clone(), metadata_only };
         Self {
@@ -116,7 +114,6 @@ impl Informer {
             pace: Pace::new(),
             news: None,
             said: String::new(),
-            unserved: false,
             doubtful: HashSet::new(),
             next_source: 0,
             turn: turn.boxed(),
@@ -247,21 +244,20 @@ impl Informer {
         self.subscriptions = Some(subscriptions);
         self.ready.extend(inputs);
         self.doubtful.clear();
-        self.unserved = false;
         self.news = None;
         self.said.clear();
         self.refused = None;
-        self.place.services.health.enabled(&self.place.hook, &self.place.spec.name);
+        self.place.progress.found();
     }
 
     /// The operator may not list the kind. This concerns only this hook. Its other bindings continue without this one,
     /// as with a kind that is not served. But objects may exist, so nothing runs with an empty snapshot.
     fn look_for_refusal(&mut self) {
         let refused = self.subscriptions.as_ref().and_then(Subscriptions::refused);
-        let Place { services, hook, spec, .. } = &self.place;
+        let Place { services, hook, spec, progress, .. } = &self.place;
         let Some(selection) = refused else {
             if self.refused.take().is_some() {
-                services.health.enabled(hook, &spec.name);
+                progress.found();
             }
             return;
         };
@@ -269,32 +265,22 @@ impl Informer {
         let reason = format!("the API server at {server} does not let the operator list and watch {selection}");
         if self.refused.as_ref() != Some(&reason) {
             warn!(%hook, binding = %spec.name, reason, "binding pending: give the operator a role for this, see boathook rbac");
-            self.give_up_waiting(&reason);
+            progress.excused(&reason);
             self.refused = Some(reason);
         }
-    }
-
-    /// Nobody knows when the binding will be listed. Only triggers that include its snapshot wait.
-    fn give_up_waiting(&self, reason: &str) {
-        let Place { services, hook, spec, barrier, .. } = &self.place;
-        services.health.pending(hook, &spec.name, reason);
-        services.queue.excuse(hook, &spec.name);
-        barrier.excused(&spec.name);
     }
 
     /// The bundle's bounds do not allow the binding to watch. That may change.
     fn kept_out(&mut self, why: &NotWatched) {
         self.pace.put_off();
         let reason = error_chain(why);
+        let Place { hook, spec, progress, .. } = &self.place;
         match why {
             NotWatched::ClusterScoped { .. } | NotWatched::Misnamed { .. } | NotWatched::Forbidden { .. } => {
-                self.give_up_waiting(&reason)
+                progress.excused(&reason);
             }
-            NotWatched::Unknown { .. } => {
-                self.place.services.health.pending(&self.place.hook, &self.place.spec.name, &reason)
-            }
+            NotWatched::Unknown { .. } => progress.pending(&reason),
         }
-        let Place { hook, spec, .. } = &self.place;
         if reason != self.said {
             warn!(%hook, binding = %spec.name, reason, "binding pending: its bundle may not watch this");
             self.said = reason;
@@ -304,22 +290,18 @@ impl Informer {
     fn missing(&mut self, error: &DiscoveryError) {
         self.pace.put_off();
         let reason = error_chain(error);
-        let Place { services, hook, spec, barrier, .. } = &self.place;
+        let Place { services, progress, .. } = &self.place;
         match error {
-            DiscoveryError::Unknown { .. } => services.health.unserved(hook, &spec.name, &reason),
-            DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => {
-                services.health.pending(hook, &spec.name, &reason);
+            DiscoveryError::Unknown { .. } => {
+                if progress.unserved(&reason) {
+                    self.news = Some(services.discovery.changes());
+                    // A kind that is not served has no objects.
+                    self.ready.push_back(Input::Unserved);
+                }
             }
+            DiscoveryError::Unavailable(_) | DiscoveryError::Silent(_) => progress.pending(&reason),
             // The same as for a kind that may not be watched.
-            DiscoveryError::Partial { .. } => self.give_up_waiting(&reason),
-        }
-        if matches!(error, DiscoveryError::Unknown { .. }) && !std::mem::replace(&mut self.unserved, true) {
-            self.news = Some(services.discovery.changes());
-            // A kind that is not served has no objects.
-            self.ready.push_back(Input::Unserved);
-            services.queue.listed(hook, &spec.name);
-            services.queue.complete(hook, &spec.name);
-            barrier.excused(&spec.name);
+            DiscoveryError::Partial { .. } => progress.excused(&reason),
         }
         if reason != self.said {
             report(&self.place, error, &reason);
@@ -330,13 +312,10 @@ impl Informer {
 
 /// A standby's bindings know their objects and report nothing about them. When the standby becomes the leader, they go
 /// live as at a start.
-fn turn(leadership: Leadership, barrier: Arc<Barrier>, spec: &KubernetesBinding) -> impl Future<Output = ()> + use<> {
-    let (binding, waits) = (spec.name.clone(), spec.wait_for_synchronization);
-    async move {
-        leadership.gained().await;
-        if waits {
-            barrier.turn(&binding).await;
-        }
+async fn turn(leadership: Leadership, progress: Progress, waits: bool) {
+    leadership.gained().await;
+    if waits {
+        progress.turn().await;
     }
 }
 

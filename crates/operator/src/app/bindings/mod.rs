@@ -1,5 +1,5 @@
-//! Runs one `kubernetes` binding. The filter stage makes triggers of the informer's inputs, and this module reports the
-//! binding's progress to the queue and the barrier.
+//! Runs one `kubernetes` binding. The filter stage makes triggers of the informer's inputs, and `binding_states` learns
+//! how far the binding is.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -22,7 +22,7 @@ use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use self::informer::{Informer, Place};
-use super::{Services, barrier::Barrier, upgrade_plan};
+use super::{Services, binding_states::Progress, upgrade_plan};
 use crate::telemetry::metrics::RunLabels;
 
 /// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
@@ -32,7 +32,7 @@ pub(super) async fn run(
     hook: HookName,
     tenant: Tenant,
     terms: watch::Receiver<KubernetesBinding>,
-    barrier: Arc<Barrier>,
+    progress: Progress,
 ) {
     let spec = terms.borrow().clone();
     // Create the publisher first, so that a pending binding has an empty snapshot.
@@ -41,27 +41,13 @@ pub(super) async fn run(
     let filter = match OptionFuture::from(compiled).await.transpose() {
         Ok(filter) => filter,
         // The check of the document rejects such a filter.
-        Err(error) => return services.health.pending(&hook, &spec.name, &error.to_string()),
+        Err(error) => return progress.pending(&error.to_string()),
     };
-    let Some(room) = room(&services, &hook, &tenant, &spec, &barrier).await else { return };
+    let Some(room) = room(&services, &hook, &tenant, &spec, &progress).await else { return };
     let relist = Arc::new(Notify::new());
-    let (queue, status) = (services.queue.clone(), services.health.enabled(&hook, &spec.name));
+    let (queue, status) = (services.queue.clone(), progress.found());
     let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
     let timings = services.operator.metrics.binding_timings(labels);
-    let listed = {
-        let (status, barrier) = (status.clone(), barrier.clone());
-        let (hook, binding, health) = (hook.clone(), spec.name.clone(), services.health.clone());
-        let queue = queue.clone();
-        async move {
-            status.listed().await;
-            health.listed(&hook, &binding);
-            barrier.listed(&binding);
-            status.synchronised().await;
-            // If this came earlier, the synchronizations of a group would run one by one. They all wait for this call.
-            queue.listed(&hook, &binding);
-            barrier.live(&binding);
-        }
-    };
     let writes = services.operator.access.own_writes().clone();
     let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
     let binding = Binding::new(hook.clone(), spec.clone());
@@ -71,24 +57,17 @@ pub(super) async fn run(
         room: Room::of(room),
         relist: relist.clone(),
         publisher,
-        status,
+        status: status.clone(),
         evaluator: services.evaluator.clone(),
         own: own.as_ref().map(|_| writes as Arc<dyn OwnChanges>),
         filter,
         binding,
         timings: Some(Box::new(timings)),
         out: {
-            let (hook, binding, health) = (hook.clone(), spec.name.clone(), services.health.clone());
-            // The order matters: a run that begins now must not include a snapshot that it should have waited for.
+            let progress = progress.clone();
             move |output| match output {
-                Output::Complete => {
-                    queue.complete(&hook, &binding);
-                    health.complete(&hook, &binding, true);
-                }
-                Output::Incomplete => {
-                    queue.incomplete(&hook, &binding);
-                    health.complete(&hook, &binding, false);
-                }
+                Output::Complete => progress.complete(true),
+                Output::Incomplete => progress.complete(false),
                 Output::Trigger(mut trigger) => {
                     upgrade_plan::put_on_terms(&mut trigger, &terms.borrow());
                     queue.push(trigger);
@@ -96,10 +75,9 @@ pub(super) async fn run(
             }
         },
     };
-    let status = driver.status.clone();
-    let place = Place { services, hook, tenant, spec: Arc::new(spec), barrier, relist };
-    let inputs = Box::pin(Informer::new(place, status, metadata_only).into_stream());
-    tokio::join!(filter::drive(driver, inputs), listed);
+    let place = Place { services, hook, tenant, spec: Arc::new(spec), progress: progress.clone(), relist };
+    let inputs = Box::pin(Informer::new(place, status.clone(), metadata_only).into_stream());
+    tokio::join!(filter::drive(driver, inputs), progress.follow(&status));
     drop(own);
 }
 
@@ -117,7 +95,7 @@ async fn room(
     hook: &HookName,
     tenant: &Tenant,
     spec: &KubernetesBinding,
-    barrier: &Barrier,
+    progress: &Progress,
 ) -> Option<Share> {
     let (pool, watches) = (&services.kept, watches(spec));
     let units = watches.saturating_mul(WATCH / UNIT);
@@ -126,9 +104,7 @@ async fn room(
     }
     let pending = |reason: &str| {
         warn!(%hook, binding = %spec.name, reason, "binding pending: there is no memory for it");
-        services.health.pending(hook, &spec.name, reason);
-        services.queue.excuse(hook, &spec.name);
-        barrier.excused(&spec.name);
+        progress.excused(reason);
     };
     let remedy = "use fewer bindings, names and namespaces, or give the operator more memory (--memory-limit)";
     if units > pool.most() {
