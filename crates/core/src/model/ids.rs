@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::BundleId;
@@ -247,6 +248,19 @@ pub struct ObjectRef {
     pub namespace: Option<String>,
     /// `metadata.name`.
     pub name: String,
+}
+
+impl ObjectRef {
+    /// The object that this JSON is. What it does not say is empty.
+    pub fn of(object: &Value) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            api_version: text("/apiVersion").unwrap_or_default(),
+            kind: text("/kind").unwrap_or_default(),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name").unwrap_or_default(),
+        }
+    }
 }
 
 impl fmt::Display for ObjectRef {

@@ -11,7 +11,7 @@ use boathook_core::{
 use boathook_kube::access::Access;
 use boathook_sandbox::{Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
-use serde::Deserialize;
+use serde_json::Value;
 use tracing::{Instrument as _, field::Empty, info_span};
 
 use crate::telemetry::{HookMetrics, Metrics, TRACE_TARGET, metrics::outcome_label};
@@ -166,26 +166,12 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Object {
-    api_version: String,
-    kind: String,
-    metadata: Metadata,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct Metadata {
-    namespace: Option<String>,
-    name: String,
-    generate_name: String,
-}
-
 fn of_object(json: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     // The access stage rejects what is not an object.
-    let Object { api_version, kind, metadata } = serde_json::from_str(json).unwrap_or_default();
-    let Metadata { namespace, name, generate_name } = metadata;
-    let name = if name.is_empty() { generate_name } else { name };
-    write!(f, "{}", ObjectRef { api_version, kind, namespace, name })
+    let object: Value = serde_json::from_str(json).unwrap_or_default();
+    let mut reference = ObjectRef::of(&object);
+    if let (true, Some(prefix)) = (reference.name.is_empty(), object.pointer("/metadata/generateName")) {
+        reference.name = prefix.as_str().unwrap_or_default().to_owned();
+    }
+    write!(f, "{reference}")
 }

@@ -29,7 +29,7 @@ pub(super) fn mutation(
 ) -> Option<Effect> {
     let Request { object, sub_resource, namespace, name } = serde_json::from_str(request).ok()?;
     let before = object?;
-    let mut object = reference(&before);
+    let mut object = ObjectRef::of(&before);
     object.namespace = object.namespace.or(namespace.filter(|text| !text.is_empty()));
     if object.name.is_empty() {
         // The object has a `generateName`. The API server generates the name later.
@@ -45,7 +45,7 @@ pub(super) fn conversions(of: (&HookName, &RunId), before: &[String], after: &[S
     let pairs = before.iter().zip(after).take(SHOWN);
     let effects = pairs.map(|(before, after)| {
         let (before, after) = (State::read(before), State::read(after));
-        effect(of, "convert", reference(before.object().unwrap_or(&Value::Null)), before, after)
+        effect(of, "convert", ObjectRef::of(before.object().unwrap_or(&Value::Null)), before, after)
     });
     effects.collect()
 }
@@ -82,16 +82,6 @@ fn mutated(object: &Value, mutation: &Mutation) -> Result<Value, String> {
             json_patch::patch(&mut object, &patch).map_err(|error| format!("the patch does not fit: {error}"))?;
             Ok(object)
         }
-    }
-}
-
-fn reference(object: &Value) -> ObjectRef {
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    ObjectRef {
-        api_version: text("/apiVersion").unwrap_or_default(),
-        kind: text("/kind").unwrap_or_default(),
-        namespace: text("/metadata/namespace"),
-        name: text("/metadata/name").unwrap_or_default(),
     }
 }
 

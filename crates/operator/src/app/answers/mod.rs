@@ -31,7 +31,6 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
 };
-use serde::Deserialize;
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
@@ -49,6 +48,7 @@ use crate::{
     webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered, Versioned, conversion_problems},
 };
 use chains::{Chains, Step};
+use scope::{Kind, Metadata, Object, Request};
 
 pub(super) struct Parts {
     pub hook_registry: Arc<HookRegistry>,
@@ -465,29 +465,10 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Head {
-    metadata: Metadata,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    namespace: Option<String>,
-    name: Option<String>,
-}
-
 fn named(object: &str) -> String {
-    serde_json::from_str::<Head>(object).unwrap_or_default().named()
-}
-
-impl Head {
-    fn named(&self) -> String {
-        let Metadata { namespace, name } = &self.metadata;
-        let parts: Vec<_> = [namespace, name].into_iter().flatten().map(String::as_str).collect();
-        format!("object {}", parts.join("/"))
-    }
+    let Metadata { namespace, name } = Object::read(object).metadata.unwrap_or_default();
+    let parts: Vec<_> = [namespace, name].into_iter().flatten().collect();
+    format!("object {}", parts.join("/"))
 }
 
 /// The maximum number of warnings of an answer that are remembered.
@@ -619,26 +600,6 @@ struct About {
     user: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request {
-    kind: Option<Kind>,
-    operation: Option<String>,
-    namespace: Option<String>,
-    name: Option<String>,
-    user_info: Option<User>,
-}
-
-#[derive(Deserialize)]
-struct Kind {
-    kind: String,
-}
-
-#[derive(Deserialize)]
-struct User {
-    username: Option<String>,
-}
-
 impl About {
     fn of(question: Question<'_>) -> Self {
         let request = match question {
@@ -648,13 +609,14 @@ impl About {
                 return Self { operation: Some(rule.to_string()), object, user: None };
             }
         };
-        let Ok(request) = serde_json::from_str::<Request>(request) else { return Self::default() };
-        let Request { kind, operation, namespace, name, user_info } = request;
-        let kind = kind.map(|kind| kind.kind).unwrap_or_default();
+        let Ok(Request { kind: Kind { kind }, operation, namespace, name, user_info, .. }) = Request::read(request)
+        else {
+            return Self::default();
+        };
         // The API server may generate the name later.
         let place = [namespace, name].into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>();
         let object = format!("{kind} {}", place.join("/")).trim().to_owned();
-        Self { operation, object: Some(object), user: user_info.and_then(|user| user.username) }
+        Self { operation: Some(operation), object: Some(object), user: user_info.username }
     }
 }
 

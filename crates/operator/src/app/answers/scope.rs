@@ -14,21 +14,28 @@ const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Request {
-    kind: Kind,
+pub(super) struct Request {
+    pub kind: Kind,
     resource: Resource,
     sub_resource: Option<String>,
-    name: Option<String>,
-    namespace: Option<String>,
-    operation: String,
+    pub name: Option<String>,
+    pub namespace: Option<String>,
+    pub operation: String,
+    pub user_info: User,
     object: Option<Object>,
     old_object: Option<Object>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Kind {
-    kind: String,
+pub(super) struct Kind {
+    pub kind: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct User {
+    pub username: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -41,22 +48,29 @@ struct Resource {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Object {
+pub(super) struct Object {
     kind: Option<String>,
-    metadata: Option<Metadata>,
+    pub metadata: Option<Metadata>,
+}
+
+impl Object {
+    /// What is no object says nothing about itself.
+    pub fn read(json: &str) -> Self {
+        serde_json::from_str(json).unwrap_or_default()
+    }
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    name: Option<String>,
-    namespace: Option<String>,
+pub(super) struct Metadata {
+    pub name: Option<String>,
+    pub namespace: Option<String>,
 }
 
 /// `left_out` are the namespaces that a binding does not receive requests about, unless it includes those of the
 /// system. The error says what is out of scope.
 pub(super) fn check(binding: &AdmissionBinding, left_out: &[String], request: &str) -> Result<(), String> {
-    let request: Request = serde_json::from_str(request).map_err(|error| format!("cannot be read: {error}"))?;
+    let request = Request::read(request).map_err(|error| format!("cannot be read: {error}"))?;
     let (sub, own_namespace) = (text(&request.sub_resource), text(&request.namespace));
     let Resource { group, version, resource } = &request.resource;
     let is_namespace = group.is_empty() && resource == "namespaces";
@@ -81,6 +95,10 @@ fn text(text: &Option<String>) -> &str {
 }
 
 impl Request {
+    pub fn read(json: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
+    }
+
     fn objects(&self) -> impl Iterator<Item = &Object> {
         [&self.object, &self.old_object].into_iter().flatten()
     }

@@ -362,14 +362,10 @@ fn object(operation: &Operation) -> String {
 
 fn written(json: &str) -> String {
     let object: Value = serde_json::from_str(json).unwrap_or_default();
-    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let generated = || text("/metadata/generateName").map(|prefix| format!("{prefix}*"));
-    let reference = ObjectRef {
-        api_version: text("/apiVersion").unwrap_or_default(),
-        kind: text("/kind").unwrap_or_default(),
-        namespace: text("/metadata/namespace"),
-        name: text("/metadata/name").or_else(generated).unwrap_or_default(),
-    };
+    let mut reference = ObjectRef::of(&object);
+    if let (true, Some(prefix)) = (reference.name.is_empty(), object.pointer("/metadata/generateName")) {
+        reference.name = format!("{}*", prefix.as_str().unwrap_or_default());
+    }
     reference.to_string()
 }
 
