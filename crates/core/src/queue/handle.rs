@@ -69,6 +69,11 @@ impl Shared {
 pub struct Handle(pub(super) Arc<Shared>);
 
 impl Handle {
+    /// Queues that take triggers. Nothing runs before a [`Runner`](super::Runner) drives them.
+    pub fn new(config: QueueConfig, observer: Arc<dyn Observer>) -> Self {
+        Self(Arc::new(Shared::new(config, observer)))
+    }
+
     /// Changes the state, after which a job may be available.
     fn edit<T>(&self, edit: impl FnOnce(&mut State) -> T) -> T {
         let done = edit(&mut self.0.state());

@@ -40,10 +40,14 @@ pub struct Runner {
 impl Runner {
     /// Starts the driver on the current tokio runtime.
     pub fn new(config: QueueConfig, action: Action, observer: Arc<dyn Observer>, tasks: &Tasks) -> Self {
-        let shared = Arc::new(Shared::new(config, observer));
+        Self::of(Handle::new(config, observer), action, tasks)
+    }
+
+    /// The same for queues that something has a handle of already.
+    pub fn of(handle: Handle, action: Action, tasks: &Tasks) -> Self {
         let (stop, stopped) = oneshot::channel();
-        let driver = Driver { shared: shared.clone(), action, runs: JoinSet::new(), drained: Drained::default() };
-        Self { handle: Handle(shared), stop, driver: tasks.spawn("queues", driver.run(stopped)) }
+        let driver = Driver { shared: handle.0.clone(), action, runs: JoinSet::new(), drained: Drained::default() };
+        Self { handle, stop, driver: tasks.spawn("queues", driver.run(stopped)) }
     }
 
     /// For code that pushes triggers.

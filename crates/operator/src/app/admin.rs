@@ -22,7 +22,7 @@ use super::{
     Services,
     history::{first, stamp},
     hook_manager::{HookManager, ReloadError},
-    hooks::{Hook, HookRegistry},
+    hooks::Hook,
 };
 use crate::{
     admin::{
@@ -51,20 +51,14 @@ pub(super) fn listen(socket: &Socket, tasks: &Tasks) -> Result<Option<Server>, S
 
 /// Answers requests of admins.
 pub(super) struct Admin {
-    hook_registry: Arc<HookRegistry>,
     hook_manager: Arc<HookManager>,
     services: Arc<Services>,
     log: Option<LogControl>,
 }
 
 impl Admin {
-    pub fn new(
-        hook_registry: Arc<HookRegistry>,
-        hook_manager: Arc<HookManager>,
-        services: Arc<Services>,
-        log: Option<LogControl>,
-    ) -> Self {
-        Self { hook_registry, hook_manager, services, log }
+    pub fn new(hook_manager: Arc<HookManager>, log: Option<LogControl>) -> Self {
+        Self { services: hook_manager.services.clone(), hook_manager, log }
     }
 
     fn log(&self) -> Result<&LogControl, Refused> {
@@ -73,10 +67,10 @@ impl Admin {
 
     /// Finds a hook that runs.
     fn live(&self, name: &str) -> Result<Arc<Hook>, Refused> {
-        let hook = HookName::new(name).ok().and_then(|name| self.hook_registry.hook(&name));
+        let hook = HookName::new(name).ok().and_then(|name| self.services.hook_registry.hook(&name));
         match hook {
             Some(hook) => Ok(hook),
-            None if self.hook_registry.is_quarantined(name) => Err(Refused::Conflict(format!(
+            None if self.services.hook_registry.is_quarantined(name) => Err(Refused::Conflict(format!(
                 "hook {name} is in quarantine: `boathook release {name}` starts it again"
             ))),
             None => Err(self.unknown(name)),
@@ -111,8 +105,8 @@ impl Admin {
     }
 
     fn names(&self) -> impl Iterator<Item = String> {
-        let live = self.hook_registry.live().into_iter().map(|hook| hook.spec.name.to_string());
-        live.chain(self.hook_registry.quarantined().into_iter().map(|(name, _)| name))
+        let live = self.services.hook_registry.live().into_iter().map(|hook| hook.spec.name.to_string());
+        live.chain(self.services.hook_registry.quarantined().into_iter().map(|(name, _)| name))
     }
 }
 
@@ -135,7 +129,7 @@ impl Operator for Admin {
         let readiness = self.services.health.readiness();
         let stats: HashMap<_, _> =
             self.services.queue.stats().hooks.into_iter().map(|stats| (stats.hook.clone(), stats)).collect();
-        let live = self.hook_registry.live().into_iter().map(|hook| {
+        let live = self.services.hook_registry.live().into_iter().map(|hook| {
             let name = &hook.spec.name;
             let missing = readiness.hooks.iter().find(|known| known.hook == name.as_str());
             let facts = Facts {
@@ -146,7 +140,7 @@ impl Operator for Admin {
             };
             live(&hook, facts)
         });
-        let quarantined = self.hook_registry.quarantined().into_iter().map(|(name, reason)| {
+        let quarantined = self.services.hook_registry.quarantined().into_iter().map(|(name, reason)| {
             let runs = self.services.history.counts(&name);
             quarantined(name, reason, runs)
         });

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{Hook, hooks::HookRegistry, host::Operator};
+use super::{Hook, Services, host::Operator};
 
 /// The maximum number of failures that wait to be reported.
 const WAITING: usize = 256;
@@ -86,20 +86,15 @@ fn describe(finished: &Finished, failure: &Failure, what_next: &str) -> String {
 pub(super) struct Inlet(mpsc::Receiver<Note>);
 
 /// Sends Events until it is dropped.
-pub(super) async fn send(
-    mut inlet: Inlet,
-    operator: Arc<Operator>,
-    hook_registry: Arc<HookRegistry>,
-    namespace: String,
-) {
+pub(super) async fn send(mut inlet: Inlet, services: Arc<Services>, namespace: String) {
     let mut series = AllSeries::default();
     let mut refused = HashSet::new();
     while let Some(note) = inlet.0.recv().await {
         // For a hook that is gone, it is no longer known whose rights to send the Event with.
-        let Some(hook) = hook_registry.hook(&note.hook) else { continue };
+        let Some(hook) = services.hook_registry.hook(&note.hook) else { continue };
         let Some(event) = series.count(&note, Instant::now(), Timestamp::now()) else { continue };
         let event = event.object(&note, regarding(&hook, &namespace));
-        match apply(&operator, &hook, event).await {
+        match apply(&services.operator, &hook, event).await {
             Ok(()) => {
                 refused.remove(&note.hook);
             }

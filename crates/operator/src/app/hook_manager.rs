@@ -19,7 +19,6 @@ use boathook_core::{
     queue,
 };
 use boathook_kube::discovery::DiscoveryError;
-use boathook_sandbox::Sandbox;
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 use tracing::{error, info, warn};
@@ -27,13 +26,12 @@ use tracing::{error, info, warn};
 use super::{
     Services, account,
     hook_tasks::{self, HookTasks},
-    hooks::{self, Bundled, Hook, HookRegistry, Quarantine, Registrations, load_file},
+    hooks::{self, Bundled, Hook, Quarantine, Registrations, load_file},
     judge::{self, Held, Origin},
     ms, schedules,
     scope::{Terms, granted, narrow, scope},
     upgrade_plan::Plan,
 };
-use crate::telemetry::Metrics;
 
 /// Why a hook cannot be released from its quarantine.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +50,6 @@ pub enum ReleaseError {
 /// All hooks: those of a directory, and those of bundles.
 pub struct HookManager {
     pub(super) directory: Option<PathBuf>,
-    pub(super) sandbox: Arc<Sandbox>,
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) hook_registry: Arc<HookRegistry>,
     pub(super) services: Arc<Services>,
     running: Mutex<BTreeMap<HookName, HookTasks>>,
     /// The origins of bundles' hooks, by their names in the operator.
@@ -141,17 +136,9 @@ impl Drop for QueueHold<'_> {
 }
 
 impl HookManager {
-    pub(super) fn new(
-        directory: Option<PathBuf>,
-        sandbox: Arc<Sandbox>,
-        metrics: Arc<Metrics>,
-        hook_registry: Arc<HookRegistry>,
-        services: Arc<Services>,
-        grace_period: Duration,
-    ) -> Self {
+    pub(super) fn new(directory: Option<PathBuf>, services: Arc<Services>, grace_period: Duration) -> Self {
         let (running, swapping) = (Mutex::default(), tokio::sync::Mutex::default());
-        let origins = Mutex::default();
-        Self { directory, sandbox, metrics, hook_registry, services, running, origins, swapping, grace_period }
+        Self { directory, services, running, origins: Mutex::default(), swapping, grace_period }
     }
 
     /// Loads all hooks of the directory, one after the other, because compiling one already takes all cores and much
@@ -168,13 +155,13 @@ impl HookManager {
         }
         for file in files {
             let (name, path) = (file.stem(), file.path.clone());
-            match load_file(file, &self.sandbox).await {
+            match load_file(file, &self.services.sandbox).await {
                 Ok(hook) => self.loaded(hook),
                 Err(reason) => {
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     let reason = error_chain(&reason);
                     error!(file, reason, "hook quarantined: it does not run, others do");
-                    self.hook_registry.quarantine(&name, reason, Registrations::Stay);
+                    self.services.hook_registry.quarantine(&name, reason, Registrations::Stay);
                 }
             }
         }
@@ -183,12 +170,12 @@ impl HookManager {
 
     fn loaded(&self, hook: Hook) {
         self.report_loaded(&hook);
-        self.hook_registry.admit(Arc::new(hook));
+        self.services.hook_registry.admit(Arc::new(hook));
     }
 
     pub(super) fn report_loaded(&self, hook: &Hook) {
         let component = &hook.component;
-        self.metrics.hook_compiled(component.from_cache(), component.compile_time());
+        self.services.metrics.hook_compiled(component.from_cache(), component.compile_time());
         let name = &hook.spec.name;
         info!(
             hook = %name,
@@ -206,9 +193,9 @@ impl HookManager {
     /// Starts all hooks that were loaded: first the start-up runs in their order, then bindings and schedules in
     /// parallel.
     pub fn start(&self) {
-        let hooks = self.hook_registry.live();
+        let hooks = self.services.hook_registry.live();
         self.start_these(&hooks);
-        info!(hooks = hooks.len(), quarantined = self.hook_registry.quarantined().len(), "hooks started");
+        info!(hooks = hooks.len(), quarantined = self.services.hook_registry.quarantined().len(), "hooks started");
     }
 
     /// Starts a hook that does not run, as at the operator's start.
@@ -220,7 +207,7 @@ impl HookManager {
     pub(super) fn begin_all(&self, hooks: Vec<Hook>) {
         let names: Vec<_> = hooks.iter().map(|hook| hook.spec.name.clone()).collect();
         hooks.into_iter().for_each(|hook| self.loaded(hook));
-        let hooks: Vec<_> = names.iter().filter_map(|name| self.hook_registry.hook(name)).collect();
+        let hooks: Vec<_> = names.iter().filter_map(|name| self.services.hook_registry.hook(name)).collect();
         self.start_these(&hooks);
     }
 
@@ -228,8 +215,8 @@ impl HookManager {
     pub(super) async fn hold(&self, name: &HookName, held: &Held) {
         let (reason, registrations) = (error_chain(held), held.registrations());
         let out = || match held {
-            Held::Suspended => self.hook_registry.remove(name.as_str()),
-            _ => self.hook_registry.quarantine(name.as_str(), reason.clone(), registrations),
+            Held::Suspended => self.services.hook_registry.remove(name.as_str()),
+            _ => self.services.hook_registry.quarantine(name.as_str(), reason.clone(), registrations),
         };
         self.stop(name, out).await;
         if !matches!(held, Held::Suspended) {
@@ -239,7 +226,7 @@ impl HookManager {
 
     /// Stops a hook of a bundle that was removed.
     pub(super) async fn forget(&self, name: &HookName) {
-        self.stop(name, || self.hook_registry.remove(name.as_str())).await;
+        self.stop(name, || self.services.hook_registry.remove(name.as_str())).await;
         self.origins().remove(name.as_str());
         self.services.history.forget(name);
         info!(hook = %name, "hook removed");
@@ -263,7 +250,7 @@ impl HookManager {
     /// because a hook that is in neither list for a moment would lose its registrations. The hook's triggers are
     /// dropped.
     async fn stop(&self, name: &HookName, out: impl Fn()) {
-        let Some(hook) = self.hook_registry.hook(name) else {
+        let Some(hook) = self.services.hook_registry.hook(name) else {
             out();
             return self.services.health.forget(name);
         };
@@ -278,14 +265,14 @@ impl HookManager {
         let triggers = self.services.queue.remove_hook(name);
         self.services.health.forget(name);
         self.services.operator.hook_metrics.forget(name);
-        self.metrics.forget_hook(name);
+        self.services.metrics.forget_hook(name);
         triggers
     }
 
     /// Describes a hook's bindings and its tenant to the metrics.
     pub(super) fn describe(&self, hook: &Hook) {
         let room = || self.services.kept.nothing(&hook.tenant());
-        self.metrics.hook_described(&hook.spec, room(), SERIES / UNIT);
+        self.services.metrics.hook_described(&hook.spec, room(), SERIES / UNIT);
         self.services.operator.hook_metrics.settle(&hook.spec.name, room());
     }
 
@@ -313,12 +300,12 @@ impl HookManager {
     /// Takes a hook out until it is released or the operator restarts. Its triggers are dropped, and a run under way
     /// may end. Returns false if no such hook runs.
     pub fn quarantine(&self, name: &HookName, reason: &str) -> bool {
-        if self.hook_registry.hook(name).is_none() {
+        if self.services.hook_registry.hook(name).is_none() {
             return false;
         }
         // Ends the tasks first, so that they start nothing more.
         drop(self.running().remove(name));
-        self.hook_registry.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
+        self.services.hook_registry.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
         let triggers = self.drop_traces(name);
         warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
         true
@@ -326,7 +313,7 @@ impl HookManager {
 
     /// Removes what a hook that cannot be loaded has registered. Returns false if nothing of it is registered.
     pub fn withdraw(&self, name: &str) -> bool {
-        let withdrawn = self.hook_registry.withdraw(name);
+        let withdrawn = self.services.hook_registry.withdraw(name);
         if withdrawn {
             info!(hook = name, "an admin withdrew what the quarantined hook has registered");
             HookName::new(name).iter().for_each(|name| self.services.health.forget(name));
@@ -341,7 +328,7 @@ impl HookManager {
             Some(origin) => origin.changing.lock().await,
             None => self.swapping.lock().await,
         };
-        if !self.hook_registry.is_quarantined(name) {
+        if !self.services.hook_registry.is_quarantined(name) {
             return Err(ReleaseError::NotQuarantined(name.to_owned()));
         }
         match self.load_again(name).await {
@@ -352,7 +339,7 @@ impl HookManager {
                 Ok(())
             }
             Err(reason) => {
-                self.hook_registry.quarantine(name, error_chain(&reason), Registrations::Stay);
+                self.services.hook_registry.quarantine(name, error_chain(&reason), Registrations::Stay);
                 Err(ReleaseError::Still { name: name.to_owned(), reason })
             }
         }
@@ -361,10 +348,10 @@ impl HookManager {
     /// Loads a bundle's hook, and decides whether it may start.
     pub(super) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
         let Origin { name, source, terms, .. } = origin;
-        let bytes = judge::read(name, source, &self.sandbox).await?;
+        let bytes = judge::read(name, source, &self.services.sandbox).await?;
         let namespace = terms.bundle.namespace.as_deref();
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
-        let hook = hooks::load_for(&tenant, name, &bytes, &self.sandbox).await?;
+        let hook = hooks::load_for(&tenant, name, &bytes, &self.services.sandbox).await?;
         let requested = hook.spec.asks();
         if source.declared.as_ref().is_some_and(|declared| *declared != requested) {
             return Err(Held::Understated);
@@ -407,17 +394,17 @@ impl HookManager {
             return self.judge(&origin).await;
         }
         let path = self.directory.clone().unwrap_or_default().join(format!("{name}.wasm"));
-        Ok(load_file(HookFile::of(path), &self.sandbox).await?)
+        Ok(load_file(HookFile::of(path), &self.services.sandbox).await?)
     }
 
     /// The hooks that do not run, with the reasons.
     pub fn quarantined(&self) -> Vec<(String, String)> {
-        self.hook_registry.quarantined()
+        self.services.hook_registry.quarantined()
     }
 
     /// Fires the schedules of this name. Returns how many there are.
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
-        let Some(hook) = self.hook_registry.hook(hook) else { return 0 };
+        let Some(hook) = self.services.hook_registry.hook(hook) else { return 0 };
         let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
         named.inspect(|binding| schedules::strike(&self.services.queue, hook.spec.name.clone(), binding)).count()
     }
@@ -425,7 +412,7 @@ impl HookManager {
     /// Fires the hook's schedules now, in order, once for each of their times after `after` and up to `until`. Fires at
     /// most `most` times. Returns false if there were more.
     pub fn tick_within(&self, hook: &HookName, after: Timestamp, until: Timestamp, most: usize) -> bool {
-        let Some(hook) = self.hook_registry.hook(hook) else { return true };
+        let Some(hook) = self.services.hook_registry.hook(hook) else { return true };
         let mut strikes: Vec<_> = (hook.spec.schedules.iter())
             .flat_map(|binding| schedules::times(binding, after, until).take(most + 1).map(move |at| (at, binding)))
             .collect();
@@ -438,7 +425,8 @@ impl HookManager {
 
     /// Runs the triggers of the hook's last run again. First it passes their number to `tell`.
     pub fn run_again(&self, name: &HookName, tell: impl FnOnce(usize)) {
-        let triggers = self.hook_registry.hook(name).map(|hook| self.services.last.of(&hook.spec)).unwrap_or_default();
+        let triggers =
+            self.services.hook_registry.hook(name).map(|hook| self.services.last.of(&hook.spec)).unwrap_or_default();
         tell(triggers.len());
         for trigger in triggers {
             self.services.queue.push(trigger);
@@ -480,11 +468,11 @@ impl HookManager {
         let _one_at_a_time = self.swapping.lock().await;
         let began = Instant::now();
         let name = file.name.clone().map_err(SwapError::Name)?;
-        let loaded = match load_file(file, &self.sandbox).await {
+        let loaded = match load_file(file, &self.services.sandbox).await {
             Ok(hook) => Ok(self.replace(hook).await?),
             Err(reason) => Err(SwapError::Refused { name: name.clone(), reason }),
         };
-        self.metrics.hook_swapped(loaded.is_ok());
+        self.services.metrics.hook_swapped(loaded.is_ok());
         match loaded {
             Ok(swapped) => {
                 let swapped = Swapped { took: began.elapsed(), ..swapped };
@@ -494,8 +482,8 @@ impl HookManager {
             Err(error) => {
                 let reason = error_chain(&error);
                 warn!(hook = %name, reason, "hook not swapped");
-                if self.hook_registry.is_quarantined(name.as_str()) {
-                    self.hook_registry.quarantine(name.as_str(), reason, Registrations::Stay);
+                if self.services.hook_registry.is_quarantined(name.as_str()) {
+                    self.services.hook_registry.quarantine(name.as_str(), reason, Registrations::Stay);
                 }
                 Err(error)
             }
@@ -506,7 +494,7 @@ impl HookManager {
     pub(super) async fn take_over(&self, hook: Hook) -> Result<Swapped, SwapError> {
         let began = Instant::now();
         let replaced = self.replace(hook).await;
-        self.metrics.hook_swapped(replaced.is_ok());
+        self.services.metrics.hook_swapped(replaced.is_ok());
         let swapped = Swapped { took: began.elapsed(), ..replaced? };
         describe(&swapped);
         Ok(swapped)
@@ -525,7 +513,7 @@ impl HookManager {
             interrupted: false,
             took: Duration::ZERO,
         };
-        match self.hook_registry.hook(&name) {
+        match self.services.hook_registry.hook(&name) {
             Some(old) => self.replace_live(old, hook, nothing).await,
             None => {
                 self.begin(hook);
@@ -558,7 +546,7 @@ impl HookManager {
         };
         // From here to the end nothing can take the hook out, and nothing waits.
         let running = self.running();
-        if !running.contains_key(name) || !self.hook_registry.is_live(&old) {
+        if !running.contains_key(name) || !self.services.hook_registry.is_live(&old) {
             return Err(gone());
         }
         self.report_loaded(&new);
@@ -570,7 +558,7 @@ impl HookManager {
             queue.complete(name, binding);
         }
         self.describe(&new);
-        self.hook_registry.admit(new.clone());
+        self.services.hook_registry.admit(new.clone());
         if plan.starts {
             schedules::push_startups(std::slice::from_ref(&new), queue);
         }
@@ -587,7 +575,7 @@ impl HookManager {
     fn replace_dead(&self, old: &Arc<Hook>, new: Hook, swapped: Swapped) -> Result<Swapped, SwapError> {
         let name = &old.spec.name;
         let mut running = self.running();
-        if !running.contains_key(name) || !self.hook_registry.is_live(old) {
+        if !running.contains_key(name) || !self.services.hook_registry.is_live(old) {
             return Err(SwapError::Gone(name.clone()));
         }
         error!(hook = %name, "the hook's tasks ended: its new version starts with a synchronization");

@@ -73,7 +73,7 @@ use host::Operator;
 use observers::Report;
 use patches::PatchPrograms;
 use runs::Runs;
-use services::Services;
+use services::{RunIds, Services};
 use webhooks::Webhooks;
 
 pub use account::{BadAccount, NotWatched};
@@ -107,12 +107,9 @@ pub struct App {
     tasks: AllTasks,
     server: Server,
     admin: Option<crate::admin::Server>,
-    health: Arc<Health>,
     runner: Runner,
-    runs: Arc<Runs>,
+    runs: Runs,
     services: Arc<Services>,
-    hook_registry: Arc<HookRegistry>,
-    recorder: Option<Arc<Recorder>>,
     hook_manager: Arc<HookManager>,
     bundles: Bundles,
     answers: Arc<Answers>,
@@ -153,38 +150,16 @@ impl App {
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (runner, runs, services) =
-            connect(&options, &hook_registry, sandbox.clone(), report, &shown, &health, recorder.clone());
-        let answers = Arc::new(Answers::new(answers::Parts {
-            hook_registry: hook_registry.clone(),
-            sandbox: sandbox.clone(),
-            operator: services.answering.clone(),
-            health: health.clone(),
-            metrics: metrics.clone(),
-            history: services.history.clone(),
-            recorder: recorder.clone(),
-            plan: options.plan,
-            left_out: options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default(),
-            effects: options.effects.clone(),
-        }));
-        let hook_manager = HookManager::new(
-            options.hooks.clone(),
-            sandbox,
-            metrics.clone(),
-            hook_registry.clone(),
-            services.clone(),
-            options.grace_period,
-        );
-        let hook_manager = Arc::new(hook_manager);
+        let services = Arc::new(connect(&options, hook_registry, sandbox, report, &shown, health, recorder));
+        let runs = Runs::new(services.clone());
+        let runner = runner(&services, &runs);
+        let left_out = options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default();
+        let answers = Arc::new(Answers::new(services.clone(), left_out));
+        let hook_manager = Arc::new(HookManager::new(options.hooks.clone(), services.clone(), options.grace_period));
         hook_manager.load().await?;
         hook_manager.start();
         if let Some(admin) = &mut admin {
-            admin.operate(Arc::new(admin::Admin::new(
-                hook_registry.clone(),
-                hook_manager.clone(),
-                services.clone(),
-                options.log.clone(),
-            )));
+            admin.operate(Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone())));
         }
 
         let webhooks = options.webhooks.clone().filter(|_| !options.plan && !options.hold);
@@ -192,11 +167,7 @@ impl App {
             client: options.client.clone(),
             options: webhooks,
             answers: answers.clone(),
-            hook_registry: hook_registry.clone(),
-            health: health.clone(),
-            metrics: metrics.clone(),
-            leadership: leadership.clone(),
-            tasks: tasks.clone(),
+            services: services.clone(),
         });
         let webhooks = match webhooks {
             Some(parts) => Some(Webhooks::start(parts).await?),
@@ -206,7 +177,7 @@ impl App {
         let mut own = Vec::new();
         let namespace = options.client.default_namespace().to_owned();
         if !options.plan {
-            let events = failure_events::send(told, services.operator.clone(), hook_registry.clone(), namespace);
+            let events = failure_events::send(told, services.clone(), namespace);
             own.push(tasks.spawn("failure Events", events));
         }
         own.push(tasks.spawn("news of kinds", crd_watcher::run(services.clone())));
@@ -214,20 +185,17 @@ impl App {
         own.push(tasks.spawn("what follows from leading", leading));
         // The election starts last, because a leader that is still loading hooks would keep them from running.
         let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
-        observers::refresh(&metrics, &services, &hook_registry);
+        observers::refresh(&services);
         own.push(tasks.spawn("live ticks", observers::tick(metrics)));
         own.push(tasks.spawn("jumps of the clock", tell_jumps(jiff::Timestamp::now, services.jumps.clone())));
-        health.started(runner.handle(), &services);
+        services.health.started(runner.handle(), &services);
         Ok(Self {
             tasks: AllTasks(tasks),
             server,
             admin,
-            health,
             runner,
             runs,
             services,
-            hook_registry,
-            recorder,
             bundles: Bundles::new(hook_manager.clone(), options.settings.clone()),
             hook_manager,
             answers,
@@ -250,12 +218,12 @@ impl App {
 
     /// Whether a hook has bindings for requests of the API server.
     pub fn binds_webhooks(&self) -> bool {
-        webhooks::needed(&self.hook_registry)
+        webhooks::needed(&self.services.hook_registry)
     }
 
     /// What is still waited for, and the hooks that do not run.
     pub fn readiness(&self) -> Readiness {
-        Readiness { quarantined: self.hook_manager.quarantined(), ..self.health.readiness() }
+        Readiness { quarantined: self.hook_manager.quarantined(), ..self.services.health.readiness() }
     }
 
     pub fn queue(&self) -> queue::Handle {
@@ -264,7 +232,7 @@ impl App {
 
     /// Finds a hook that runs.
     pub fn hook(&self, name: &HookName) -> Option<Arc<Hook>> {
-        self.hook_registry.hook(name)
+        self.services.hook_registry.hook(name)
     }
 
     /// Answers reviews and conversions with the operator's hooks, as the webhook server does.
@@ -348,7 +316,7 @@ impl App {
             election => drop(election),
         }
         self.hook_manager.shutdown().await;
-        if let Some(recorder) = self.recorder {
+        if let Some(recorder) = self.services.recorder.clone() {
             // Records that take longer to write are not worth the wait.
             let written = tokio::task::spawn_blocking(move || recorder.close());
             let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
@@ -387,76 +355,70 @@ fn ms(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// Creates the services that triggers go through, and gives each stage what it calls.
+/// Creates the services, and gives each stage what it calls.
 fn connect(
     options: &Options,
-    hook_registry: &Arc<HookRegistry>,
+    hook_registry: Arc<HookRegistry>,
     sandbox: Arc<Sandbox>,
     report: Arc<Report>,
     shown: &Shown,
-    health: &Arc<Health>,
+    health: Arc<Health>,
     recorder: Option<Arc<Recorder>>,
-) -> (Runner, Arc<Runs>, Arc<Services>) {
-    let (leadership, tasks) = (health.leadership(), health.tasks());
+) -> Services {
+    let (leadership, tasks) = (health.leadership().clone(), health.tasks().clone());
     let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(evaluator.clone(), hook_registry.clone()));
     let effects = Arc::new(runs::Effects(options.effects.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
-    let operator = Arc::new(Operator {
+    let operator = Operator {
         access: access.fenced(leadership.clone()),
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
-    });
-    // Each request of the API server reaches only one replica, so answers are not fenced.
-    let answering = Arc::new(Operator { access, ..operator.as_ref().clone() });
-    let history = Arc::new(History::new(options.run_ended.clone()));
-    let last = Arc::new(LastRuns::new(options.keep_last_run));
-    let runs = Arc::new(Runs::new(runs::Parts {
-        hook_registry: hook_registry.clone(),
-        sandbox,
-        operator: operator.clone(),
-        metrics: shown.metrics.clone(),
-        history: history.clone(),
-        last: last.clone(),
-        recorder,
-        plan: options.plan,
-        leadership: leadership.clone(),
-    }));
-    let acting = runs.clone();
-    let action = Arc::new(move |job: Job| {
-        let runs = acting.clone();
-        async move { runs.run(job).await }.boxed()
-    });
-    let runner = Runner::new(options.queue, action, report.clone(), tasks);
+    };
+    let queue = queue::Handle::new(options.queue, report.clone());
     if !leadership.is_alone() {
-        runner.handle().stand_by();
+        queue.stand_by();
     }
-    let streams = Streams::new(options.client.clone(), options.streams.clone(), report);
-    let (queue, health, server) = (runner.handle(), health.clone(), options.server.clone());
-    let (schedules_tick, hold) = (options.schedules_tick, options.hold);
-    let services = Services {
-        server,
+    Services {
+        server: options.server.clone(),
+        hook_registry,
+        sandbox,
         discovery,
-        streams,
+        streams: Streams::new(options.client.clone(), options.streams.clone(), report),
         kept: Pool::new(options.kept / UNIT),
         evaluator,
         snapshots,
         queue,
-        operator,
-        answering,
-        leadership: leadership.clone(),
+        // Each request of the API server reaches only one replica, so answers are not fenced.
+        answering: Arc::new(Operator { access, ..operator.clone() }),
+        operator: Arc::new(operator),
+        leadership,
         health,
-        history,
-        schedules_tick,
-        last,
-        hold,
-        tasks: tasks.clone(),
+        metrics: shown.metrics.clone(),
+        history: Arc::new(History::new(options.run_ended.clone())),
+        recorder,
+        run_ids: RunIds::new(),
+        last: LastRuns::new(options.keep_last_run),
+        effects: options.effects.clone(),
+        schedules_tick: options.schedules_tick,
+        plan: options.plan,
+        hold: options.hold,
+        tasks,
         jumps: watch::Sender::default(),
+    }
+}
+
+/// Drives the queues: each job is a run.
+fn runner(services: &Services, runs: &Runs) -> Runner {
+    let runs = runs.clone();
+    let action = move |job: Job| {
+        let runs = runs.clone();
+        async move { runs.run(job).await }.boxed()
     };
-    (runner, runs, Arc::new(services))
+    Runner::of(services.queue.clone(), Arc::new(action), &services.tasks)
 }
 
 /// What starts when this replica becomes the leader, and what ends when it loses the lead: the queues, and the metric. Runs

@@ -9,7 +9,7 @@ use boathook_core::{
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
 
-use super::{Services, failure_events, hooks::HookRegistry, ms};
+use super::{Services, failure_events, ms};
 use crate::{
     record::RecordObserver,
     telemetry::{Metrics, metrics::RunLabels},
@@ -149,17 +149,17 @@ pub(super) async fn tick(metrics: Arc<Metrics>) {
 }
 
 /// Sets the gauges whenever the metrics are read.
-pub(super) fn refresh(metrics: &Metrics, services: &Arc<Services>, hook_registry: &Arc<HookRegistry>) {
+pub(super) fn refresh(services: &Arc<Services>) {
     // A weak reference, because the services own the metrics.
-    let (services, hook_registry) = (Arc::downgrade(services), hook_registry.clone());
-    metrics.refresh_with(move |metrics| {
-        if let Some(services) = services.upgrade() {
-            set_gauges(metrics, &services, &hook_registry);
+    let weak = Arc::downgrade(services);
+    services.metrics.refresh_with(move |metrics| {
+        if let Some(services) = weak.upgrade() {
+            set_gauges(metrics, &services);
         }
     });
 }
 
-fn set_gauges(metrics: &Metrics, services: &Services, hook_registry: &HookRegistry) {
+fn set_gauges(metrics: &Metrics, services: &Services) {
     // Check this here and not only when leadership is lost: a process that was stopped for a while may answer this
     // request before it has checked its clock.
     if !services.leadership.leads() {
@@ -168,13 +168,13 @@ fn set_gauges(metrics: &Metrics, services: &Services, hook_registry: &HookRegist
     let stats = services.queue.stats();
     metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
     metrics.set_queues(&stats.queues);
-    metrics.set_hooks(super::count(&services.health.readiness(), hook_registry.quarantined().len()));
+    metrics.set_hooks(super::count(&services.health.readiness(), services.hook_registry.quarantined().len()));
     for (hook, binding, queue, status) in services.health.statuses() {
         let labels = RunLabels { hook: &hook, binding: &binding, queue: &queue };
         metrics.set_snapshot(labels, status.objects(), status.bytes(), status.late());
         metrics.filter_errors_reached(&hook, &binding, status.filter_errors());
     }
-    for hook in hook_registry.live() {
+    for hook in services.hook_registry.live() {
         metrics.set_hook_metric_series(&hook.spec.name, services.operator.hook_metrics.series(&hook.spec.name));
     }
     let ages: Vec<_> = services.streams.stats().iter().filter_map(watch_age).collect();

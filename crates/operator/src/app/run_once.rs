@@ -107,7 +107,8 @@ impl App {
             let bindings = self.services.health.bindings(hook);
             let settled = bindings.iter().all(|(status, pending)| pending.is_some() || status.is_synchronised());
             if settled || Instant::now() > deadline {
-                let spec = self.hook_registry.hook(hook).map(|hook| hook.spec.kubernetes.clone()).unwrap_or_default();
+                let spec =
+                    self.services.hook_registry.hook(hook).map(|hook| hook.spec.kubernetes.clone()).unwrap_or_default();
                 return bindings.iter().zip(&spec).filter_map(|(binding, spec)| missing(binding, &spec.name)).collect();
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -118,7 +119,7 @@ impl App {
     pub async fn run_once(&self, hook: &HookName, sets: &[Set]) -> Result<RunReport, OnceError> {
         let missing =
             || Failure { kind: FailureKind::Host, message: format!("hook {hook} is not loaded"), backtrace: None };
-        let spec = &self.hook_registry.hook(hook).ok_or_else(|| OnceError::Run(missing()))?.spec;
+        let spec = &self.services.hook_registry.hook(hook).ok_or_else(|| OnceError::Run(missing()))?.spec;
         let mut all = Vec::with_capacity(sets.len());
         for set in sets {
             all.push(trigger(&self.services, spec, set).await?);
@@ -194,7 +195,7 @@ impl Question {
 impl App {
     /// Gets the hook's answer. It waits until the hook knows the objects of its snapshots.
     pub async fn answer_once(&self, hook: &HookName, question: &Question) -> Result<Answered, OnceError> {
-        let loaded = self.hook_registry.hook(hook).ok_or_else(|| OnceError::NotLoaded(hook.clone()))?;
+        let loaded = self.services.hook_registry.hook(hook).ok_or_else(|| OnceError::NotLoaded(hook.clone()))?;
         let (spec, answerer) = (&loaded.spec, self.answerer());
         match question {
             Question::Review { kind, binding, request } => {

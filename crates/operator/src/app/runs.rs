@@ -1,59 +1,28 @@
 //! One job, from the queue to the sandbox, with its log line and metrics.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use boathook_core::{
     effect::Sink,
-    model::{
-        BindingName, Failure, FailureKind, HookName, Job, MetricOp, ObjectRef, Outcome, QueueName, RunId,
-        WatchEventKind,
-    },
+    model::{BindingName, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, WatchEventKind},
 };
-use boathook_kube::{access::Observer, election::Leadership};
-use boathook_sandbox::{Host, RunReport, RunRequest, Sandbox};
+use boathook_kube::access::Observer;
+use boathook_sandbox::{Host, RunReport, RunRequest};
 use tracing::{
     Instrument as _, Span,
     field::{Empty, display},
     info, info_span, warn,
 };
 
-use super::{
-    history::{Begun, History, LastRuns},
-    hooks::{Hook, HookRegistry},
-    host::Operator,
-    ms,
-};
+use super::{Services, history::Begun, hooks::Hook, ms};
 use crate::{
-    record::{Recorder, secrets::bindings_of_secrets},
-    telemetry::{Metrics, TRACE_TARGET, metrics::RunLabels},
+    record::secrets::bindings_of_secrets,
+    telemetry::{TRACE_TARGET, metrics::RunLabels},
 };
 
-pub struct Parts {
-    pub hook_registry: Arc<HookRegistry>,
-    pub sandbox: Arc<Sandbox>,
-    pub operator: Arc<Operator>,
-    pub metrics: Arc<Metrics>,
-    pub history: Arc<History>,
-    pub last: Arc<LastRuns>,
-    pub recorder: Option<Arc<Recorder>>,
-    /// Whether writes are dry runs.
-    pub plan: bool,
-    /// A run ends when the leadership is lost.
-    pub leadership: Leadership,
-}
-
-pub struct Runs {
-    parts: Parts,
-    /// Distinguishes the run IDs of this process from those of others.
-    process: String,
-    number: AtomicU64,
-}
+/// Runs jobs. Cheap to clone.
+#[derive(Clone)]
+pub struct Runs(Arc<Services>);
 
 /// What the reports of a run need.
 struct Described {
@@ -68,23 +37,23 @@ struct Described {
 }
 
 impl Runs {
-    pub fn new(parts: Parts) -> Self {
-        Self { parts, process: format!("{:08x}", rand::random::<u32>()), number: AtomicU64::new(1) }
+    pub(super) fn new(services: Arc<Services>) -> Self {
+        Self(services)
     }
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
         let outcome = self.report(job).await?.outcome;
-        if self.parts.plan { once_only(outcome) } else { outcome }
+        if self.0.plan { once_only(outcome) } else { outcome }
     }
 
     /// Runs one job, and returns a report.
     pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
-        let (Some(hook), Some(first)) = (self.parts.hook_registry.hook(&job.hook), job.triggers.first()) else {
+        let (Some(hook), Some(first)) = (self.0.hook_registry.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
         };
-        let run = RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed));
+        let run = self.0.run_ids.next();
         let (allow_failure, begun) = (first.allow_failure, Begun::now(&run, &job));
         let described = Described {
             run: run.clone(),
@@ -95,26 +64,26 @@ impl Runs {
             triggers: job.triggers.len(),
             attempt: job.attempt,
         };
-        let caller = hook.caller(run, self.parts.plan);
-        self.parts.last.ran(&caller.hook, &job.triggers);
+        let caller = hook.caller(run, self.0.plan);
+        self.0.last.ran(&caller.hook, &job.triggers);
         let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
         let report = self.recorded(&hook, request).instrument(span.clone()).await;
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
-        self.parts.metrics.run_finished(labels, &report, allow_failure);
+        self.0.metrics.run_finished(labels, &report, allow_failure);
         describe(&described, &report);
-        self.parts.history.ended(begun, &report, allow_failure);
+        self.0.history.ended(begun, &report, allow_failure);
         if report.outcome.is_ok() {
-            self.report_metrics(&described, &report.metrics);
+            self.0.apply_metrics(&described.hook, &described.run, &described.binding, &report.metrics);
         }
         Ok(report)
     }
 
     /// Runs, and records the run if there is a recorder.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
-        let operator = self.parts.operator.clone();
-        let Some(recorder) = &self.parts.recorder else { return self.interruptible(hook, request, operator).await };
+        let operator = self.0.operator.clone();
+        let Some(recorder) = &self.0.recorder else { return self.interruptible(hook, request, operator).await };
         let secrets = bindings_of_secrets(&hook.spec);
         let begun = recorder.begin(operator, hook.component.digest(), secrets, request.clone());
         let report = self.interruptible(hook, request, begun.host()).await;
@@ -125,29 +94,15 @@ impl Runs {
     async fn interruptible(&self, hook: &Hook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
         let began = Instant::now();
         tokio::select! {
-            report = self.parts.sandbox.run(&hook.component, request, host) => report,
+            report = self.0.sandbox.run(&hook.component, request, host) => report,
             () = hook.interrupt.cancelled() => {
                 let message = "the run was interrupted because a new version of the hook takes its place";
                 RunReport::interrupted(message.to_owned(), began.elapsed())
             }
-            () = self.parts.leadership.lost() => {
+            () = self.0.leadership.lost() => {
                 let message = "the run was interrupted because this replica no longer leads";
                 RunReport::interrupted(message.to_owned(), began.elapsed())
             }
-        }
-    }
-
-    /// A hook that was removed in the meantime reports nothing more.
-    fn report_metrics(&self, described: &Described, ops: &[MetricOp]) {
-        let Described { run, hook, binding, .. } = described;
-        if ops.is_empty() || self.parts.hook_registry.hook(hook).is_none() {
-            return;
-        }
-        let applied = self.parts.operator.hook_metrics.apply(hook, ops);
-        if let Some(error) = applied.first {
-            let refused = applied.refused;
-            self.parts.metrics.hook_metrics_refused(hook, refused);
-            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
         }
     }
 }

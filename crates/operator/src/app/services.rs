@@ -1,25 +1,36 @@
-//! What the tasks of bindings and schedules work with.
+//! What the operator's parts work with.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use boathook_core::{
+    effect::Sink,
     fair::Pool,
     filter::{Evaluator, Snapshots},
+    model::{BindingName, HookName, MetricOp, RunId},
     queue,
     tasks::Tasks,
 };
 use boathook_kube::{discovery::Discovery, election::Leadership, watch::Streams};
+use boathook_sandbox::Sandbox;
 use tokio::sync::watch;
+use tracing::warn;
 
 use super::{
     health::Health,
     history::{History, LastRuns},
+    hooks::HookRegistry,
     host::Operator,
 };
+use crate::{record::Recorder, telemetry::Metrics};
 
 pub(super) struct Services {
     /// The API server's address, for messages.
     pub server: String,
+    pub hook_registry: Arc<HookRegistry>,
+    pub sandbox: Arc<Sandbox>,
     pub discovery: Arc<Discovery>,
     pub streams: Streams,
     /// What all bindings together may keep, in units of [`UNIT`](boathook_core::memory::UNIT).
@@ -33,12 +44,51 @@ pub(super) struct Services {
     pub answering: Arc<Operator>,
     pub leadership: Leadership,
     pub health: Arc<Health>,
+    pub metrics: Arc<Metrics>,
     pub history: Arc<History>,
+    pub recorder: Option<Arc<Recorder>>,
+    pub run_ids: RunIds,
+    pub last: LastRuns,
+    /// Receives what answers do to objects.
+    pub effects: Option<Arc<dyn Sink>>,
     pub schedules_tick: bool,
-    pub last: Arc<LastRuns>,
+    /// Whether writes are dry runs.
+    pub plan: bool,
     /// Whether hooks are started but not run.
     pub hold: bool,
     pub tasks: Tasks,
     /// Notifies that the wall clock was set.
     pub jumps: watch::Sender<()>,
+}
+
+impl Services {
+    /// Applies the metrics of a run that succeeded. A hook that was removed in the meantime reports nothing more.
+    pub fn apply_metrics(&self, hook: &HookName, run: &RunId, binding: &BindingName, ops: &[MetricOp]) {
+        if ops.is_empty() || self.hook_registry.hook(hook).is_none() {
+            return;
+        }
+        let applied = self.operator.hook_metrics.apply(hook, ops);
+        if let Some(error) = applied.first {
+            let refused = applied.refused;
+            self.metrics.hook_metrics_refused(hook, refused);
+            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+        }
+    }
+}
+
+/// The IDs of this process's runs.
+pub(super) struct RunIds {
+    /// Distinguishes them from those of other processes.
+    process: String,
+    number: AtomicU64,
+}
+
+impl RunIds {
+    pub fn new() -> Self {
+        Self { process: format!("{:08x}", rand::random::<u32>()), number: AtomicU64::new(1) }
+    }
+
+    pub fn next(&self) -> RunId {
+        RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
+    }
 }

@@ -9,14 +9,14 @@ use std::{
 
 use boathook_core::{
     model::{BindingName, error_chain},
-    tasks::{Task, Tasks},
+    tasks::Task,
 };
-use boathook_kube::election::Leadership;
 use tokio::{sync::watch, time::sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::{
+    Services,
     answers::Answers,
     health::Health,
     hooks::{Hook, HookRegistry},
@@ -112,12 +112,7 @@ pub(super) struct Parts {
     pub client: kube::Client,
     pub options: WebhookOptions,
     pub answers: Arc<Answers>,
-    pub hook_registry: Arc<HookRegistry>,
-    pub health: Arc<Health>,
-    pub metrics: Arc<Metrics>,
-    /// All replicas answer, and only the leader registers.
-    pub leadership: Leadership,
-    pub tasks: Tasks,
+    pub services: Arc<Services>,
 }
 
 /// The webhooks of an operator. Dropping it ends them at once.
@@ -130,7 +125,7 @@ pub(super) struct Webhooks {
 impl Webhooks {
     /// Starts the server when a hook needs it. If a hook needs it now, an error that waiting cannot fix is returned.
     pub async fn start(parts: Parts) -> Result<Self, WebhookError> {
-        let first = if needed(&parts.hook_registry) {
+        let first = if needed(&parts.services.hook_registry) {
             match parts.begin().await {
                 Ok(begun) => Some(begun),
                 Err(WebhookError::Certificates(error @ CertificateError::Secret { .. })) => {
@@ -147,8 +142,8 @@ impl Webhooks {
         };
         let (address, stop) = (Arc::new(OnceLock::new()), CancellationToken::new());
         let (registered, known) = watch::channel(Wanted::default());
-        parts.health.registered(known);
-        let tasks = parts.tasks.clone();
+        parts.services.health.registered(known);
+        let tasks = parts.services.tasks.clone();
         let task = tasks.spawn("webhooks", run(parts, first, registered, address.clone(), stop.clone()));
         Ok(Self { address, stop, task })
     }
@@ -193,7 +188,7 @@ async fn run(
     info!(listen = %server.address(), left_out, "webhooks served");
     let tasks = parts.register(&server, &certificates, registered);
     tokio::select! {
-        () = show_expiry(&parts.metrics, &certificates) => {}
+        () = show_expiry(&parts.services.metrics, &certificates) => {}
         () = stop.cancelled() => {}
     }
     drop(tasks);
@@ -203,16 +198,16 @@ async fn run(
 impl Parts {
     /// Waits until a hook needs the server and it can be started.
     async fn waited(&self) -> Begun {
-        let mut changes = self.health.changes();
-        if !needed(&self.hook_registry) {
+        let mut changes = self.services.health.changes();
+        if !needed(&self.services.hook_registry) {
             tokio::select! {
-                () = async { self.leadership.gained().await; self.take_back().await } => {}
+                () = async { self.services.leadership.gained().await; self.take_back().await } => {}
                 () = self.comes_to_be_needed() => {}
             }
         }
         loop {
             changes.mark_unchanged();
-            if needed(&self.hook_registry) {
+            if needed(&self.services.hook_registry) {
                 match self.begin().await {
                     Ok(begun) => return begun,
                     Err(error) => {
@@ -227,8 +222,8 @@ impl Parts {
     }
 
     async fn comes_to_be_needed(&self) {
-        let mut changes = self.health.changes();
-        while !needed(&self.hook_registry) {
+        let mut changes = self.services.health.changes();
+        while !needed(&self.services.hook_registry) {
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -238,10 +233,10 @@ impl Parts {
     /// Removes registrations when no hook answers any more, because they must not hold up anybody. What a hook that is
     /// not loaded may still need stays until all sources are settled.
     async fn take_back(&self) {
-        let mut changes = self.health.changes();
-        while !needed(&self.hook_registry) {
+        let mut changes = self.services.health.changes();
+        while !needed(&self.services.hook_registry) {
             changes.mark_unchanged();
-            let pending = wanted_now(&self.hook_registry, &self.health).pending;
+            let pending = wanted_now(&self.services.hook_registry, &self.services.health).pending;
             let all = pending.is_none();
             match registration::remove(self.client.clone(), &self.options.instance, pending, false).await {
                 Ok(removed) => {
@@ -269,17 +264,18 @@ impl Parts {
     async fn begin(&self) -> Result<Begun, WebhookError> {
         let WebhookOptions { listen, settings, namespace, certificates, client_ca, .. } = &self.options;
         let certificates = match certificates {
-            CertificateSource::Files(directory) => Certificates::files(directory.clone(), &self.tasks).await?,
-            CertificateSource::Memory => Certificates::memory(&self.names(), &self.tasks)?,
+            CertificateSource::Files(directory) => Certificates::files(directory.clone(), &self.services.tasks).await?,
+            CertificateSource::Memory => Certificates::memory(&self.names(), &self.services.tasks)?,
             CertificateSource::Secret(secret, life) => {
                 let managed = Managed::new(namespace.clone(), secret.clone(), self.names());
                 let managed = managed.living(Lifetimes::of(*life));
-                Certificates::managed(self.client.clone(), managed, &self.tasks).await?
+                Certificates::managed(self.client.clone(), managed, &self.services.tasks).await?
             }
         };
         let (settings, answers) = (settings.clone(), self.answers.clone());
         let server =
-            Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers, &self.tasks).await?;
+            Server::start(*listen, settings, &certificates, client_ca.as_deref(), answers, &self.services.tasks)
+                .await?;
         Ok(Begun { server, certificates })
     }
 
@@ -319,12 +315,12 @@ impl Parts {
             endpoint: self.endpoint(server.address()),
         };
         let (wanted, known) = watch::channel(None);
-        let (hook_registry, health) = (self.hook_registry.clone(), self.health.clone());
+        let (hook_registry, health) = (self.services.hook_registry.clone(), self.services.health.clone());
         let trust = (certificates.watch(), certificates.paths());
         let compose = compose(hook_registry, health, trust, wanted);
         let (leadership, keep) = (
-            self.leadership.clone(),
-            registration::run(self.client.clone(), settings, known, registered, self.tasks.clone()),
+            self.services.leadership.clone(),
+            registration::run(self.client.clone(), settings, known, registered, self.services.tasks.clone()),
         );
         let keep = async move {
             leadership.gained().await;
@@ -334,7 +330,7 @@ impl Parts {
                 () = async { leadership.lost().await; std::future::pending().await } => {}
             }
         };
-        [self.tasks.spawn("what to register", compose), self.tasks.spawn("registrations", keep)]
+        [self.services.tasks.spawn("what to register", compose), self.services.tasks.spawn("registrations", keep)]
     }
 }
 

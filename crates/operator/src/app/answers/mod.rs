@@ -12,21 +12,18 @@ mod scope;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use boathook_core::{
-    effect::{Effect, Sink},
+    effect::Effect,
     model::{
         AdmissionBinding, AdmissionKind, BindingName, Caller, Conversion, ConversionBinding, ConversionRule,
         FailureKind, HookName, Mutation, Review, Reviewed, RunId,
     },
 };
-use boathook_sandbox::{ConversionRequest as ConversionRun, Host, ReviewRequest, RunReport, Sandbox};
+use boathook_sandbox::{ConversionRequest as ConversionRun, Host, ReviewRequest, RunReport};
 use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
@@ -34,43 +31,20 @@ use futures::{
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{
-    health::Health,
-    history::{Begun, History},
-    hooks::{Hook, HookRegistry},
-    host::Operator,
-    ms,
-};
+use super::{Services, history::Begun, hooks::Hook, ms};
 use crate::{
     admin::views::AnswerView,
-    record::{self, Given, Recorder, secrets::bindings_of_secrets},
-    telemetry::{Metrics, metrics::AnswerLabels},
+    record::{self, Given, secrets::bindings_of_secrets},
+    telemetry::metrics::AnswerLabels,
     webhook::{AdmissionRequest, Answerer, ConversionRequest, Converted, Unanswered, Versioned, conversion_problems},
 };
 use chains::{Chains, Step};
 use scope::{Kind, Metadata, Object, Request};
 
-pub(super) struct Parts {
-    pub hook_registry: Arc<HookRegistry>,
-    pub sandbox: Arc<Sandbox>,
-    pub operator: Arc<Operator>,
-    pub health: Arc<Health>,
-    pub metrics: Arc<Metrics>,
-    pub history: Arc<History>,
-    pub recorder: Option<Arc<Recorder>>,
-    /// Whether writes are dry runs.
-    pub plan: bool,
-    /// The namespaces that webhooks leave out.
-    pub left_out: Vec<String>,
-    /// Receives what answers do to objects.
-    pub effects: Option<Arc<dyn Sink>>,
-}
-
 pub(super) struct Answers {
-    parts: Parts,
-    /// Distinguishes the run IDs of this process from those of others.
-    process: String,
-    number: AtomicU64,
+    services: Arc<Services>,
+    /// The namespaces that webhooks leave out.
+    left_out: Vec<String>,
     chains: Mutex<Known>,
 }
 
@@ -82,28 +56,23 @@ struct Known {
 }
 
 impl Answers {
-    pub fn new(parts: Parts) -> Self {
-        let process = format!("{:08x}", rand::random::<u32>());
-        Self { parts, process, number: AtomicU64::new(1), chains: Mutex::default() }
+    pub fn new(services: Arc<Services>, left_out: Vec<String>) -> Self {
+        Self { services, left_out, chains: Mutex::default() }
     }
 
     /// Passes effects to the sink, if there is one.
     fn tell<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
-        if let Some(sink) = &self.parts.effects {
+        if let Some(sink) = &self.services.effects {
             effects().into_iter().for_each(|effect| sink.effect(effect));
         }
     }
 
-    fn next_run(&self) -> RunId {
-        RunId::new(&self.process, self.number.fetch_add(1, Ordering::Relaxed))
-    }
-
     /// Finds the hook, unless it cannot answer at the moment.
     fn hook(&self, name: &str) -> Result<Arc<Hook>, Unanswered> {
-        self.parts.hook_registry.hook_at(name).ok_or_else(|| {
-            if self.parts.hook_registry.is_quarantined_at(name) {
+        self.services.hook_registry.hook_at(name).ok_or_else(|| {
+            if self.services.hook_registry.is_quarantined_at(name) {
                 Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
-            } else if self.parts.health.sources().may_have_more() {
+            } else if self.services.health.sources().may_have_more() {
                 Unanswered::NotReady(format!("there is no hook {name} yet: not all bundles are loaded"))
             } else {
                 Unanswered::Unknown(format!("there is no hook {name}"))
@@ -119,9 +88,9 @@ impl Answers {
         needs: &[BindingName],
         patience: Duration,
     ) -> Result<(), Unanswered> {
-        let mut changes = self.parts.health.changes();
+        let mut changes = self.services.health.changes();
         let wait = async {
-            while !self.parts.health.incomplete(hook, needs).is_empty() {
+            while !self.services.health.incomplete(hook, needs).is_empty() {
                 if changes.changed().await.is_err() {
                     return;
                 }
@@ -129,7 +98,7 @@ impl Answers {
         };
         // The other half of the time is for the answer.
         let _ = timeout(patience / 2, wait).await;
-        let incomplete = self.parts.health.incomplete(hook, needs);
+        let incomplete = self.services.health.incomplete(hook, needs);
         let Some(first) = incomplete.first() else { return Ok(()) };
         let text = format!(
             "hook {hook} cannot answer for {binding} yet: its binding {first} does not know all of its objects"
@@ -151,8 +120,8 @@ impl Answers {
         T: Clone + Into<Given>,
         F: Future<Output = RunReport<T>>,
     {
-        let (operator, about) = (self.parts.operator.clone(), (&hook.spec.name, binding));
-        let Some(recorder) = &self.parts.recorder else {
+        let (operator, about) = (self.services.answering.clone(), (&hook.spec.name, binding));
+        let Some(recorder) = &self.services.recorder else {
             return bounded(about, patience, call(question, operator)).await;
         };
         let secrets = bindings_of_secrets(&hook.spec);
@@ -168,14 +137,14 @@ impl Answers {
     fn chains(&self, crd: &str) -> Option<Arc<Chains>> {
         let mut known = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         // Read the generation first: hooks that are added after this make the result out of date.
-        let generation = self.parts.hook_registry.generation();
+        let generation = self.services.hook_registry.generation();
         if known.generation != generation {
             *known = Known { generation, chains: HashMap::new() };
         }
         if let Some(chains) = known.chains.get(crd) {
             return Some(chains.clone());
         }
-        let hooks = self.parts.hook_registry.live();
+        let hooks = self.services.hook_registry.live();
         let chains = Arc::new(Chains::new(crd, hooks.iter().map(|hook| &hook.spec))?);
         known.chains.insert(crd.to_owned(), chains.clone());
         Some(chains)
@@ -243,7 +212,7 @@ impl Answers {
 
     /// A hook does not answer a request that the API server would not send to its binding.
     fn in_scope(&self, hook: &Hook, binding: &AdmissionBinding, request: &AdmissionRequest) -> Result<(), Unanswered> {
-        scope::check(binding, &self.parts.left_out, &request.json).map_err(|why| {
+        scope::check(binding, &self.left_out, &request.json).map_err(|why| {
             let (hook, binding) = (&hook.spec.name, &binding.name);
             warn!(%hook, %binding, why, "a review is out of the webhook's scope: the hook does not run");
             Unanswered::OutOfScope(format!("hook {hook}, binding {binding}: the request {why}"))
@@ -258,20 +227,20 @@ impl Answers {
         request: AdmissionRequest,
         patience: Duration,
     ) -> Result<Reviewed, Unanswered> {
-        let (name, run, kind) = (&hook.spec.name, self.next_run(), binding.kind.as_str());
+        let (name, run, kind) = (&hook.spec.name, self.services.run_ids.next(), binding.kind.as_str());
         let asked = Asked { hook: name, run: &run, binding: &binding.name, kind, started: Instant::now() };
         let question = request.json.clone();
         let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
         ready.inspect_err(|error| self.not_ready(&asked, error))?;
         let patience = patience.saturating_sub(asked.started.elapsed());
-        let _running = self.parts.metrics.answer_begun(name);
+        let _running = self.services.metrics.answer_begun(name);
         let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
-        let dry_run = request.dry_run || self.parts.plan;
+        let dry_run = request.dry_run || self.services.plan;
         let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
         let caller = hook.caller(run.clone(), dry_run);
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
         let request = ReviewRequest { caller, review, snapshots, limits, patience };
-        let call = |request, host| self.parts.sandbox.review(&hook.component, request, host);
+        let call = |request, host| self.services.sandbox.review(&hook.component, request, host);
         let report = self.asked(hook, &binding.name, request, patience, call).await;
         let report = report.inspect_err(|error| self.late(&asked, error))?;
         let outcome = match &report.outcome {
@@ -387,20 +356,20 @@ impl Answers {
         until: Instant,
     ) -> Result<Vec<String>, Failed> {
         let (hook, binding) = self.converter(step).map_err(Failed::Unanswered)?;
-        let (name, run) = (&hook.spec.name, self.next_run());
+        let (name, run) = (&hook.spec.name, self.services.run_ids.next());
         let asked =
             Asked { hook: name, run: &run, binding: &binding.name, kind: "conversion", started: Instant::now() };
         let patience = until.saturating_duration_since(Instant::now());
         let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
         ready.inspect_err(|error| self.not_ready(&asked, error)).map_err(Failed::Unanswered)?;
-        let _running = self.parts.metrics.answer_begun(name);
+        let _running = self.services.metrics.answer_begun(name);
         let begun = Begun::answer(&run, name, &binding.name, "Conversion");
         let (sources, patience) = (objects.clone(), until.saturating_duration_since(Instant::now()));
         let conversion = Conversion { binding: binding.name.clone(), rule: step.rule.clone(), objects };
         let caller = Caller { permissions: Arc::new([]), ..hook.caller(run.clone(), true) };
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
         let question = ConversionRun { caller, conversion, snapshots, limits, patience };
-        let call = |question, host| self.parts.sandbox.convert(&hook.component, question, host);
+        let call = |question, host| self.services.sandbox.convert(&hook.component, question, host);
         let report = self.asked(&hook, &binding.name, question, patience, call).await;
         let report = report.inspect_err(|error| self.late(&asked, error)).map_err(Failed::Unanswered)?;
         // Only the hook's own refusal has this kind.
@@ -521,14 +490,14 @@ impl Answers {
     /// Reports that the hook was not called.
     fn not_ready(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
-        self.parts.metrics.answer_ended(asked.labels(), "not-ready", started.elapsed());
+        self.services.metrics.answer_ended(asked.labels(), "not-ready", started.elapsed());
         warn!(%hook, %run, %binding, kind, %error, "no answer");
     }
 
     /// Reports that the hook was called, and did not answer in time.
     fn late(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
-        self.parts.metrics.answer_ended(asked.labels(), "failed", started.elapsed());
+        self.services.metrics.answer_ended(asked.labels(), "failed", started.elapsed());
         warn!(%hook, %run, %binding, kind, %error, "no answer");
     }
 
@@ -536,11 +505,11 @@ impl Answers {
     fn ended<T>(&self, asked: &Asked<'_>, begun: Begun, report: &RunReport<T>, entry: Entry<'_>) {
         let Asked { hook, run, binding, kind, started } = asked;
         let Entry { outcome, refusal, question, .. } = entry;
-        self.parts.metrics.answer_ended(asked.labels(), outcome, started.elapsed());
+        self.services.metrics.answer_ended(asked.labels(), outcome, started.elapsed());
         // Reading the request takes time, so the code does it only if somebody uses the result.
-        let looked_at = refusal.is_some() || report.outcome.is_err() || self.parts.history.listens();
+        let looked_at = refusal.is_some() || report.outcome.is_err() || self.services.history.listens();
         let answer = looked_at.then(|| view(&entry));
-        self.parts.history.ended(begun.with_answer(answer), report, false);
+        self.services.history.ended(begun.with_answer(answer), report, false);
         let (ms, host_calls, memory_peak) = (ms(report.duration), report.host_calls, report.memory_peak);
         match (&report.outcome, refusal) {
             (Ok(_), None) => debug!(%hook, %run, %binding, kind, outcome, ms, memory_peak, host_calls, "answered"),
@@ -555,21 +524,7 @@ impl Answers {
             }
         }
         if report.outcome.is_ok() {
-            self.report_metrics(asked, report);
-        }
-    }
-
-    /// A hook that was removed in the meantime reports nothing more.
-    fn report_metrics<T>(&self, asked: &Asked<'_>, report: &RunReport<T>) {
-        let Asked { hook, run, binding, .. } = asked;
-        if report.metrics.is_empty() || self.parts.hook_registry.hook(hook).is_none() {
-            return;
-        }
-        let applied = self.parts.operator.hook_metrics.apply(hook, &report.metrics);
-        if let Some(error) = applied.first {
-            let refused = applied.refused;
-            self.parts.metrics.hook_metrics_refused(hook, refused);
-            warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
+            self.services.apply_metrics(hook, run, binding, &report.metrics);
         }
     }
 }

@@ -191,8 +191,8 @@ impl Installer for Bundles {
 
 impl Bundles {
     async fn ask(&self, hook: &HookSource) -> Result<Vec<boathook_core::model::Permission>, Held> {
-        let bytes = judge::read(&hook.name, hook, &self.0.hook_manager.sandbox).await?;
-        let hook = hooks::load(&hook.name, &bytes, &self.0.hook_manager.sandbox).await?;
+        let bytes = judge::read(&hook.name, hook, &self.0.hook_manager.services.sandbox).await?;
+        let hook = hooks::load(&hook.name, &bytes, &self.0.hook_manager.services.sandbox).await?;
         Ok(hook.spec.asks())
     }
 }
@@ -264,7 +264,7 @@ impl Bundles {
             let known = slot.known();
             (known.members.clone(), known.installation.as_ref().map(|installation| installation.digest.clone()))
         };
-        let works = |member: &Member| self.0.hook_manager.hook_registry.hook(&member.origin.name).is_some();
+        let works = |member: &Member| self.0.hook_manager.services.hook_registry.hook(&member.origin.name).is_some();
         let whole = before.as_ref().is_some_and(|before| *before != wanted.digest) && members.values().any(works);
         let mut steps = Vec::new();
         for source in &wanted.hooks {
@@ -290,7 +290,7 @@ impl Bundles {
 
     /// A hook of the directory may have the same name.
     fn check_free(&self, name: &HookName, origin: &Origin, member: Option<&Member>) -> Result<(), InstallError> {
-        let hook_registry = &self.0.hook_manager.hook_registry;
+        let hook_registry = &self.0.hook_manager.services.hook_registry;
         let taken = hook_registry.hook(&origin.name).is_some() || hook_registry.is_quarantined(origin.name.as_str());
         if member.is_some() || !taken {
             return Ok(());
@@ -301,7 +301,7 @@ impl Bundles {
 
     async fn next(&self, origin: &Origin, member: Option<&Member>) -> Next {
         if let Some(member) = member.filter(|member| same(&member.origin, origin) && member.held.is_none()) {
-            let Some(hook) = self.0.hook_manager.hook_registry.hook(&member.origin.name) else {
+            let Some(hook) = self.0.hook_manager.services.hook_registry.hook(&member.origin.name) else {
                 // An admin took the hook out, and only an admin releases it.
                 return Next::Keep;
             };
@@ -341,7 +341,7 @@ impl Bundles {
                 }
                 Next::Take(hook) => {
                     now.insert(name.clone(), member(None));
-                    let Some(old) = hook_manager.hook_registry.hook(&origin.name) else {
+                    let Some(old) = hook_manager.services.hook_registry.hook(&origin.name) else {
                         installed.started.push(name);
                         begins.push(*hook);
                         continue;
@@ -467,7 +467,7 @@ fn state(
         let runs = hook_manager.services.history.runs(Some(hook.as_str()), true);
         runs.into_iter().find_map(|run| run.outcome.message)
     });
-    let live = hook_manager.hook_registry.hook(&hook);
+    let live = hook_manager.services.hook_registry.hook(&hook);
     let (phase, reason) = match &live {
         Some(_) => at_work(readiness, &hook),
         None => out(hook_manager, member, suspended),
@@ -502,7 +502,7 @@ fn out(hook_manager: &HookManager, member: &Member, suspended: bool) -> (HookPha
         Some(held) => (held.phase(), error_chain(held)),
         None if suspended => (HookPhase::Suspended, error_chain(&Held::Suspended)),
         None => {
-            let quarantined = hook_manager.hook_registry.quarantined();
+            let quarantined = hook_manager.services.hook_registry.quarantined();
             let reason = quarantined.into_iter().find(|(name, _)| name == member.origin.name.as_str());
             (HookPhase::Quarantined, reason.map(|(_, reason)| reason).unwrap_or_default())
         }
