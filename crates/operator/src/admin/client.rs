@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use boathook_core::model::percent_encode;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
@@ -231,15 +232,8 @@ fn snapshot_query(query: &SnapshotQuery) -> String {
     out
 }
 
-/// Percent-encodes everything but RFC 3986's unreserved characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
+    percent_encode(&mut out, text);
     out
 }

@@ -2,6 +2,9 @@
 //!
 //! They are separate from the operator's own metrics, and no hook can change another hook's series. What a hook may
 //! report does not depend on what others report: a name has a type for each hook, and `text` shows them together.
+//!
+//! The text format is the module's own: a name that hooks report with several types is shown as untyped, and the encoder
+//! of the crate `prometheus` panics at an untyped family.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
