@@ -6,9 +6,9 @@ use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, Li
 
 use super::{
     source::Tokens,
-    types::{Ty, denoted},
+    types::{Ty, denoted, result_of},
 };
-use crate::eval::{FUNCTIONS, NAMESPACES, two_variables};
+use crate::eval::{NAMESPACES, two_variables};
 
 /// Returns the name of the expression's type, or all of its errors.
 pub(super) fn check(expression: &IdedExpr, source: &str, variables: &[(&str, Ty<'_>)]) -> Result<String, String> {
@@ -186,15 +186,18 @@ impl<'t> Check<'_, 't> {
         let at = self.tokens.take(&call.func_name);
         let paren = self.tokens.take("(");
         let place = if call.target.is_some() { paren } else { at.and(paren) };
-        let known = FUNCTIONS.contains(&name.as_str());
         if matches!(name.as_str(), "optMap" | "optFlatMap") {
             return Ty::Dyn;
         }
         let arguments: Vec<Ty<'t>> = call.args.iter().map(|a| self.ty(a)).collect();
-        if !known {
-            return self.error(place, &format!("undeclared reference to '{}' (in container '')", call.func_name));
+        match (result_of(&name), name.as_str(), target, arguments.as_slice()) {
+            (None, ..) => self.error(place, &format!("undeclared reference to '{}' (in container '')", call.func_name)),
+            (_, "orValue" | "value", Some(Ty::Optional(inner)), _) => *inner,
+            (_, "optional.of", _, [value]) => Ty::Optional(Box::new(value.clone())),
+            (Some("dyn"), ..) => Ty::Dyn,
+            (Some("list"), ..) => Ty::List(Box::new(Ty::Plain("string"))),
+            (Some(plain), ..) => Ty::Plain(plain),
         }
-        function_type(&name, target.as_ref(), &arguments)
     }
 }
 
@@ -273,32 +276,5 @@ fn sum_type<'t>(name: &str, a: &Ty<'t>, b: &Ty<'t>) -> Option<Ty<'t>> {
         ("_%_", ..) => None,
         (_, Ty::Plain("double"), _) if a == b => Some(a.clone()),
         _ => None,
-    }
-}
-
-/// The type of a function's value, or `dyn` if it depends on more than is known here.
-fn function_type<'t>(name: &str, target: Option<&Ty<'t>>, arguments: &[Ty<'t>]) -> Ty<'t> {
-    match name {
-        "contains" | "startsWith" | "endsWith" | "matches" | "isSorted" | "hasValue" | "bool" | "isQuantity"
-        | "isURL" | "isIP" | "isCIDR" | "isSemver" | "isGreaterThan" | "isLessThan" | "containsIP" | "containsCIDR"
-        | "isLoopback" | "isInteger" | "sets.contains" | "sets.equivalent" | "sets.intersects" => BOOL,
-        "size" | "int" | "indexOf" | "lastIndexOf" | "compareTo" | "asInteger" | "sign" | "getFullYear"
-        | "getMonth" | "getHours" | "getMinutes" | "getSeconds" | "family" | "prefixLength" | "major" | "minor"
-        | "patch" => Ty::Plain("int"),
-        "string" | "charAt" | "lowerAscii" | "upperAscii" | "replace" | "substring" | "trim" | "join" | "format"
-        | "find" | "getHost" | "getHostname" | "getPort" | "getScheme" | "getEscapedPath" => Ty::Plain("string"),
-        "double" | "asApproximateFloat" => Ty::Plain("double"),
-        "uint" => Ty::Plain("uint"),
-        "bytes" => Ty::Plain("bytes"),
-        "timestamp" => Ty::Plain("timestamp"),
-        "duration" => Ty::Plain("duration"),
-        "type" => Ty::Plain("type"),
-        "split" | "findAll" => Ty::List(Box::new(Ty::Plain("string"))),
-        "orValue" | "value" => match target {
-            Some(Ty::Optional(inner)) => (**inner).clone(),
-            _ => Ty::Dyn,
-        },
-        "optional.of" => Ty::Optional(Box::new(arguments.first().cloned().unwrap_or(Ty::Dyn))),
-        _ => Ty::Dyn,
     }
 }

@@ -19,6 +19,19 @@ pub(super) fn as_optional(value: &Value) -> Option<Option<&Value>> {
     }
 }
 
+/// An operator on integers of one type. `None` if the result does not fit into the type.
+macro_rules! checked {
+    ($operator:expr, $a:expr, $b:expr) => {
+        match $operator {
+            "_+_" => $a.checked_add(*$b),
+            "_-_" => $a.checked_sub(*$b),
+            "_*_" => $a.checked_mul(*$b),
+            "_/_" => $a.checked_div(*$b),
+            _ => $a.checked_rem(*$b),
+        }
+    };
+}
+
 pub(super) fn arithmetic(operator: &str, a: Value, b: Value) -> Result<Value, Error> {
     let overflow = || other("integer overflow");
     match (operator, &a, &b) {
@@ -28,10 +41,10 @@ pub(super) fn arithmetic(operator: &str, a: Value, b: Value) -> Result<Value, Er
         ("_%_", Value::Int(_), Value::Int(0)) | ("_%_", Value::UInt(_), Value::UInt(0)) => {
             Err(other("modulus by zero"))
         }
-        (_, Value::Int(x), Value::Int(y)) => integers(operator, *x, *y).ok_or_else(overflow).map(Value::Int),
+        (_, Value::Int(x), Value::Int(y)) => checked!(operator, x, y).ok_or_else(overflow).map(Value::Int),
         (_, Value::UInt(x), Value::UInt(y)) => {
             let unsigned = || other("unsigned integer overflow");
-            whole(operator, *x, *y).ok_or_else(unsigned).map(Value::UInt)
+            checked!(operator, x, y).ok_or_else(unsigned).map(Value::UInt)
         }
         (_, Value::Float(x), Value::Float(y)) => floats(operator, *x, *y).map(Value::Float).ok_or(Error::NoOverload),
         ("_+_", Value::String(x), Value::String(y)) => Ok(Value::String(Arc::new(format!("{x}{y}")))),
@@ -44,26 +57,6 @@ pub(super) fn arithmetic(operator: &str, a: Value, b: Value) -> Result<Value, Er
         }
         ("_+_", ..) => lists(&a, &b).ok_or(Error::NoOverload),
         _ => Err(Error::NoOverload),
-    }
-}
-
-fn integers(operator: &str, a: i64, b: i64) -> Option<i64> {
-    match operator {
-        "_+_" => a.checked_add(b),
-        "_-_" => a.checked_sub(b),
-        "_*_" => a.checked_mul(b),
-        "_/_" => a.checked_div(b),
-        _ => a.checked_rem(b),
-    }
-}
-
-fn whole(operator: &str, a: u64, b: u64) -> Option<u64> {
-    match operator {
-        "_+_" => a.checked_add(b),
-        "_-_" => a.checked_sub(b),
-        "_*_" => a.checked_mul(b),
-        "_/_" => a.checked_div(b),
-        _ => a.checked_rem(b),
     }
 }
 

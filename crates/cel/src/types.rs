@@ -44,6 +44,48 @@ pub(super) fn of(value: &Value) -> Value {
     Value::Opaque(Arc::new(Denoted(name)))
 }
 
+/// The functions of rules, with their namespaces, by the type of their values. Rules cannot use any other function. The
+/// type of `dyn` depends on the arguments, or does not matter.
+const FUNCTIONS: &[(&str, &str)] = &[
+    (
+        "bool",
+        "bool contains containsCIDR containsIP endsWith hasValue isCIDR isGreaterThan isIP isInteger isLessThan isLoopback \
+         isQuantity isSemver isSorted isURL matches sets.contains sets.equivalent sets.intersects startsWith",
+    ),
+    ("bytes", "bytes"),
+    ("double", "asApproximateFloat double"),
+    ("duration", "duration"),
+    (
+        "dyn",
+        "add cidr distinct dyn first flatten format.byte format.date format.datetime format.dns1035Label \
+         format.dns1035LabelPrefix format.dns1123Label format.dns1123LabelPrefix format.dns1123Subdomain \
+         format.dns1123SubdomainPrefix format.labelValue format.named format.qualifiedName format.uri format.uuid getDate \
+         getDayOfMonth getDayOfWeek getDayOfYear getMilliseconds getQuery ip ip.isCanonical isGlobalUnicast \
+         isLinkLocalMulticast isLinkLocalUnicast isUnspecified last masked max min optFlatMap optMap optional.none \
+         optional.of optional.ofNonZeroValue or orValue quantity semver slice sort sub sum url validate value",
+    ),
+    (
+        "int",
+        "asInteger compareTo family getFullYear getHours getMinutes getMonth getSeconds indexOf int lastIndexOf major \
+         minor patch prefixLength sign size",
+    ),
+    ("list", "findAll split"),
+    (
+        "string",
+        "charAt find format getEscapedPath getHost getHostname getPort getScheme join lowerAscii replace string substring \
+         trim upperAscii",
+    ),
+    ("timestamp", "timestamp"),
+    ("type", "type"),
+    ("uint", "uint"),
+];
+
+/// The type of a function's values. `None` if there is no such function.
+pub(super) fn result_of(function: &str) -> Option<&'static str> {
+    let has = |(_, names): &&(&str, &str)| names.split(' ').any(|name| name == function);
+    FUNCTIONS.iter().find(has).map(|(ty, _)| *ty)
+}
+
 /// What is known of a value before it exists.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty<'s> {

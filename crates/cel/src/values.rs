@@ -14,33 +14,12 @@ use serde_json::Value as Json;
 use crate::Value;
 
 /// Words that cannot be names of fields.
-const RESERVED: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
+const RESERVED: &str = "true false null in as break const continue else for function if import let loop package namespace \
+    return var void while";
 
 /// The name of a field in an expression.
 pub(super) fn escape(name: &str) -> String {
-    if RESERVED.contains(&name) {
+    if RESERVED.split(' ').any(|word| word == name) {
         return format!("__{name}__");
     }
     let escaped = name.replace("__", "__underscores__").replace('.', "__dot__");
