@@ -53,16 +53,6 @@ impl Cause {
         Self { reason: "FieldValueInvalid", message: format!("Invalid value: {why}"), field: field.into() }
     }
 
-    pub(crate) fn duplicate(field: impl Into<String>, value: &str) -> Self {
-        let message = format!("Duplicate value: {}", shown(&value.into()));
-        Self { reason: "FieldValueDuplicate", message, field: field.into() }
-    }
-
-    pub(crate) fn not_found(field: impl Into<String>, value: &str) -> Self {
-        let message = format!("Not found: {}", shown(&value.into()));
-        Self { reason: "FieldValueNotFound", message, field: field.into() }
-    }
-
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
         let message = if why.is_empty() { "Required value".to_owned() } else { format!("Required value: {why}") };
         Self { reason: "FieldValueRequired", message, field: field.into() }

@@ -16,7 +16,7 @@ fn on(schema: &Value, key: &str) -> bool {
 }
 
 /// The schema of a key: the declared one, or that of all other keys.
-fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+pub(crate) fn property<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
     let declared = json::at(schema, &["properties", key]);
     declared.or_else(|| schema.get("additionalProperties").filter(|v| v.is_object()))
 }

@@ -2,132 +2,97 @@
 
 use serde_json::{Value, json};
 
-use crate::json::{at, int, is_empty, text};
+use super::Field;
+use crate::json::text;
 use crate::kinds::{Conversion, Resource};
 use crate::names;
-use crate::status::Cause;
 
 const MISFIT: &str = "does not match event.namespace";
 
-/// Problems of an event in its storage version. `old` is the version that it replaces.
-pub(super) fn problems(resource: &Resource, event: &Value, old: Option<&Value>) -> Vec<Cause> {
+/// Checks an event in its storage version. `old` is the version that it replaces.
+pub(super) fn check(resource: &Resource, event: &Field<'_>, old: Option<&Value>) {
     let new_form = resource.conversion == Conversion::Events;
-    let mut causes = Vec::new();
-    if is_empty(at(event, &["eventTime"])) {
-        causes.extend(place(event));
+    let (own, about) = (event.at("metadata.namespace").text(), event.at("involvedObject.namespace"));
+    if event.at("eventTime").is_empty() {
+        // An event is in the namespace of its object. Events about cluster-scoped objects are in `default`.
+        if own != if about.is_empty() { "default" } else { about.text() } {
+            about.invalid_as(about.text(), MISFIT);
+        }
     } else {
-        causes.extend(timed(event, if new_form { "reportingController" } else { "reportingComponent" }));
+        if about.is_empty() && !matches!(own, "default" | "kube-system") {
+            about.invalid_as("", MISFIT);
+        }
+        timed(event, if new_form { "reportingController" } else { "reportingComponent" });
     }
     match old {
         _ if !new_form => {}
-        None => causes.extend(complete(event)),
+        None => complete(event),
         Some(old) => {
-            if old.get("series") != event.get("series") {
-                causes.extend(series(event));
+            if old.get("series") != event.at("series").value {
+                series(event);
             }
-            causes.extend(fixed(old, event));
+            fixed(old, event);
         }
     }
-    causes
-}
-
-/// An event is in the namespace of its object. Events about cluster-scoped objects are in `default`.
-fn place(event: &Value) -> Option<Cause> {
-    let (own, about) = (text(event, &["metadata", "namespace"]), text(event, &["involvedObject", "namespace"]));
-    let fits = if about.is_empty() { own == "default" } else { own == about };
-    (!fits).then(|| Cause::invalid("involvedObject.namespace", &about.into(), MISFIT))
 }
 
 /// An event with an eventTime follows the newer rules, whatever its form.
-fn timed(event: &Value, controller: &str) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let (own, about) = (text(event, &["metadata", "namespace"]), text(event, &["involvedObject", "namespace"]));
-    if about.is_empty() && !matches!(own, "default" | "kube-system") {
-        causes.push(Cause::invalid("involvedObject.namespace", &"".into(), MISFIT));
-    }
-    let name = text(event, &["reportingComponent"]);
-    if name.is_empty() {
-        causes.push(Cause::required(controller, ""));
-    }
-    let wrong = names::qualified_name(name).into_iter();
-    causes.extend(wrong.map(|why| Cause::invalid(controller, &name.into(), why)));
-    for (key, max) in [("reportingInstance", 128), ("action", 128), ("reason", 128)] {
-        let value = text(event, &[key]);
-        if value.is_empty() {
-            causes.push(Cause::required(key, ""));
-        } else if value.len() > max {
-            causes.push(too_long(key, max));
+fn timed(event: &Field<'_>, controller: &str) {
+    let name = event.at("reportingComponent").named(controller);
+    name.need("");
+    name.check(names::qualified_name);
+    for key in ["reportingInstance", "action", "reason"] {
+        if event.at(key).need("") {
+            limit(&event.at(key), 128);
         }
     }
-    if text(event, &["message"]).len() > 1024 {
-        causes.push(too_long("message", 1024));
-    }
-    causes
+    limit(&event.at("message"), 1024);
 }
 
-fn too_long(key: &str, max: usize) -> Cause {
-    Cause::invalid(key, &"".into(), format!("can have at most {max} characters"))
+fn limit(text: &Field<'_>, max: usize) {
+    if text.text().len() > max {
+        text.invalid_as("", format!("can have at most {max} characters"));
+    }
 }
 
 /// Fields that a new event must have, and fields that only older ones have.
-fn complete(event: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    if is_empty(at(event, &["eventTime"])) {
-        causes.push(Cause::required("eventTime", ""));
+fn complete(event: &Field<'_>) {
+    event.at("eventTime").need("");
+    let kind = event.at("type");
+    if !matches!(kind.text(), "Normal" | "Warning") {
+        kind.invalid_as("", format!("has invalid value: {}", kind.text()));
     }
-    let kind = text(event, &["type"]);
-    if !matches!(kind, "Normal" | "Warning") {
-        causes.push(Cause::invalid("type", &"".into(), format!("has invalid value: {kind}")));
-    }
-    causes.extend(series(event));
-    for key in ["firstTimestamp", "lastTimestamp", "count", "source"] {
-        let value = at(event, &[key]);
-        if !is_empty(value) && value.is_some_and(|value| *value != 0) {
-            causes.push(Cause::invalid(key, &"".into(), "needs to be unset"));
+    series(event);
+    for old in ["firstTimestamp", "lastTimestamp", "count", "source"].map(|key| event.at(key)) {
+        if !old.is_empty() && old.int() != Some(0) {
+            old.invalid_as("", "needs to be unset");
         }
     }
-    causes
 }
 
-fn series(event: &Value) -> Vec<Cause> {
-    let Some(series) = at(event, &["series"]) else { return Vec::new() };
-    let mut causes = Vec::new();
-    if int(series, &["count"]).unwrap_or_default() < 2 {
-        causes.push(Cause::invalid("series.count", &"".into(), "should be at least 2"));
+fn series(event: &Field<'_>) {
+    let series = event.at("series");
+    if !series.is_set() {
+        return;
     }
-    if is_empty(at(series, &["lastObservedTime"])) {
-        causes.push(Cause::required("series.lastObservedTime", ""));
+    if series.at("count").int().unwrap_or_default() < 2 {
+        series.at("count").invalid_as("", "should be at least 2");
     }
-    causes
+    series.at("lastObservedTime").need("");
 }
 
-/// In a new event, only the series and metadata can change.
-fn fixed(old: &Value, event: &Value) -> Vec<Cause> {
-    // The real server checks the reason twice.
-    let keys = [
-        "involvedObject",
-        "reason",
-        "reason",
-        "message",
-        "source",
-        "firstTimestamp",
-        "lastTimestamp",
-        "count",
-        "type",
-        "eventTime",
-        "action",
-        "related",
-        "reportingComponent",
-        "reportingInstance",
-    ];
-    let changed = keys.into_iter().filter(|key| old.get(*key) != event.get(*key));
-    let cause = |key: &str| {
-        let value = event.get(key).cloned().unwrap_or_default();
-        let value = if value.is_object() && key != "source" { reference(&value) } else { value };
-        let field = if key == "reportingComponent" { "reportingController" } else { key };
-        Cause::invalid(field, &value, "field is immutable")
-    };
-    changed.map(cause).collect()
+/// The fields of a new event that cannot change. The real server checks the reason twice.
+const FIXED: &str = "involvedObject reason reason message source firstTimestamp lastTimestamp count type eventTime action \
+    related reportingComponent reportingInstance";
+
+fn fixed(old: &Value, event: &Field<'_>) {
+    for field in FIXED.split(' ').map(|key| event.at(key)).filter(|field| old.get(&field.path) != field.value) {
+        let shown = field.value.cloned().unwrap_or_default();
+        let shown = if shown.is_object() && field.path != "source" { reference(&shown) } else { shown };
+        let component = field.path == "reportingComponent";
+        let field = if component { field.named("reportingController") } else { field };
+        field.invalid_as(shown, "field is immutable");
+    }
 }
 
 /// A reference with the field names of Go's type, which has no JSON names.

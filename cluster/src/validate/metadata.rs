@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::json::{self, list};
+use super::{Field, field};
 use crate::kinds::Resource;
 use crate::names::{label_value, qualified_name};
 use crate::status::Cause;
@@ -14,18 +14,15 @@ const STANDARD_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeleti
 
 /// Problems of a new object's metadata.
 pub(crate) fn for_create(resource: &Resource, object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let name = json::text(object, &["metadata", "name"]);
-    if name.is_empty() {
-        causes.push(Cause::required("metadata.name", "name or generateName is required"));
-    } else {
-        for why in resource.naming.problems(name) {
-            causes.push(Cause::invalid("metadata.name", &name.into(), why));
+    let mut causes = field::problems(object, |object| {
+        let name = object.at("metadata.name");
+        if name.need("name or generateName is required") {
+            name.check(|name| resource.naming.problems(name));
         }
-    }
-    if resource.namespaced && json::text(object, &["metadata", "namespace"]).is_empty() {
-        causes.push(Cause::required("metadata.namespace", ""));
-    }
+        if resource.namespaced {
+            object.at("metadata.namespace").need("");
+        }
+    });
     causes.extend(common(resource, object));
     causes
 }
@@ -34,94 +31,69 @@ pub(crate) fn for_create(resource: &Resource, object: &Value) -> Vec<Cause> {
 pub(crate) fn common(resource: &Resource, object: &Value) -> Vec<Cause> {
     // API extensions are checked only by the general rules of metadata.
     let is_core = resource.custom.is_none() && resource.group != "apiextensions.k8s.io";
-    let mut causes = Vec::new();
-    labels(object, &mut causes);
-    annotations(object, &mut causes);
-    owners(object, &mut causes);
-    let whole = "metadata.finalizers";
-    for (index, finalizer) in list(object, &["metadata", "finalizers"]).iter().enumerate() {
-        let text = finalizer.as_str().unwrap_or_default();
-        let field = format!("metadata.finalizers[{index}]");
-        let problems = qualified_name(text);
-        if !problems.is_empty() {
-            causes.extend(problems.into_iter().map(|why| Cause::invalid(whole, finalizer, why)));
-        } else if !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && is_core {
-            let why = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.push(Cause::invalid(field, finalizer, why));
+    field::problems(object, |object| {
+        let metadata = object.at("metadata");
+        labels(&metadata.at("labels"));
+        annotations(&metadata.at("annotations"));
+        owners(&metadata.at("ownerReferences"), metadata.each("ownerReferences").collect());
+        for finalizer in metadata.each("finalizers") {
+            let text = finalizer.text();
+            let problems = qualified_name(text);
+            if problems.is_empty() && !text.contains('/') && !STANDARD_FINALIZERS.contains(&text) && is_core {
+                finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified");
+            }
+            finalizer.named("metadata.finalizers").check(|_| problems);
         }
-    }
-    causes
+    })
 }
 
-fn labels(object: &Value, causes: &mut Vec<Cause>) {
-    let Some(Value::Object(labels)) = json::at(object, &["metadata", "labels"]) else {
-        return;
-    };
-    for (key, value) in labels {
-        let wrong = qualified_name(key).into_iter();
-        causes.extend(wrong.map(|why| Cause::invalid("metadata.labels", &key.as_str().into(), why)));
-        if let Some(why) = label_value(value.as_str().unwrap_or_default()) {
-            causes.push(Cause::invalid("metadata.labels", value, why));
-        }
+fn labels(labels: &Field<'_>) {
+    for key in labels.keys() {
+        qualified_name(key).into_iter().for_each(|why| labels.invalid_as(key, why));
+        labels.entry(key).named(&labels.path).check(label_value);
     }
 }
 
-fn annotations(object: &Value, causes: &mut Vec<Cause>) {
-    let Some(Value::Object(annotations)) = json::at(object, &["metadata", "annotations"]) else {
-        return;
-    };
+fn annotations(annotations: &Field<'_>) {
     let mut size = 0;
-    for (key, value) in annotations {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        let wrong = qualified_name(&key.to_ascii_lowercase()).into_iter();
-        causes.extend(wrong.map(|why| Cause::invalid("metadata.annotations", &key.as_str().into(), why)));
+    for key in annotations.keys() {
+        size += key.len() + annotations.entry(key).text().len();
+        qualified_name(&key.to_ascii_lowercase()).into_iter().for_each(|why| annotations.invalid_as(key, why));
     }
     if size > ANNOTATIONS_LIMIT {
-        causes.push(Cause {
+        annotations.push(Cause {
             reason: "FieldValueTooLong",
             message: format!("Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"),
-            field: "metadata.annotations".into(),
+            field: annotations.path.clone(),
         });
     }
 }
 
-fn owners(object: &Value, causes: &mut Vec<Cause>) {
-    let all = list(object, &["metadata", "ownerReferences"]);
-    for owner in all {
-        for (key, why) in [
-            ("apiVersion", "version must not be empty"),
-            ("kind", "must not be empty"),
-            ("name", "must not be empty"),
-            ("uid", "must not be empty"),
-        ] {
-            let value = json::text(owner, &[key]);
+fn owners(owners: &Field<'_>, all: Vec<Field<'_>>) {
+    for owner in &all {
+        for key in ["apiVersion", "kind", "name", "uid"] {
+            let value = owner.at(key).named(format!("{}.{key}", owners.path));
             // A malformed apiVersion counts as an empty version.
-            if value.is_empty() || key == "apiVersion" && value.matches('/').count() > 1 {
-                let field = format!("metadata.ownerReferences.{key}");
-                causes.push(Cause::invalid(field, &value.into(), why));
+            if value.is_empty() || key == "apiVersion" && value.text().matches('/').count() > 1 {
+                let what = if key == "apiVersion" { "version " } else { "" };
+                value.invalid_as(value.text(), format!("{what}must not be empty"));
             }
         }
-        if json::text(owner, &["kind"]) == "Event" && json::text(owner, &["apiVersion"]) == "v1" {
-            let why = "/v1, Kind=Event is disallowed from being an owner";
-            causes.push(Cause::invalid("metadata.ownerReferences", &in_order(owner), why));
+        if owner.at("kind").text() == "Event" && owner.at("apiVersion").text() == "v1" {
+            owners.invalid_as(in_order(owner), "/v1, Kind=Event is disallowed from being an owner");
         }
     }
-    let mut controllers = all.iter().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-    if let Some(first) = controllers.next() {
-        let named = |owner: &Value| format!("{}/{}", json::text(owner, &["kind"]), json::text(owner, &["name"]));
-        causes.extend(controllers.map(|second| {
-            let why = format!(
-                "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
-                named(first),
-                named(second)
-            );
-            Cause::invalid("metadata.ownerReferences", &all.iter().map(in_order).collect(), why)
-        }));
+    let named = |owner: &Field<'_>| format!("{}/{}", owner.at("kind").text(), owner.at("name").text());
+    let mut controllers = all.iter().filter(|owner| owner.at("controller").is_true()).map(named);
+    let Some(first) = controllers.next() else { return };
+    for second in controllers {
+        let why = "Only one reference can have Controller set to true. Found \"true\" in references for";
+        owners.invalid_as(all.iter().map(in_order).collect::<Value>(), format!("{why} {first} and {second}"));
     }
 }
 
 /// A reference with its fields in the order of its type.
-fn in_order(owner: &Value) -> Value {
+fn in_order(owner: &Field<'_>) -> Value {
     let order = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    order.into_iter().filter_map(|key| Some((key.to_owned(), owner.get(key)?.clone()))).collect()
+    order.into_iter().filter_map(|key| Some((key.to_owned(), owner.at(key).value?.clone()))).collect()
 }

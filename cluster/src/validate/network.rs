@@ -1,214 +1,214 @@
 //! Rules of services, network policies, ingresses and their classes.
 
+use std::net::IpAddr;
+
 use serde_json::{Value, json};
 
-use super::{Range, address, pods, range, selector};
-use crate::json::{at, int, is_empty, list, text};
-use crate::names;
-use crate::status::Cause;
+use super::Field;
+use super::pods::PROTOCOLS;
+use crate::json::text;
+use crate::names::{Naming, dns_label};
 
-pub(super) fn service(object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes: Vec<Cause> = old.and_then(|old| moved(object, old)).into_iter().collect();
-    let ports = list(object, &["spec", "ports"]);
-    let kind = text(object, &["spec", "type"]);
-    let cluster_ip = text(object, &["spec", "clusterIP"]);
-    if ports.is_empty() && cluster_ip != "None" && kind != "ExternalName" {
-        causes.push(Cause::required("spec.ports", ""));
+const IP: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+pub(super) fn service(service: &Field<'_>, old: Option<&Value>) {
+    let (spec, address) = (service.at("spec"), service.at("spec.clusterIP").named("spec.clusterIPs[0]"));
+    let is_external = spec.at("type").text() == "ExternalName";
+    if let Some(old) = old {
+        // A service cannot change its address, unless it has none.
+        let before = text(old, &["spec", "clusterIP"]);
+        let was_external = text(old, &["spec", "type"]) == "ExternalName";
+        if !is_external && !was_external && !before.is_empty() && before != address.text() {
+            address.invalid_as(json!([address.text()]), "may not change once set");
+        }
+    }
+    let count = spec.at("ports").list().len();
+    if count == 0 && address.text() != "None" && !is_external {
+        spec.at("ports").required("");
     }
     let mut seen = Vec::new();
-    for (index, port) in ports.iter().enumerate() {
-        let field = format!("spec.ports[{index}]");
-        let name = text(port, &["name"]);
-        if name.is_empty() && ports.len() > 1 {
-            causes.push(Cause::required(format!("{field}.name"), ""));
-        } else if !name.is_empty() {
-            let wrong = names::dns_label(name);
-            causes.extend(wrong.into_iter().map(|why| Cause::invalid(format!("{field}.name"), &name.into(), why)));
-            if seen.contains(&name) {
-                causes.push(Cause::duplicate(format!("{field}.name"), name));
-            }
+    for port in spec.each("ports") {
+        let name = port.at("name");
+        if !name.is_empty() {
+            name.check(dns_label);
+            name.unique(&mut seen);
+        } else if count > 1 {
+            name.required("");
         }
-        seen.push(name);
-        pods::port_number(int(port, &["port"]).unwrap_or_default(), &format!("{field}.port"), &mut causes);
-        pods::one_of(port, "protocol", &field, &["SCTP", "TCP", "UDP"], &mut causes);
-        if let Some(number) = int(port, &["targetPort"]) {
-            pods::port_number(number, &format!("{field}.targetPort"), &mut causes);
+        let number = port.at("port");
+        if number.is_set() {
+            number.port()
+        } else {
+            number.invalid_as(0, "must be between 1 and 65535, inclusive")
         }
+        port.at("protocol").one_of(PROTOCOLS);
+        port.at("targetPort").port();
     }
-    if let Some(spec) = at(object, &["spec"]) {
-        let kinds = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-        pods::one_of(spec, "type", "spec", &kinds, &mut causes);
-        pods::one_of(spec, "sessionAffinity", "spec", &["ClientIP", "None"], &mut causes);
+    spec.at("type").one_of(&["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
+    spec.at("sessionAffinity").one_of(&["ClientIP", "None"]);
+    if is_external {
+        spec.at("externalName").need("");
     }
-    if kind == "ExternalName" && text(object, &["spec", "externalName"]).is_empty() {
-        causes.push(Cause::required("spec.externalName", ""));
+    if !matches!(address.text(), "" | "None") {
+        check_address(&address);
     }
-    if !matches!(cluster_ip, "" | "None") {
-        causes.extend(address(cluster_ip, "spec.clusterIPs[0]"));
-    }
-    causes
 }
 
-/// A service cannot change its address, unless it has none.
-fn moved(object: &Value, old: &Value) -> Option<Cause> {
-    let external = |service: &Value| text(service, &["spec", "type"]) == "ExternalName";
-    let (before, after) = (text(old, &["spec", "clusterIP"]), text(object, &["spec", "clusterIP"]));
-    if external(old) || external(object) || before.is_empty() || before == after {
-        return None;
+fn check_address(address: &Field<'_>) {
+    if address.text().parse::<IpAddr>().is_err() {
+        address.invalid(IP);
     }
-    let addresses = json!([after]);
-    Some(Cause::invalid("spec.clusterIPs[0]", &addresses, "may not change once set"))
 }
 
-pub(super) fn network_policy(object: &Value) -> Vec<Cause> {
-    let mut causes = selector(at(object, &["spec", "podSelector"]), "spec.podSelector");
+pub(super) fn network_policy(policy: &Field<'_>) {
+    let spec = policy.at("spec");
+    spec.at("podSelector").selector();
     for (direction, end) in [("ingress", "from"), ("egress", "to")] {
-        for (rule, each) in list(object, &["spec", direction]).iter().enumerate() {
-            for (index, port) in list(each, &["ports"]).iter().enumerate() {
-                policy_port(port, &format!("spec.{direction}[{rule}].ports[{index}]"), &mut causes);
-            }
-            for (index, peer) in list(each, &[end]).iter().enumerate() {
-                policy_peer(peer, &format!("spec.{direction}[{rule}].{end}[{index}]"), &mut causes);
-            }
+        for rule in spec.each(direction) {
+            rule.each("ports").for_each(|port| policy_port(&port));
+            rule.each(end).for_each(|peer| policy_peer(&peer));
         }
     }
-    for (index, kind) in list(object, &["spec", "policyTypes"]).iter().enumerate() {
-        if kind != "Ingress" && kind != "Egress" {
-            causes.push(Cause::unsupported(format!("spec.policyTypes[{index}]"), kind, &["Ingress", "Egress"]));
-        }
-    }
-    causes
+    let kinds = ["Ingress", "Egress"];
+    spec.each("policyTypes").filter(|kind| !kinds.contains(&kind.text())).for_each(|kind| kind.unsupported(&kinds));
 }
 
-fn policy_port(port: &Value, field: &str, causes: &mut Vec<Cause>) {
-    pods::one_of(port, "protocol", field, &["SCTP", "TCP", "UDP"], causes);
-    let number = int(port, &["port"]);
-    if let Some(number) = number {
-        pods::port_number(number, &format!("{field}.port"), causes);
-    }
-    if let Some(end) = int(port, &["endPort"]) {
-        let why = match number {
-            None => "must be specified when `endPort` is specified",
-            Some(number) if end < number => "must be greater than or equal to `port`",
-            Some(_) => return,
-        };
-        let shown = number.unwrap_or(end);
-        causes.push(Cause::invalid(format!("{field}.endPort"), &shown.into(), why));
+fn policy_port(port: &Field<'_>) {
+    port.at("protocol").one_of(PROTOCOLS);
+    let (number, end) = (port.at("port"), port.at("endPort"));
+    number.port();
+    match (number.int(), end.int()) {
+        (None, Some(_)) => end.invalid("must be specified when `endPort` is specified"),
+        (Some(first), Some(last)) if last < first => end.invalid_as(first, "must be greater than or equal to `port`"),
+        _ => {}
     }
 }
 
-fn policy_peer(peer: &Value, field: &str, causes: &mut Vec<Cause>) {
-    let parts: Vec<&str> =
-        ["podSelector", "namespaceSelector", "ipBlock"].into_iter().filter(|key| peer.get(*key).is_some()).collect();
-    for key in ["podSelector", "namespaceSelector"] {
-        causes.extend(selector(peer.get(key), &format!("{field}.{key}")));
+fn policy_peer(peer: &Field<'_>) {
+    let [pods, namespaces, block] = ["podSelector", "namespaceSelector", "ipBlock"].map(|key| peer.at(key));
+    pods.selector();
+    namespaces.selector();
+    if block.is_set() {
+        ip_block(&block);
     }
-    if let Some(block) = peer.get("ipBlock") {
-        blocks(block, &format!("{field}.ipBlock"), causes);
-    }
-    if parts.is_empty() {
-        causes.push(Cause::required(field, "must specify a peer"));
-    } else if parts.len() > 1 && parts.contains(&"ipBlock") {
-        causes.push(Cause::forbidden(field, "may not specify both ipBlock and another peer"));
+    match (pods.is_set() || namespaces.is_set(), block.is_set()) {
+        (false, false) => peer.required("must specify a peer"),
+        (true, true) => peer.forbidden("may not specify both ipBlock and another peer"),
+        _ => {}
     }
 }
 
-fn blocks(block: &Value, field: &str, causes: &mut Vec<Cause>) {
-    let whole = text(block, &["cidr"]);
-    if whole.is_empty() {
-        causes.push(Cause::required(format!("{field}.cidr"), ""));
+fn ip_block(block: &Field<'_>) {
+    let whole = block.at("cidr");
+    if !whole.need("") {
         return;
     }
-    causes.extend(range(whole, &format!("{field}.cidr")));
-    let Some(whole) = Range::parse(whole) else { return };
-    for (index, part) in list(block, &["except"]).iter().enumerate() {
-        let (field, text) = (format!("{field}.except[{index}]"), part.as_str().unwrap_or_default());
-        match Range::parse(text) {
-            None => causes.extend(range(text, &field)),
-            Some(part) if part.is_part_of(whole) => {}
-            Some(_) => causes.push(Cause::invalid(field, part, "must be a strict subset of `cidr`")),
+    let Some(range) = Range::parse(whole.text()) else { return whole.invalid(CIDR) };
+    for part in block.each("except") {
+        match Range::parse(part.text()) {
+            None => part.invalid(CIDR),
+            Some(inner) if inner.is_part_of(range) => {}
+            Some(_) => part.invalid("must be a strict subset of `cidr`"),
         }
     }
 }
 
-pub(super) fn ingress(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let rules = list(object, &["spec", "rules"]);
-    let default = at(object, &["spec", "defaultBackend"]);
-    if rules.is_empty() && default.is_none() {
-        let why = "either `defaultBackend` or `rules` must be specified";
-        causes.push(Cause::invalid("spec", &Value::Null, why));
+/// A range of addresses: its prefix, and the prefix length.
+#[derive(Clone, Copy)]
+struct Range {
+    bits: u128,
+    length: u32,
+    v4: bool,
+}
+
+impl Range {
+    fn parse(text: &str) -> Option<Self> {
+        let (address, length) = text.split_once('/')?;
+        let (bits, v4) = match address.parse().ok()? {
+            IpAddr::V4(address) => (u128::from(u32::from(address)) << 96, true),
+            IpAddr::V6(address) => (u128::from(address), false),
+        };
+        let length: u32 = length.parse().ok()?;
+        (length <= if v4 { 32 } else { 128 }).then_some(Self { bits, length, v4 })
     }
-    for (index, rule) in rules.iter().enumerate() {
-        let field = format!("spec.rules[{index}]");
-        let host = text(rule, &["host"]);
-        let plain = host.strip_prefix("*.").unwrap_or(host);
+
+    /// Whether this is a proper part of `whole`.
+    fn is_part_of(self, whole: Self) -> bool {
+        let shift = 128_u32.saturating_sub(whole.length);
+        let same = self.bits.checked_shr(shift) == whole.bits.checked_shr(shift);
+        self.v4 == whole.v4 && self.length > whole.length && (whole.length == 0 || same)
+    }
+}
+
+pub(super) fn ingress(ingress: &Field<'_>) {
+    let (spec, default) = (ingress.at("spec"), ingress.at("spec.defaultBackend"));
+    if spec.at("rules").is_empty() && !default.is_set() {
+        spec.invalid_as(Value::Null, "either `defaultBackend` or `rules` must be specified");
+    }
+    for rule in spec.each("rules") {
+        let host = rule.at("host");
         if !host.is_empty() {
-            let wrong = names::Naming::Subdomain.problems(plain).into_iter();
-            causes.extend(wrong.map(|why| Cause::invalid(format!("{field}.host"), &host.into(), why)));
+            host.check(|host| Naming::Subdomain.problems(host.strip_prefix("*.").unwrap_or(host)));
         }
-        for (index, path) in list(rule, &["http", "paths"]).iter().enumerate() {
-            ingress_path(path, &format!("{field}.http.paths[{index}]"), &mut causes);
-        }
+        rule.each("http.paths").for_each(|path| ingress_path(&path));
     }
-    if let Some(backend) = default {
-        causes.extend(ingress_backend(backend, "spec.defaultBackend"));
-    }
-    causes
+    ingress_backend(&default);
 }
 
-fn ingress_path(path: &Value, field: &str, causes: &mut Vec<Cause>) {
-    let (place, kind) = (text(path, &["path"]), text(path, &["pathType"]));
-    let kinds = ["Exact", "ImplementationSpecific", "Prefix"];
-    match kind {
-        "" => causes.push(Cause::required(format!("{field}.pathType"), "pathType must be specified")),
-        "Exact" | "Prefix" if !place.starts_with('/') => {
-            causes.push(Cause::invalid(format!("{field}.path"), &place.into(), "must be an absolute path"));
+fn ingress_path(path: &Field<'_>) {
+    let (place, kind) = (path.at("path"), path.at("pathType"));
+    match kind.text() {
+        "" => kind.required("pathType must be specified"),
+        "Exact" | "Prefix" if !place.text().starts_with('/') => {
+            place.invalid_as(place.text(), "must be an absolute path");
         }
-        kind if kinds.contains(&kind) => {}
-        kind => causes.push(Cause::unsupported(format!("{field}.pathType"), &kind.into(), &kinds)),
+        _ => kind.one_of(&["Exact", "ImplementationSpecific", "Prefix"]),
     }
-    if let Some(backend) = path.get("backend") {
-        causes.extend(ingress_backend(backend, &format!("{field}.backend")));
-    }
+    ingress_backend(&path.at("backend"));
 }
 
-fn ingress_backend(backend: &Value, field: &str) -> Option<Cause> {
-    let service = backend.get("service")?;
-    if text(service, &["name"]).is_empty() {
-        return Some(Cause::required(format!("{field}.service.name"), ""));
+fn ingress_backend(backend: &Field<'_>) {
+    let service = backend.at("service");
+    if !service.is_set() || !service.at("name").need("") {
+        return;
     }
-    let by_name = !text(service, &["port", "name"]).is_empty();
-    let by_number = int(service, &["port", "number"]).is_some_and(|number| number != 0);
-    match (by_name, by_number) {
-        (false, false) => Some(Cause::required(field, "port name or number is required")),
-        (true, true) => Some(Cause::invalid(field, &"".into(), "cannot set both port name & port number")),
-        _ => None,
+    let by_number = service.at("port.number").int().is_some_and(|number| number != 0);
+    match (!service.at("port.name").is_empty(), by_number) {
+        (false, false) => backend.required("port name or number is required"),
+        (true, true) => backend.invalid_as("", "cannot set both port name & port number"),
+        _ => {}
     }
 }
 
-pub(super) fn ingress_class(object: &Value) -> Vec<Cause> {
-    let controller = text(object, &["spec", "controller"]);
-    let prefixed = controller.split_once('/').is_some_and(|(domain, path)| !domain.is_empty() && !path.is_empty());
-    let wrong = if is_empty(at(object, &["spec", "controller"])) {
-        Some(Cause::required("spec.controller", ""))
-    } else if prefixed {
-        None
-    } else {
-        let why = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-        Some(Cause::invalid("spec.controller", &controller.into(), why))
-    };
-    wrong.into_iter().collect()
+pub(super) fn ingress_class(class: &Field<'_>) {
+    let controller = class.at("spec.controller");
+    let prefixed =
+        controller.text().split_once('/').is_some_and(|(domain, path)| !domain.is_empty() && !path.is_empty());
+    if controller.need("") && !prefixed {
+        controller.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")");
+    }
 }
 
 /// Checks the addresses in the status of an ingress.
-pub(super) fn balanced(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (index, entry) in list(object, &["status", "loadBalancer", "ingress"]).iter().enumerate() {
-        let ip = text(entry, &["ip"]);
-        if !ip.is_empty() {
-            causes.extend(address(ip, &format!("status.loadBalancer.ingress[{index}].ip")));
-        }
+pub(super) fn balanced(ingress: &Field<'_>) {
+    let addresses = ingress.each("status.loadBalancer.ingress").map(|entry| entry.at("ip"));
+    addresses.filter(|ip| !ip.is_empty()).for_each(|ip| check_address(&ip));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_a_strict_part_of_a_wider_one() {
+        let part = |inner: &str, outer: &str| Range::parse(inner).unwrap().is_part_of(Range::parse(outer).unwrap());
+        assert!(part("192.0.2.8/29", "192.0.2.0/24"));
+        assert!(part("2001:db8:1::/48", "2001:db8::/32"));
+        assert!(part("10.0.0.0/8", "0.0.0.0/0"));
+        assert!(!part("192.0.2.0/24", "192.0.2.0/24"));
+        assert!(!part("198.51.100.0/25", "192.0.2.0/24"));
+        assert!(!part("::/64", "0.0.0.0/0"));
+        assert!(["10.0.0.1", "10.0.0.0/33", "x/8", "10.0.0.0/"].iter().all(|text| Range::parse(text).is_none()));
     }
-    causes
 }

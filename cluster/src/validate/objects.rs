@@ -1,21 +1,24 @@
-//! Required fields of built-in kinds.
+//! Rules of built-in kinds.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::field::{Field, NOT_NEGATIVE, problems as collect};
 use super::quantity::Quantity;
-use super::{NOT_NEGATIVE, counts, data, events, network, pods, selector, share, webhooks};
-use crate::json::{at, int, is_empty, list, text};
+use super::{data, events, network, pods, webhooks};
+use crate::json::{at, object, text};
 use crate::kinds::{Resource, definition};
 use crate::names;
 use crate::status::Cause;
 
+const FIXED: &str = "field is immutable";
+
 /// Problems of `object`, in its storage version. `old` is the version that it replaces.
 pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    match &*resource.storage {
-        "customresourcedefinitions.apiextensions.k8s.io" => definition::problems(object, old),
-        "pods" => at(object, &["spec"]).map(|spec| pods::spec(spec, "spec")).unwrap_or_default(),
+    collect(object, |object| match &*resource.storage {
+        "customresourcedefinitions.apiextensions.k8s.io" => definition::check(object, old),
+        "pods" => pods::spec(&object.at("spec")),
         "deployments.apps" | "replicasets.apps" | "statefulsets.apps" | "daemonsets.apps" => workload(object),
-        "replicationcontrollers" => counts(at(object, &["spec"]), "spec", &["replicas", "minReadySeconds"]),
+        "replicationcontrollers" => object.at("spec").counts(&["replicas", "minReadySeconds"]),
         "jobs.batch" => job(object, old),
         "cronjobs.batch" => cron_job(object),
         "secrets" => data::secret(object, old),
@@ -26,510 +29,363 @@ pub(crate) fn problems(resource: &Resource, object: &Value, old: Option<&Value>)
         "ingresses.networking.k8s.io" => network::ingress(object),
         "ingressclasses.networking.k8s.io" => network::ingress_class(object),
         "resourcequotas" => quota(object),
-        "limitranges" => limit_range(object),
-        "poddisruptionbudgets.policy" => budget(object),
+        "limitranges" => object.each("spec.limits").for_each(|limit| limit_range(&limit)),
+        "poddisruptionbudgets.policy" => budget(&object.at("spec")),
         "priorityclasses.scheduling.k8s.io" => priority(object),
         "persistentvolumeclaims" => claim(object, old),
-        "persistentvolumes" => volume(object),
-        "storageclasses.storage.k8s.io" => class(object),
-        "runtimeclasses.node.k8s.io" => runtime(object),
-        "events" => events::problems(resource, object, old),
-        "leases.coordination.k8s.io" => lease(object),
-        "horizontalpodautoscalers.autoscaling" => autoscaler(object),
-        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => rules(object),
+        "persistentvolumes" => volume(&object.at("spec")),
+        "storageclasses.storage.k8s.io" => {
+            object.at("provisioner").need("");
+            object.at("reclaimPolicy").one_of(&["Delete", "Retain"]);
+        }
+        "runtimeclasses.node.k8s.io" => {
+            object.at("handler").need("");
+        }
+        "events" => events::check(resource, object, old),
+        "leases.coordination.k8s.io" => {
+            object.at("spec.leaseDurationSeconds").within(1.., "must be greater than 0");
+            object.at("spec").counts(&["leaseTransitions"]);
+        }
+        "horizontalpodautoscalers.autoscaling" => autoscaler(&object.at("spec")),
+        "roles.rbac.authorization.k8s.io" | "clusterroles.rbac.authorization.k8s.io" => {
+            object.each("rules").for_each(|each| rule(&each));
+        }
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => binding(object),
         "mutatingwebhookconfigurations.admissionregistration.k8s.io"
         | "validatingwebhookconfigurations.admissionregistration.k8s.io" => webhooks::configuration(object),
-        _ => Vec::new(),
-    }
+        _ => {}
+    })
 }
 
 /// Changes of immutable fields. Both versions are complete.
 pub(crate) fn immutable_problems(resource: &Resource, old: &Value, new: &Value) -> Vec<Cause> {
-    match &*resource.storage {
+    collect(new, |new| match &*resource.storage {
         "pods" => pod_changes(old, new),
         "deployments.apps" | "replicasets.apps" | "daemonsets.apps" | "jobs.batch" => {
-            let selector = |o: &Value| at(o, &["spec", "selector"]).cloned().unwrap_or_default();
-            let (before, after) = (selector(old), selector(new));
-            let changed = before != after;
-            changed.then(|| Cause::invalid("spec.selector", &after, "field is immutable")).into_iter().collect()
+            let selector = new.at("spec.selector");
+            if at(old, &["spec", "selector"]) != selector.value {
+                selector.invalid(FIXED);
+            }
         }
         "rolebindings.rbac.authorization.k8s.io" | "clusterrolebindings.rbac.authorization.k8s.io" => {
-            role_changes(old, new)
+            let role = new.at("roleRef");
+            if old.get("roleRef") != role.value {
+                // The internal type, which has no JSON names.
+                let part = |key: &str| role.at(key).text();
+                let shown = json!({ "APIGroup": part("apiGroup"), "Kind": part("kind"), "Name": part("name") });
+                role.invalid_as(shown, "cannot change roleRef");
+            }
         }
-        _ => Vec::new(),
-    }
+        _ => {}
+    })
+}
+
+/// A part of an object without these of its fields.
+fn without(value: Option<&Value>, keys: &[&str]) -> Value {
+    let mut rest = value.cloned().unwrap_or_default();
+    object(&mut rest).retain(|key, _| !keys.contains(&key.as_str()));
+    rest
 }
 
 /// A pod's spec is immutable, except for images, a deadline and additional tolerations.
-fn pod_changes(old: &Value, new: &Value) -> Vec<Cause> {
-    let fixed = |pod: &Value| {
-        let mut spec = pod.get("spec").cloned().unwrap_or_default();
+fn pod_changes(old: &Value, new: &Field<'_>) {
+    let fixed = |pod: Option<&Value>| {
+        let kept = ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"];
+        let mut spec = without(pod.and_then(|pod| pod.get("spec")), &kept);
         for key in ["containers", "initContainers"] {
             for container in spec.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
                 // The default of the pull policy depends on the image.
-                crate::json::object(container).retain(|key, _| !matches!(key.as_str(), "image" | "imagePullPolicy"));
+                *container = without(Some(container), &["image", "imagePullPolicy"]);
             }
         }
-        crate::json::object(&mut spec).retain(|key, _| {
-            !matches!(
-                key.as_str(),
-                "activeDeadlineSeconds" | "tolerations" | "terminationGracePeriodSeconds" | "schedulingGates"
-            )
-        });
         spec
     };
-    let tolerations = list(new, &["spec", "tolerations"]);
-    let kept = list(old, &["spec", "tolerations"]).iter().all(|t| tolerations.contains(t));
-    if kept && fixed(old) == fixed(new) {
-        return Vec::new();
+    let tolerations = new.at("spec.tolerations").list();
+    let kept = crate::json::list(old, &["spec", "tolerations"]).iter().all(|t| tolerations.contains(t));
+    if !kept || fixed(Some(old)) != fixed(new.value) {
+        new.at("spec").forbidden(
+            "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
+             `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
+             `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
+        );
     }
-    let why = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
-        `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
-        `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-    vec![Cause::forbidden("spec", why)]
 }
 
-fn taints(node: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (index, taint) in list(node, &["spec", "taints"]).iter().enumerate() {
-        for key in ["key", "effect"] {
-            if text(taint, &[key]).is_empty() {
-                causes.push(Cause::required(format!("metadata.taints[{index}].{key}"), ""));
-            }
-        }
+fn taints(node: &Field<'_>) {
+    for (index, taint) in node.each("spec.taints").enumerate() {
+        let taint = taint.named(format!("metadata.taints[{index}]"));
+        taint.at("key").need("");
+        taint.at("effect").need("");
     }
-    causes
 }
 
 /// Rules of a deployment's strategy.
-fn strategy(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let (Some(spec), "Deployment") = (at(object, &["spec"]), text(object, &["kind"])) else { return causes };
-    let rolling = at(spec, &["strategy", "rollingUpdate"]);
-    match (text(spec, &["strategy", "type"]), rolling) {
-        ("Recreate", Some(_)) => {
-            let why = "may not be specified when strategy `type` is 'Recreate'";
-            causes.push(Cause::forbidden("spec.strategy.rollingUpdate", why));
-        }
-        ("RollingUpdate", Some(rolling)) => {
-            let field = "spec.strategy.rollingUpdate";
-            let (surge, missing) = (rolling.get("maxSurge"), rolling.get("maxUnavailable"));
-            causes.extend(share(missing, &format!("{field}.maxUnavailable")));
-            causes.extend(share(surge, &format!("{field}.maxSurge")));
-            let none = |value: Option<&Value>| value.is_some_and(|v| *v == 0 || *v == "0%");
-            if none(surge) && none(missing) {
-                let shown = missing.cloned().unwrap_or_default();
-                let why = "may not be 0 when `maxSurge` is 0";
-                causes.push(Cause::invalid(format!("{field}.maxUnavailable"), &shown, why));
+fn strategy(spec: &Field<'_>) {
+    let (kind, rolling) = (spec.at("strategy.type").text(), spec.at("strategy.rollingUpdate"));
+    match kind {
+        "Recreate" if rolling.is_set() => rolling.forbidden("may not be specified when strategy `type` is 'Recreate'"),
+        "RollingUpdate" => {
+            let (surge, missing) = (rolling.at("maxSurge"), rolling.at("maxUnavailable"));
+            missing.share();
+            surge.share();
+            let none = |share: &Field<'_>| share.value.is_some_and(|v| *v == 0 || *v == "0%");
+            if none(&surge) && none(&missing) {
+                missing.invalid("may not be 0 when `maxSurge` is 0");
             }
         }
-        ("Recreate" | "RollingUpdate", None) => {}
-        (kind, _) => {
-            let shown = serde_json::json!({ "Type": kind, "RollingUpdate": rolling });
-            causes.push(Cause::unsupported("spec.strategy", &shown, &["Recreate", "RollingUpdate"]));
+        "Recreate" => {}
+        kind => {
+            let shown = json!({ "Type": kind, "RollingUpdate": rolling.value });
+            spec.push(Cause::unsupported("spec.strategy", &shown, &["Recreate", "RollingUpdate"]));
         }
     }
-    let deadline = int(spec, &["progressDeadlineSeconds"]);
-    if let Some(seconds) = deadline.filter(|s| *s <= int(spec, &["minReadySeconds"]).unwrap_or_default()) {
-        let why = "must be greater than minReadySeconds";
-        causes.push(Cause::invalid("spec.progressDeadlineSeconds", &seconds.into(), why));
-    }
-    causes
+    let ready = spec.at("minReadySeconds").int().unwrap_or_default();
+    spec.at("progressDeadlineSeconds").within(ready.saturating_add(1).., "must be greater than minReadySeconds");
 }
 
-fn workload(object: &Value) -> Vec<Cause> {
-    let mut causes = counts(at(object, &["spec"]), "spec", &["replicas", "minReadySeconds", "revisionHistoryLimit"]);
-    causes.extend(strategy(object));
-    let selector = at(object, &["spec", "selector"]);
-    if is_empty(selector) {
-        causes.push(Cause::required("spec.selector", ""));
+fn workload(object: &Field<'_>) {
+    let (spec, template) = (object.at("spec"), object.at("spec.template.spec"));
+    spec.counts(&["replicas", "minReadySeconds", "revisionHistoryLimit"]);
+    if object.at("kind").text() == "Deployment" {
+        strategy(&spec);
     }
-    let labels = at(object, &["spec", "template", "metadata", "labels"]);
-    let wanted = selector.and_then(|s| at(s, &["matchLabels"])).and_then(Value::as_object);
-    let fits = wanted.is_some_and(|w| w.iter().all(|(k, v)| labels.and_then(|l| l.get(k)) == Some(v)));
-    let by_expression = selector.is_some_and(|s| !list(s, &["matchExpressions"]).is_empty());
-    if !fits && !by_expression {
-        let why = "`selector` does not match template `labels`";
-        let labels = labels.cloned().unwrap_or_default();
-        causes.push(Cause::invalid("spec.template.metadata.labels", &labels, why));
+    let (selector, labels) = (spec.at("selector"), spec.at("template.metadata.labels"));
+    selector.need("");
+    let wanted = selector.at("matchLabels");
+    let fits = wanted.is_object() && wanted.keys().all(|key| labels.entry(key).value == wanted.entry(key).value);
+    if !fits && selector.at("matchExpressions").is_empty() {
+        labels.invalid("`selector` does not match template `labels`");
     }
-    if let Some(spec) = at(object, &["spec", "template", "spec"]) {
-        causes.extend(pods::spec(spec, "spec.template.spec"));
-        // A workload that runs permanently must restart its pods.
-        let policy = text(spec, &["restartPolicy"]);
-        if matches!(policy, "OnFailure" | "Never") {
-            causes.push(Cause::unsupported("spec.template.spec.restartPolicy", &policy.into(), &["Always"]));
-        }
+    pods::spec(&template);
+    // A workload that runs permanently must restart its pods.
+    let policy = template.at("restartPolicy");
+    if matches!(policy.text(), "OnFailure" | "Never") {
+        policy.unsupported(&["Always"]);
     }
-    causes
 }
 
-pub(super) fn lease(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (key, least) in [("leaseDurationSeconds", 1), ("leaseTransitions", 0)] {
-        if let Some(number) = int(object, &["spec", key]).filter(|n| *n < least) {
-            let why = if least == 1 { "must be greater than 0" } else { "must be greater than or equal to 0" };
-            causes.push(Cause::invalid(format!("spec.{key}"), &number.into(), why));
-        }
+fn autoscaler(spec: &Field<'_>) {
+    let (least, most) = (spec.at("minReplicas"), spec.at("maxReplicas"));
+    let most_replicas = most.int().unwrap_or_default();
+    least.within(1.., "must be greater than or equal to 1");
+    if most_replicas < 1 {
+        most.required("must be set and greater than 0");
     }
-    causes
+    if least.int().is_some_and(|least| most_replicas < least) {
+        most.invalid_as(most_replicas, "must be greater than or equal to `minReplicas`");
+    }
+    let target = spec.at("scaleTargetRef");
+    target.at("kind").need("");
+    target.at("name").need("");
+    if target.at("apiVersion").is_empty() {
+        target.at("apiVersion").invalid_as("", "apiVersion must specify API group");
+    }
 }
 
-pub(super) fn autoscaler(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let least = int(object, &["spec", "minReplicas"]);
-    let most = int(object, &["spec", "maxReplicas"]).unwrap_or_default();
-    if let Some(least) = least.filter(|least| *least < 1) {
-        causes.push(Cause::invalid("spec.minReplicas", &least.into(), "must be greater than or equal to 1"));
+/// Checks a rule of a role.
+fn rule(rule: &Field<'_>) {
+    rule.at("verbs").need("verbs must contain at least one value");
+    if rule.at("nonResourceURLs").is_empty() {
+        rule.at("apiGroups").need("resource rules must supply at least one api group");
+        rule.at("resources").need("resource rules must supply at least one resource");
     }
-    if most < 1 {
-        causes.push(Cause::required("spec.maxReplicas", "must be set and greater than 0"));
-    }
-    if least.is_some_and(|least| most < least) {
-        let why = "must be greater than or equal to `minReplicas`";
-        causes.push(Cause::invalid("spec.maxReplicas", &most.into(), why));
-    }
-    let target = |key: &str| text(object, &["spec", "scaleTargetRef", key]);
-    for key in ["kind", "name"].into_iter().filter(|key| target(key).is_empty()) {
-        causes.push(Cause::required(format!("spec.scaleTargetRef.{key}"), ""));
-    }
-    if target("apiVersion").is_empty() {
-        let why = "apiVersion must specify API group";
-        causes.push(Cause::invalid("spec.scaleTargetRef.apiVersion", &"".into(), why));
-    }
-    causes
 }
 
-/// Rules of roles.
-pub(super) fn rules(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (index, rule) in list(object, &["rules"]).iter().enumerate() {
-        let none = |key: &str| list(rule, &[key]).is_empty();
-        if none("verbs") {
-            let why = "verbs must contain at least one value";
-            causes.push(Cause::required(format!("rules[{index}].verbs"), why));
+/// Checks the role and the subjects of a binding.
+fn binding(object: &Field<'_>) {
+    let must_be = |field: &Field<'_>, allowed: &[&str]| {
+        if !allowed.contains(&field.text()) {
+            field.unsupported(allowed);
         }
-        if !none("nonResourceURLs") {
-            continue;
+    };
+    let clusterwide = object.at("kind").text() == "ClusterRoleBinding";
+    must_be(&object.at("roleRef.apiGroup"), &["rbac.authorization.k8s.io"]);
+    must_be(&object.at("roleRef.kind"), if clusterwide { &["ClusterRole"] } else { &["Role", "ClusterRole"] });
+    object.at("roleRef.name").need("");
+    for subject in object.each("subjects") {
+        subject.at("name").need("");
+        if subject.at("kind").text() == "ServiceAccount" && clusterwide {
+            subject.at("namespace").need("");
         }
-        if none("apiGroups") {
-            let why = "resource rules must supply at least one api group";
-            causes.push(Cause::required(format!("rules[{index}].apiGroups"), why));
-        }
-        if none("resources") {
-            let why = "resource rules must supply at least one resource";
-            causes.push(Cause::required(format!("rules[{index}].resources"), why));
-        }
+        must_be(&subject.at("kind"), &["ServiceAccount", "User", "Group"]);
     }
-    causes
-}
-
-/// Rules of the role and the subjects of a binding.
-pub(super) fn binding(object: &Value) -> Vec<Cause> {
-    const GROUP: &str = "rbac.authorization.k8s.io";
-    let role = |key: &str| text(object, &["roleRef", key]);
-    let mut causes = Vec::new();
-    if role("apiGroup") != GROUP {
-        causes.push(Cause::unsupported("roleRef.apiGroup", &role("apiGroup").into(), &[GROUP]));
-    }
-    let clusterwide = text(object, &["kind"]) == "ClusterRoleBinding";
-    let kinds: &[&str] = if clusterwide { &["ClusterRole"] } else { &["Role", "ClusterRole"] };
-    if !kinds.contains(&role("kind")) {
-        causes.push(Cause::unsupported("roleRef.kind", &role("kind").into(), kinds));
-    }
-    if role("name").is_empty() {
-        causes.push(Cause::required("roleRef.name", ""));
-    }
-    for (index, subject) in list(object, &["subjects"]).iter().enumerate() {
-        let field = |key: &str| format!("subjects[{index}].{key}");
-        if text(subject, &["name"]).is_empty() {
-            causes.push(Cause::required(field("name"), ""));
-        }
-        let kind = text(subject, &["kind"]);
-        match kind {
-            "User" | "Group" => {}
-            "ServiceAccount" if clusterwide && text(subject, &["namespace"]).is_empty() => {
-                causes.push(Cause::required(field("namespace"), ""));
-            }
-            "ServiceAccount" => {}
-            kind => {
-                let kinds = ["ServiceAccount", "User", "Group"];
-                causes.push(Cause::unsupported(field("kind"), &kind.into(), &kinds));
-            }
-        }
-    }
-    causes
-}
-
-/// A binding cannot change its role.
-pub(super) fn role_changes(old: &Value, new: &Value) -> Vec<Cause> {
-    let (before, after) = (old.get("roleRef"), new.get("roleRef"));
-    if before == after {
-        return Vec::new();
-    }
-    let part = |key: &str| after.map(|r| text(r, &[key])).unwrap_or_default();
-    // The internal type, which has no JSON names.
-    let shown = serde_json::json!({ "APIGroup": part("apiGroup"), "Kind": part("kind"), "Name": part("name") });
-    vec![Cause::invalid("roleRef", &shown, "cannot change roleRef")]
 }
 
 /// Resources whose quantities must be whole numbers.
-const WHOLE: [&str; 9] = [
-    "pods",
-    "services",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-const MEASURED: [&str; 10] = [
-    "cpu",
-    "memory",
-    "ephemeral-storage",
-    "requests.cpu",
-    "requests.memory",
-    "requests.storage",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-];
-const SCOPES: [&str; 7] = [
-    "Terminating",
-    "NotTerminating",
-    "BestEffort",
-    "NotBestEffort",
-    "PriorityClass",
-    "CrossNamespacePodAffinity",
-    "VolumeAttributesClass",
-];
+const WHOLE: &str = "pods services replicationcontrollers resourcequotas secrets configmaps persistentvolumeclaims \
+    services.nodeports services.loadbalancers";
+const MEASURED: &str = "cpu memory ephemeral-storage requests.cpu requests.memory requests.storage \
+    requests.ephemeral-storage limits.cpu limits.memory limits.ephemeral-storage";
+const SCOPES: &str = "Terminating NotTerminating BestEffort NotBestEffort PriorityClass CrossNamespacePodAffinity \
+    VolumeAttributesClass";
 
-pub(super) fn quota(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (name, quantity) in entries(object, &["spec", "hard"]) {
-        let field = format!("spec.hard[{name}]");
-        let known = name.contains('/') || WHOLE.contains(&name.as_str()) || MEASURED.contains(&name.as_str());
+fn quota(object: &Field<'_>) {
+    let is_in = |list: &str, word: &str| list.split(' ').any(|known| known == word);
+    for (name, quantity) in object.entries("spec.hard") {
+        let known = name.contains('/') || is_in(WHOLE, name) || is_in(MEASURED, name);
         if !known && !name.starts_with("hugepages-") && !name.starts_with("requests.hugepages-") {
-            for why in ["must be a standard resource type or fully qualified", "must be a standard resource for quota"]
-            {
-                causes.push(Cause::invalid(&field, &name.as_str().into(), why));
-            }
+            quantity.invalid_as(name, "must be a standard resource type or fully qualified");
+            quantity.invalid_as(name, "must be a standard resource for quota");
         }
-        let text = quantity.as_str().unwrap_or_default();
-        if Quantity::parse(text).is_some_and(Quantity::is_negative) {
-            causes.push(Cause::invalid(&field, quantity, super::NOT_NEGATIVE));
+        if Quantity::parse(quantity.text()).is_some_and(Quantity::is_negative) {
+            quantity.invalid(NOT_NEGATIVE);
         }
-        if WHOLE.contains(&name.as_str()) && text.ends_with('m') {
-            causes.push(Cause::invalid(&field, quantity, "must be an integer"));
+        if is_in(WHOLE, name) && quantity.text().ends_with('m') {
+            quantity.invalid("must be an integer");
         }
     }
-    let scopes = list(object, &["spec", "scopes"]);
-    if scopes.iter().any(|scope| !scope.as_str().is_some_and(|scope| SCOPES.contains(&scope))) {
-        causes.push(Cause::invalid("spec.scopes", &scopes.into(), "unsupported scope"));
+    let scopes = object.at("spec.scopes");
+    if scopes.list().iter().any(|scope| !is_in(SCOPES, scope.as_str().unwrap_or_default())) {
+        scopes.invalid("unsupported scope");
     }
-    causes
 }
 
-fn entries<'a>(object: &'a Value, path: &[&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    at(object, path).and_then(Value::as_object).into_iter().flat_map(Map::iter)
-}
-
-pub(super) fn limit_range(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (index, limit) in list(object, &["spec", "limits"]).iter().enumerate() {
-        let field = format!("spec.limits[{index}]");
-        let kind = text(limit, &["type"]);
-        let wrong = names::qualified_name(kind).into_iter();
-        causes.extend(wrong.map(|why| Cause::invalid(format!("{field}.type"), &kind.into(), why)));
-        if kind == "Pod" {
-            let given = ["default", "defaultRequest"].into_iter().filter(|key| limit.get(*key).is_some());
-            let why = "may not be specified when `type` is 'Pod'";
-            causes.extend(given.map(|key| Cause::forbidden(format!("{field}.{key}"), why)));
-        }
-        let mut names: Vec<&String> = Vec::new();
-        for key in ["max", "min", "default", "defaultRequest"] {
-            names.extend(
-                entries(limit, &[key]).map(|(name, _)| name).filter(|name| !names.contains(name)).collect::<Vec<_>>(),
-            );
-        }
-        for name in names {
-            bounds(limit, name, &field, &mut causes);
+fn limit_range(limit: &Field<'_>) {
+    let kind = limit.at("type");
+    kind.check(names::qualified_name);
+    for key in ["default", "defaultRequest"].iter().filter(|_| kind.text() == "Pod") {
+        if limit.at(key).is_set() {
+            limit.at(key).forbidden("may not be specified when `type` is 'Pod'");
         }
     }
-    causes
+    let mut names = Vec::new();
+    for name in ["max", "min", "default", "defaultRequest"].iter().flat_map(|key| limit.at(key).keys()) {
+        if !names.contains(&name) {
+            names.push(name);
+            bounds(limit, name);
+        }
+    }
 }
 
 /// Compares the bounds of one resource. In some errors, the real server shows the other value.
-fn bounds(limit: &Value, name: &str, field: &str, causes: &mut Vec<Cause>) {
-    let given = |key: &str| at(limit, &[key, name]).and_then(Value::as_str);
-    let above = |a: Option<&str>, b: Option<&str>| match (a.and_then(Quantity::parse), b.and_then(Quantity::parse)) {
-        (Some(a), Some(b)) => a > b,
-        _ => false,
-    };
-    let (min, max, request, default) = (given("min"), given("max"), given("defaultRequest"), given("default"));
-    let shown = |value: Option<&str>| value.unwrap_or_default().to_owned();
-    let mut refuse = |key: &str, value: Option<&str>, low: (&str, Option<&str>), high: (&str, Option<&str>)| {
-        let why = format!("{} value {} is greater than {} value {}", low.0, shown(low.1), high.0, shown(high.1));
-        causes.push(Cause::invalid(format!("{field}.{key}[{name}]"), &shown(value).into(), why));
-    };
-    if above(min, max) {
-        refuse("min", min, ("min", min), ("max", max));
-    }
-    if above(min, request) {
-        refuse("defaultRequest", request, ("min", min), ("default request", request));
-    }
-    if above(request, max) {
-        refuse("defaultRequest", request, ("default request", request), ("max", max));
-    }
-    if above(request, default) {
-        refuse("defaultRequest", request, ("default request", request), ("default limit", default));
-    }
-    if above(min, default) {
-        refuse("default", min, ("min", min), ("default", default));
-    }
-    if above(default, max) {
-        refuse("default", max, ("default", default), ("max", max));
+fn bounds(limit: &Field<'_>, name: &str) {
+    // The field, the shown value, and the bounds that must not be above each other, with their names.
+    let rules = [
+        ("min", "min", ("min", "min"), ("max", "max")),
+        ("defaultRequest", "defaultRequest", ("min", "min"), ("default request", "defaultRequest")),
+        ("defaultRequest", "defaultRequest", ("default request", "defaultRequest"), ("max", "max")),
+        ("defaultRequest", "defaultRequest", ("default request", "defaultRequest"), ("default limit", "default")),
+        ("default", "min", ("min", "min"), ("default", "default")),
+        ("default", "max", ("default", "default"), ("max", "max")),
+    ];
+    let given = |key: &str| limit.at(key).entry(name).text();
+    for (field, shown, (low, low_key), (high, high_key)) in rules {
+        let (below, above) = (given(low_key), given(high_key));
+        let sizes = Quantity::parse(below).zip(Quantity::parse(above));
+        if sizes.is_some_and(|(low, high)| low > high) {
+            let why = format!("{low} value {below} is greater than {high} value {above}");
+            limit.at(field).entry(name).invalid_as(given(shown), why);
+        }
     }
 }
 
-pub(super) fn budget(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let Some(spec) = at(object, &["spec"]) else { return causes };
-    let (least, most) = (spec.get("minAvailable"), spec.get("maxUnavailable"));
-    if least.is_some() && most.is_some() {
+fn budget(spec: &Field<'_>) {
+    let (least, most) = (spec.at("minAvailable"), spec.at("maxUnavailable"));
+    if least.is_set() && most.is_set() {
         let shown = json!({
-            "MinAvailable": least, "Selector": spec.get("selector"), "MaxUnavailable": most,
-            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+            "MinAvailable": least.value, "Selector": spec.at("selector").value, "MaxUnavailable": most.value,
+            "UnhealthyPodEvictionPolicy": spec.at("unhealthyPodEvictionPolicy").value,
         });
-        causes.push(Cause::invalid("spec", &shown, "minAvailable and maxUnavailable cannot be both set"));
+        spec.invalid_as(shown, "minAvailable and maxUnavailable cannot be both set");
     }
-    causes.extend(share(least, "spec.minAvailable"));
-    causes.extend(share(most, "spec.maxUnavailable"));
-    causes.extend(selector(spec.get("selector"), "spec.selector"));
-    pods::one_of(spec, "unhealthyPodEvictionPolicy", "spec", &["AlwaysAllow", "IfHealthyBudget"], &mut causes);
-    causes
+    least.share();
+    most.share();
+    spec.at("selector").selector();
+    spec.at("unhealthyPodEvictionPolicy").one_of(&["AlwaysAllow", "IfHealthyBudget"]);
 }
 
-pub(super) fn priority(object: &Value) -> Vec<Cause> {
+fn priority(class: &Field<'_>) {
     const MOST: i64 = 1_000_000_000;
-    let name = text(object, &["metadata", "name"]);
-    let own = matches!(name, "system-node-critical" | "system-cluster-critical");
-    let mut causes = Vec::new();
-    if name.starts_with("system-") && !own {
-        let why = format!(
-            "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a known \
-             system priority class"
-        );
-        causes.push(Cause::forbidden("metadata.name", why));
+    let name = class.at("metadata.name");
+    if matches!(name.text(), "system-node-critical" | "system-cluster-critical") {
+        return;
     }
-    if !own && int(object, &["value"]).is_some_and(|value| value > MOST) {
-        let why = format!("maximum allowed value of a user defined priority is {MOST}");
-        causes.push(Cause::forbidden("value", why));
+    if name.text().starts_with("system-") {
+        name.forbidden(format!(
+            "priority class names with 'system-' prefix are reserved for system use only. error: {} is not a known system \
+             priority class",
+            name.text()
+        ));
     }
-    causes
+    if class.at("value").int().is_some_and(|value| value > MOST) {
+        class.at("value").forbidden(format!("maximum allowed value of a user defined priority is {MOST}"));
+    }
 }
 
-const RESTART: &str = r#"valid values: "OnFailure", "Never""#;
 const CONTROLLER: &str = "batch.kubernetes.io/controller-uid";
-const FIXED: &str = "field is immutable";
 
-pub(super) fn job(object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = job_spec(at(object, &["spec"]), "spec");
+fn job(object: &Field<'_>, old: Option<&Value>) {
+    let spec = object.at("spec");
+    job_spec(&spec);
     match old {
-        None => causes.extend(own_selector(object)),
-        Some(old) => causes.extend(job_changes(old, object)),
+        None => own_selector(object),
+        Some(old) => job_changes(old, &spec),
     }
-    causes
 }
 
 /// A job's selector must be based on its own uid, unless `manualSelector` is set.
-fn own_selector(object: &Value) -> Option<Cause> {
-    let manual = at(object, &["spec", "manualSelector"]) == Some(&Value::Bool(true));
-    let labels = at(object, &["spec", "selector", "matchLabels"])?.as_object()?;
-    if manual || labels.contains_key(CONTROLLER) {
-        return None;
+fn own_selector(job: &Field<'_>) {
+    let labels = job.at("spec.selector.matchLabels");
+    if job.at("spec.manualSelector").is_true() || !labels.is_object() || labels.entry(CONTROLLER).is_set() {
+        return;
     }
-    let mut labels = labels.clone();
-    labels.insert(CONTROLLER.into(), text(object, &["metadata", "uid"]).into());
-    Some(Cause::invalid("spec.selector", &json!({ "matchLabels": labels }), "`selector` not auto-generated"))
+    let mut labels = labels.value.cloned().unwrap_or_default();
+    object(&mut labels).insert(CONTROLLER.into(), job.at("metadata.uid").text().into());
+    job.at("spec.selector").invalid_as(json!({ "matchLabels": labels }), "`selector` not auto-generated");
 }
 
-fn job_changes(old: &Value, new: &Value) -> Vec<Cause> {
-    let part = |object: &Value, path: &[&str]| at(object, path).cloned().unwrap_or_default();
-    let indexed = text(new, &["spec", "completionMode"]) == "Indexed";
-    let mut causes = Vec::new();
+fn job_changes(old: &Value, spec: &Field<'_>) {
+    let indexed = spec.at("completionMode").text() == "Indexed";
     for key in ["completions", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"] {
-        let (before, after) = (part(old, &["spec", key]), part(new, &["spec", key]));
-        let elastic = key == "completions" && indexed && part(new, &["spec", "parallelism"]) == after;
-        if before != after && !elastic {
-            causes.push(Cause::invalid(format!("spec.{key}"), &after, FIXED));
+        let after = spec.at(key);
+        let elastic = key == "completions" && indexed && spec.at("parallelism").value == after.value;
+        if at(old, &["spec", key]) != after.value && !elastic {
+            after.invalid(FIXED);
         }
     }
     // A suspended job may still be scheduled to other nodes.
     let may_move = at(old, &["spec", "suspend"]) == Some(&Value::Bool(true));
-    let fixed = |object: &Value| {
-        let mut spec = part(object, &["spec", "template", "spec"]);
-        if may_move {
-            let kept = ["nodeSelector", "affinity", "tolerations", "schedulingGates"];
-            crate::json::object(&mut spec).retain(|key, _| !kept.contains(&key.as_str()));
-        }
-        spec
-    };
-    if fixed(old) != fixed(new) {
-        causes.push(Cause::invalid("spec.template.spec", &part(new, &["spec", "template", "spec"]), FIXED));
+    let kept: &[&str] = if may_move { &["nodeSelector", "affinity", "tolerations", "schedulingGates"] } else { &[] };
+    let template = spec.at("template.spec");
+    if without(at(old, &["spec", "template", "spec"]), kept) != without(template.value, kept) {
+        template.invalid(FIXED);
     }
-    causes
 }
 
-fn job_spec(spec: Option<&Value>, shown: &str) -> Vec<Cause> {
-    let Some(spec) = spec else { return Vec::new() };
-    let keys = ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"];
-    let mut causes = counts(Some(spec), shown, &keys);
-    if text(spec, &["completionMode"]) == "Indexed" && at(spec, &["completions"]).is_none() {
-        let why = "when completion mode is Indexed";
-        causes.push(Cause::required(format!("{shown}.completions"), why));
+fn job_spec(spec: &Field<'_>) {
+    spec.counts(&["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"]);
+    if spec.at("completionMode").text() == "Indexed" && !spec.at("completions").is_set() {
+        spec.at("completions").required("when completion mode is Indexed");
     }
-    if let Some(template) = at(spec, &["template", "spec"]) {
-        let shown = format!("{shown}.template.spec");
-        causes.extend(pods::spec(template, &shown));
-        if !matches!(text(template, &["restartPolicy"]), "OnFailure" | "Never") {
-            causes.push(Cause::required(format!("{shown}.restartPolicy"), RESTART));
-        }
+    let template = spec.at("template.spec");
+    pods::spec(&template);
+    if !matches!(template.at("restartPolicy").text(), "OnFailure" | "Never") {
+        template.at("restartPolicy").required(r#"valid values: "OnFailure", "Never""#);
     }
-    causes
 }
 
-pub(super) fn cron_job(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let text_of = text(object, &["spec", "schedule"]);
-    if text_of.is_empty() {
-        causes.push(Cause::required("spec.schedule", ""));
-    } else if let Some(why) = schedule(text_of) {
-        causes.push(Cause::invalid("spec.schedule", &text_of.into(), why));
+fn cron_job(object: &Field<'_>) {
+    let (spec, text) = (object.at("spec"), object.at("spec.schedule"));
+    if text.need("") {
+        text.check(schedule);
     }
-    let Some(spec) = at(object, &["spec"]) else { return causes };
-    causes.extend(counts(Some(spec), "spec", &["startingDeadlineSeconds"]));
-    causes.extend(time_zone(spec));
-    pods::one_of(spec, "concurrencyPolicy", "spec", &["Allow", "Forbid", "Replace"], &mut causes);
-    causes.extend(job_spec(at(spec, &["jobTemplate", "spec"]), "spec.jobTemplate.spec"));
-    let name = text(object, &["metadata", "name"]);
-    if name.len() > 52 {
+    spec.counts(&["startingDeadlineSeconds"]);
+    time_zone(&spec.at("timeZone"));
+    spec.at("concurrencyPolicy").one_of(&["Allow", "Forbid", "Replace"]);
+    job_spec(&spec.at("jobTemplate.spec"));
+    let name = object.at("metadata.name");
+    if name.text().len() > 52 {
         // The names of its jobs are eleven characters longer.
-        causes.push(Cause::invalid("metadata.name", &name.into(), "must be no more than 52 characters"));
+        name.invalid("must be no more than 52 characters");
     }
-    causes
 }
 
-fn time_zone(spec: &Value) -> Option<Cause> {
-    let name = at(spec, &["timeZone"])?.as_str()?;
+fn time_zone(zone: &Field<'_>) {
     let known = |name: &str| jiff::tz::TimeZone::get(name).is_ok();
     // On a system without any time zones, names cannot be checked.
-    let unknown = !known(name) && known("Europe/Berlin");
-    unknown.then(|| Cause::invalid("spec.timeZone", &name.into(), format!("unknown time zone {name}")))
+    if zone.is_set() && !known(zone.text()) && known("Europe/Berlin") {
+        zone.invalid(format!("unknown time zone {}", zone.text()));
+    }
 }
 
 const NAMED: [&str; 8] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every"];
@@ -568,136 +424,75 @@ fn schedule(text: &str) -> Option<String> {
 
 const MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-pub(super) fn claim(object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let modes = list(object, &["spec", "accessModes"]);
-    if modes.is_empty() {
-        causes.push(Cause::required("spec.accessModes", "at least 1 access mode is required"));
+fn claim(claim: &Field<'_>, old: Option<&Value>) {
+    let (spec, modes) = (claim.at("spec"), claim.at("spec.accessModes"));
+    modes.need("at least 1 access mode is required");
+    for mode in spec.each("accessModes").filter(|mode| !MODES.contains(&mode.text())) {
+        mode.named(&modes.path).unsupported(&MODES);
     }
-    let unknown = modes.iter().filter(|mode| !mode.as_str().is_some_and(|mode| MODES.contains(&mode)));
-    causes.extend(unknown.map(|mode| Cause::unsupported("spec.accessModes", mode, &MODES)));
-    match at(object, &["spec", "resources", "requests", "storage"]) {
-        None => causes.push(Cause::required("spec.resources[storage]", "")),
-        Some(size) => {
-            let nothing = |q: Quantity| q.is_negative() || Some(q) == Quantity::parse("0");
-            if size.as_str().and_then(Quantity::parse).is_some_and(nothing) {
-                causes.push(Cause::invalid("spec.resources[storage]", size, "must be greater than zero"));
-            }
-        }
+    let size = spec.at("resources.requests.storage").named("spec.resources[storage]");
+    if !size.is_set() {
+        size.required("");
     }
-    causes.extend(old.and_then(|old| changed(old, object)));
-    causes
+    let nothing = |q: Quantity| q.is_negative() || Some(q) == Quantity::parse("0");
+    if Quantity::parse(size.text()).is_some_and(nothing) {
+        size.invalid("must be greater than zero");
+    }
+    // A bound claim may grow and be assigned to a volume. Nothing else can change.
+    let Some(old) = old else { return };
+    let mut kept = vec!["volumeAttributesClassName"];
+    kept.extend(text(old, &["spec", "volumeName"]).is_empty().then_some("volumeName"));
+    kept.extend((claim.at("status.phase").text() == "Bound").then_some("resources"));
+    if without(old.get("spec"), &kept) != without(spec.value, &kept) {
+        spec.forbidden(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        );
+    }
 }
 
-/// A bound claim may grow and be assigned to a volume. Nothing else can change.
-fn changed(old: &Value, new: &Value) -> Option<Cause> {
-    let fixed = |claim: &Value, bound: bool| {
-        let mut spec = claim.get("spec").cloned().unwrap_or_default();
-        let map = crate::json::object(&mut spec);
-        map.shift_remove("volumeAttributesClassName");
-        if text(old, &["spec", "volumeName"]).is_empty() {
-            map.shift_remove("volumeName");
-        }
-        if bound {
-            map.shift_remove("resources");
-        }
-        spec
-    };
-    let bound = text(new, &["status", "phase"]) == "Bound";
-    if fixed(old, bound) == fixed(new, bound) {
-        return None;
+fn volume(spec: &Field<'_>) {
+    if !spec.at("capacity.storage").is_set() {
+        spec.at("capacity").required("");
     }
-    let why =
-        "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
-    Some(Cause::forbidden("spec", why))
-}
-
-pub(super) fn class(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    if text(object, &["provisioner"]).is_empty() {
-        causes.push(Cause::required("provisioner", ""));
-    }
-    let policy = text(object, &["reclaimPolicy"]);
-    if !matches!(policy, "" | "Delete" | "Retain") {
-        causes.push(Cause::unsupported("reclaimPolicy", &policy.into(), &["Delete", "Retain"]));
-    }
-    causes
-}
-
-/// Rules of runtime classes.
-pub(super) fn runtime(object: &Value) -> Vec<Cause> {
-    let missing = text(object, &["handler"]).is_empty();
-    missing.then(|| Cause::required("handler", "")).into_iter().collect()
-}
-
-pub(super) fn volume(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    if at(object, &["spec", "capacity", "storage"]).is_none() {
-        causes.push(Cause::required("spec.capacity", ""));
-    }
-    if list(object, &["spec", "accessModes"]).is_empty() {
-        causes.push(Cause::required("spec.accessModes", ""));
-    }
-    if let Some(spec) = at(object, &["spec"]) {
-        let policies = ["Delete", "Recycle", "Retain"];
-        pods::one_of(spec, "persistentVolumeReclaimPolicy", "spec", &policies, &mut causes);
-    }
-    causes
+    spec.at("accessModes").need("");
+    spec.at("persistentVolumeReclaimPolicy").one_of(&["Delete", "Recycle", "Retain"]);
 }
 
 /// Problems of the status of `object`, which replaces `old`.
 pub(crate) fn status_problems(storage: &str, old: &Value, object: &Value) -> Vec<Cause> {
-    let keys: &[&str] = match storage {
-        "ingresses.networking.k8s.io" => return network::balanced(object),
-        "jobs.batch" => return job_counts(old, object),
-        "daemonsets.apps" => &[
-            "currentNumberScheduled",
-            "numberMisscheduled",
-            "desiredNumberScheduled",
-            "numberReady",
-            "observedGeneration",
-            "updatedNumberScheduled",
-            "numberAvailable",
-            "numberUnavailable",
-        ],
-        "deployments.apps" => &[
-            "observedGeneration",
-            "replicas",
-            "updatedReplicas",
-            "readyReplicas",
-            "availableReplicas",
-            "unavailableReplicas",
-        ],
+    let counts = match storage {
+        "daemonsets.apps" => {
+            "currentNumberScheduled numberMisscheduled desiredNumberScheduled numberReady observedGeneration \
+             updatedNumberScheduled numberAvailable numberUnavailable"
+        }
+        "deployments.apps" => {
+            "observedGeneration replicas updatedReplicas readyReplicas availableReplicas unavailableReplicas"
+        }
         "replicasets.apps" | "replicationcontrollers" => {
-            &["replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration"]
+            "replicas fullyLabeledReplicas readyReplicas availableReplicas observedGeneration"
         }
-        "statefulsets.apps" => {
-            &["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"]
-        }
+        "statefulsets.apps" => "replicas readyReplicas currentReplicas updatedReplicas availableReplicas",
         "poddisruptionbudgets.policy" => {
-            &["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods", "observedGeneration"]
+            "disruptionsAllowed currentHealthy desiredHealthy expectedPods observedGeneration"
         }
-        "horizontalpodautoscalers.autoscaling" => &["currentReplicas", "desiredReplicas"],
-        _ => return Vec::new(),
+        "horizontalpodautoscalers.autoscaling" => "currentReplicas desiredReplicas",
+        "jobs.batch" => "active succeeded failed",
+        _ => "",
     };
-    counts(object.get("status"), "status", keys)
-}
-
-/// The counts of succeeded and failed pods of a job cannot decrease.
-fn job_counts(old: &Value, object: &Value) -> Vec<Cause> {
-    let count = |object: &Value, key: &str| int(object, &["status", key]).unwrap_or_default();
-    let mut causes = Vec::new();
-    for key in ["active", "succeeded", "failed"] {
-        let field = format!("status.{key}");
-        let now = count(object, key);
-        if now < 0 {
-            causes.push(Cause::invalid(&field, &now.into(), NOT_NEGATIVE));
+    collect(object, |object| {
+        for field in counts.split(' ').map(|key| object.at("status").at(key)) {
+            field.within(0.., NOT_NEGATIVE);
+            let key = field.path.trim_start_matches("status.");
+            let before = at(old, &["status", key]).and_then(Value::as_i64).unwrap_or_default();
+            let now = field.int().unwrap_or_default();
+            if storage == "jobs.batch" && key != "active" && now < before {
+                field.invalid_as(now, format!("cannot decrease the {key} counter"));
+            }
         }
-        if key != "active" && now < count(old, key) {
-            causes.push(Cause::invalid(&field, &now.into(), format!("cannot decrease the {key} counter")));
+        if storage == "ingresses.networking.k8s.io" {
+            network::balanced(object);
         }
-    }
-    causes
+    })
 }
 
 #[cfg(test)]

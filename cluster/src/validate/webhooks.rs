@@ -1,167 +1,132 @@
 //! Rules of webhook configurations.
 
-use std::collections::HashSet;
-
+use boathook_cel::match_condition;
 use serde_json::Value;
 
-use super::pods::one_of;
-use crate::json::{at, int, list, text};
+use super::Field;
 use crate::names::{Naming, qualified_name};
-use crate::status::Cause;
-use boathook_cel::match_condition;
 
-/// The problems of a configuration of either kind.
-pub(super) fn configuration(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let mut names = HashSet::new();
-    for (index, hook) in list(object, &["webhooks"]).iter().enumerate() {
-        let path = format!("webhooks[{index}]");
-        self::hook(hook, &path, &mut causes);
-        review_versions(hook, &format!("{path}.admissionReviewVersions"), &mut causes);
-        let name = text(hook, &["name"]);
-        if !name.is_empty() && !names.insert(name) {
-            causes.push(Cause::duplicate(format!("{path}.name"), name));
+/// Checks a configuration of either kind.
+pub(super) fn configuration(configuration: &Field<'_>) {
+    let mut names = Vec::new();
+    for hook in configuration.each("webhooks") {
+        self::hook(&hook);
+        review_versions(&hook.at("admissionReviewVersions"));
+        let name = hook.at("name");
+        if !name.is_empty() {
+            name.unique(&mut names);
         }
     }
-    causes
 }
 
-fn hook(hook: &Value, path: &str, causes: &mut Vec<Cause>) {
-    name(text(hook, &["name"]), &format!("{path}.name"), causes);
-    for (index, rule) in list(hook, &["rules"]).iter().enumerate() {
-        self::rule(rule, &format!("{path}.rules[{index}]"), causes);
+fn hook(hook: &Field<'_>) {
+    name(&hook.at("name"));
+    hook.each("rules").for_each(|rule| self::rule(&rule));
+    hook.at("failurePolicy").one_of(&["Fail", "Ignore"]);
+    hook.at("matchPolicy").one_of(&["Equivalent", "Exact"]);
+    let effects = hook.at("sideEffects");
+    if !effects.is_set() {
+        effects.required("must specify one of None, NoneOnDryRun");
+    } else if !matches!(effects.text(), "None" | "NoneOnDryRun") {
+        effects.unsupported(&["None", "NoneOnDryRun"]);
     }
-    one_of(hook, "failurePolicy", path, &["Fail", "Ignore"], causes);
-    one_of(hook, "matchPolicy", path, &["Equivalent", "Exact"], causes);
-    let field = format!("{path}.sideEffects");
-    match hook.get("sideEffects").and_then(Value::as_str) {
-        None => causes.push(Cause::required(field, "must specify one of None, NoneOnDryRun")),
-        Some("None" | "NoneOnDryRun") => {}
-        Some(other) => causes.push(Cause::unsupported(field, &other.into(), &["None", "NoneOnDryRun"])),
-    }
-    if let Some(seconds) = int(hook, &["timeoutSeconds"]).filter(|seconds| !(1..=30).contains(seconds)) {
-        let why = "the timeout value must be between 1 and 30 seconds";
-        causes.push(Cause::invalid(format!("{path}.timeoutSeconds"), &seconds.into(), why));
-    }
-    one_of(hook, "reinvocationPolicy", path, &["IfNeeded", "Never"], causes);
-    client(hook, &format!("{path}.clientConfig"), causes);
-    conditions(hook, &format!("{path}.matchConditions"), causes);
+    hook.at("timeoutSeconds").within(1..=30, "the timeout value must be between 1 and 30 seconds");
+    hook.at("reinvocationPolicy").one_of(&["IfNeeded", "Never"]);
+    client(&hook.at("clientConfig"));
+    conditions(hook);
 }
 
 /// The name of a webhook must be a host name.
-fn name(name: &str, field: &str, causes: &mut Vec<Cause>) {
-    if name.is_empty() {
-        return causes.push(Cause::required(field, ""));
+fn name(name: &Field<'_>) {
+    if !name.need("") {
+        return;
     }
-    let problems = Naming::Subdomain.problems(name);
+    let problems = Naming::Subdomain.problems(name.text());
     if !problems.is_empty() {
-        causes.push(Cause::invalid(field, &name.into(), problems.join(",")));
-    } else if name.split('.').count() < 3 {
-        let why = "should be a domain with at least three segments separated by dots";
-        causes.push(Cause::invalid(field, &name.into(), why));
+        name.invalid(problems.join(","));
+    } else if name.text().split('.').count() < 3 {
+        name.invalid("should be a domain with at least three segments separated by dots");
     }
 }
 
-fn rule(rule: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let whole = |key: &str, what: &str, causes: &mut Vec<Cause>| {
-        let (field, items) = (format!("{path}.{key}"), list(rule, &[key]));
-        if items.is_empty() {
-            causes.push(Cause::required(field, ""));
-        } else if items.len() > 1 && items.contains(&"*".into()) {
-            let why = format!("if '*' is present, must not specify other {what}");
-            causes.push(Cause::invalid(field, &Value::from(items), why));
+fn rule(rule: &Field<'_>) {
+    let whole = |key: &str, what: &str| {
+        let items = rule.at(key);
+        if items.need("") && items.list().len() > 1 && items.list().contains(&"*".into()) {
+            items.invalid(format!("if '*' is present, must not specify other {what}"));
         }
     };
-    whole("operations", "operations", causes);
+    whole("operations", "operations");
     let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-    for (index, operation) in list(rule, &["operations"]).iter().enumerate() {
-        if !operation.as_str().is_some_and(|operation| known.contains(&operation)) {
-            causes.push(Cause::unsupported(format!("{path}.operations[{index}]"), operation, &known));
-        }
-    }
-    whole("apiGroups", "API groups", causes);
-    whole("apiVersions", "API versions", causes);
-    if list(rule, &["resources"]).is_empty() {
-        causes.push(Cause::required(format!("{path}.resources"), ""));
-    }
-    one_of(rule, "scope", path, &["*", "Cluster", "Namespaced"], causes);
+    let unknown = rule.each("operations").filter(|operation| !known.contains(&operation.text()));
+    unknown.for_each(|operation| operation.unsupported(&known));
+    whole("apiGroups", "API groups");
+    whole("apiVersions", "API versions");
+    rule.at("resources").need("");
+    rule.at("scope").one_of(&["*", "Cluster", "Namespaced"]);
 }
 
-fn client(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
-    let url = at(hook, &["clientConfig", "url"]).and_then(Value::as_str);
-    let service = at(hook, &["clientConfig", "service"]).filter(|service| service.is_object());
-    match (url, service) {
-        (Some(url), None) => self::url(url, &format!("{field}.url"), causes),
-        (None, Some(service)) => {
-            for key in ["name", "namespace"] {
-                if text(service, &[key]).is_empty() {
-                    causes.push(Cause::required(format!("{field}.service.{key}"), ""));
-                }
-            }
-        }
-        _ => causes.push(Cause::required(field, "exactly one of url or service is required")),
+fn client(client: &Field<'_>) {
+    let (url, service) = (client.at("url"), client.at("service"));
+    match (url.is_set(), service.is_object()) {
+        (true, false) => self::url(&url),
+        (false, true) => ["name", "namespace"].iter().for_each(|key| {
+            service.at(key).need("");
+        }),
+        _ => client.required("exactly one of url or service is required"),
     }
 }
 
-fn url(url: &str, field: &str, causes: &mut Vec<Cause>) {
+fn url(url: &Field<'_>) {
     let form = "; desired format: https://host[/path]";
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (scheme, rest) = url.text().split_once("://").unwrap_or(("", url.text()));
     if scheme != "https" {
-        let why = format!("'https' is the only allowed URL scheme{form}");
-        causes.push(Cause::invalid(field, &scheme.into(), why));
+        url.invalid_as(scheme, format!("'https' is the only allowed URL scheme{form}"));
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if scheme.is_empty() || authority.is_empty() {
-        causes.push(Cause::invalid(field, &"".into(), format!("host must be specified{form}")));
+        url.invalid_as("", format!("host must be specified{form}"));
     }
     if let Some((user, _)) = authority.split_once('@') {
-        causes.push(Cause::invalid(field, &user.into(), "user information is not permitted in the URL"));
+        url.invalid_as(user, "user information is not permitted in the URL");
     }
-    if let Some((_, fragment)) = rest.split_once('#') {
-        causes.push(Cause::invalid(field, &fragment.into(), "fragments are not permitted in the URL"));
+    let (rest, fragment) = rest.split_once('#').map_or((rest, None), |(rest, fragment)| (rest, Some(fragment)));
+    if let Some(fragment) = fragment {
+        url.invalid_as(fragment, "fragments are not permitted in the URL");
     }
-    let query = rest.split('#').next().and_then(|rest| rest.split_once('?')).map(|(_, query)| query);
-    if let Some(query) = query.filter(|query| !query.is_empty()) {
-        causes.push(Cause::invalid(field, &query.into(), "query parameters are not permitted in the URL"));
+    if let Some((_, query)) = rest.split_once('?').filter(|(_, query)| !query.is_empty()) {
+        url.invalid_as(query, "query parameters are not permitted in the URL");
     }
 }
 
-fn review_versions(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
-    let versions = list(hook, &["admissionReviewVersions"]);
-    if versions.is_empty() {
-        return causes.push(Cause::required(field, "must specify one of v1, v1beta1"));
+fn review_versions(all: &Field<'_>) {
+    let versions = all.list();
+    if !all.need("must specify one of v1, v1beta1") {
+        return;
     }
     for (index, version) in versions.iter().enumerate() {
         if versions.iter().take(index).any(|earlier| earlier == version) {
-            causes.push(Cause::invalid(format!("{field}[{index}]"), version, "duplicate version"));
+            all.entry(&index.to_string()).invalid_as(version.clone(), "duplicate version");
         }
     }
     if !versions.iter().any(|version| version == "v1" || version == "v1beta1") {
-        let why = "must include at least one of v1, v1beta1";
-        causes.push(Cause::invalid(field, &Value::from(versions), why));
+        all.invalid_as(Value::from(versions), "must include at least one of v1, v1beta1");
     }
 }
 
-fn conditions(hook: &Value, field: &str, causes: &mut Vec<Cause>) {
-    let mut names = HashSet::new();
-    for (index, condition) in list(hook, &["matchConditions"]).iter().enumerate() {
-        let field = format!("{field}[{index}]");
-        let expression = text(condition, &["expression"]).trim();
-        if expression.is_empty() {
-            causes.push(Cause::required(format!("{field}.expression"), ""));
-        } else if let Err(why) = match_condition(expression) {
-            causes.push(Cause::invalid(format!("{field}.expression"), &expression.into(), why));
+fn conditions(hook: &Field<'_>) {
+    let mut names = Vec::new();
+    for condition in hook.each("matchConditions") {
+        let (expression, name) = (condition.at("expression"), condition.at("name"));
+        let text = expression.text().trim();
+        if text.is_empty() {
+            expression.required("");
+        } else if let Err(why) = match_condition(text) {
+            expression.invalid_as(text, why);
         }
-        let name = text(condition, &["name"]);
-        if name.is_empty() {
-            causes.push(Cause::required(format!("{field}.name"), ""));
-            continue;
-        }
-        for why in qualified_name(name) {
-            causes.push(Cause::invalid(format!("{field}.name"), &name.into(), why));
-        }
-        if !names.insert(name) {
-            causes.push(Cause::duplicate(format!("{field}.name"), name));
+        if name.need("") {
+            name.check(qualified_name);
+            name.unique(&mut names);
         }
     }
 }

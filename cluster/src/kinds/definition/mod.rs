@@ -1,5 +1,5 @@
-//! Validates a CustomResourceDefinition: names, versions, subresources, columns, conversion. `structure` and
-//! `validations` check the schemas.
+//! Validates a CustomResourceDefinition: names, versions, subresources, columns, conversion. `structure` checks the
+//! schemas.
 
 mod structure;
 
@@ -7,295 +7,210 @@ use serde_json::{Value, json};
 
 use crate::json;
 use crate::names::Naming;
-use crate::status::Cause;
+use crate::validate::Field;
 
-/// All problems of a definition, which replaces `old`.
-pub(crate) fn problems(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    name(definition, &mut causes);
-    group(definition, &mut causes);
-    scope(definition, &mut causes);
-    versions(definition, &mut causes);
-    check_names(definition, &mut causes);
-    parts(definition, &mut causes);
-    check_conversion(definition, &mut causes);
-    stored_versions(definition, &mut causes);
-    for path in [["spec", "scope"], ["spec", "names"]].iter().filter(|_| old.is_some()) {
-        let key = if path == &["spec", "names"] { vec!["spec", "names", "kind"] } else { path.to_vec() };
-        let before = old.and_then(|old| json::at(old, &key));
-        if let Some(now) = json::at(definition, &key).filter(|now| before != Some(now)) {
-            causes.push(Cause::invalid(key.join("."), now, "field is immutable"));
+/// Checks a definition, which replaces `old`.
+pub(crate) fn check(definition: &Field<'_>, old: Option<&Value>) {
+    let spec = definition.at("spec");
+    let (name, group) = (definition.at("metadata.name"), spec.at("group"));
+    if name.text() != format!("{}.{}", spec.at("names.plural").text(), group.text()) {
+        name.invalid_as(name.text(), "must be spec.names.plural+\".\"+spec.group");
+    }
+    if group.need("") {
+        check_group(&group, &definition.at("metadata.annotations").entry("api-approved.kubernetes.io"));
+    }
+    let scope = spec.at("scope");
+    if scope.need("") {
+        scope.one_of(&["Cluster", "Namespaced"]);
+    }
+    if spec.at("preserveUnknownFields").is_true() {
+        spec.at("preserveUnknownFields").invalid(
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+        );
+    }
+    let all: Vec<Field<'_>> = spec.each("versions").collect();
+    versions(&spec, &all);
+    names(&spec.at("names"));
+    parts(&all);
+    conversion(&spec.at("conversion"));
+    stored_versions(&definition.at("status.storedVersions"), &all);
+    for key in ["scope", "names.kind"].iter().filter(|_| old.is_some()) {
+        let before = old.and_then(|old| old.pointer(&format!("/spec/{}", key.replace('.', "/"))));
+        if spec.at(key).is_set() && before != spec.at(key).value {
+            spec.at(key).invalid("field is immutable");
         }
     }
-    causes
 }
 
-fn name(definition: &Value, causes: &mut Vec<Cause>) {
-    let text = |path: &[&str]| json::text(definition, path);
-    let wanted = format!("{}.{}", text(&["spec", "names", "plural"]), text(&["spec", "group"]));
-    let name = text(&["metadata", "name"]);
-    if name != wanted {
-        causes.push(Cause::invalid("metadata.name", &name.into(), "must be spec.names.plural+\".\"+spec.group"));
+fn check_group(group: &Field<'_>, approval: &Field<'_>) {
+    let wrong = Naming::Subdomain.problems(group.text());
+    if wrong.is_empty() && !group.text().contains('.') {
+        group.invalid("should be a domain with at least one dot");
     }
-}
-
-/// Groups of the Kubernetes project, in which only it may define kinds.
-fn is_protected(group: &str) -> bool {
-    ["k8s.io", "kubernetes.io"]
-        .iter()
-        .any(|domain| group == *domain || group.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')))
-}
-
-fn group(definition: &Value, causes: &mut Vec<Cause>) {
-    let group = json::text(definition, &["spec", "group"]);
-    if group.is_empty() {
-        causes.push(Cause::required("spec.group", ""));
+    group.check(|_| wrong);
+    // Groups of the Kubernetes project, in which only it may define kinds.
+    let is_protected =
+        |domain: &&str| group.text().strip_suffix(*domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let given = approval.text();
+    let is_approved = given.starts_with("unapproved") || given.contains("://");
+    if is_approved || !["k8s.io", "kubernetes.io"].iter().any(is_protected) {
         return;
     }
-    let wrong = Naming::Subdomain.problems(group);
-    let named = wrong.is_empty();
-    causes.extend(wrong.into_iter().map(|why| Cause::invalid("spec.group", &group.into(), why)));
-    if named && group.split('.').count() < 2 {
-        causes.push(Cause::invalid("spec.group", &group.into(), "should be a domain with at least one dot"));
-    }
-    let approval = json::text(definition, &["metadata", "annotations", "api-approved.kubernetes.io"]);
-    if !is_protected(group) || approval.starts_with("unapproved") || approval.contains("://") {
-        return;
-    }
-    let field = "metadata.annotations[api-approved.kubernetes.io]";
+    let why = "protected groups must have approval annotation \"api-approved.kubernetes.io\"";
     let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    causes.push(if approval.is_empty() {
-        let why = format!("protected groups must have approval annotation \"api-approved.kubernetes.io\", {see}");
-        Cause::required(field, &why)
+    if given.is_empty() {
+        approval.required(&format!("{why}, {see}"));
     } else {
-        let why = "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a \
-            reason starting with \"unapproved\"";
-        Cause::invalid(field, &approval.into(), format!("{why}, {see}"))
-    });
-}
-
-fn scope(definition: &Value, causes: &mut Vec<Cause>) {
-    match json::text(definition, &["spec", "scope"]) {
-        "" => causes.push(Cause::required("spec.scope", "")),
-        "Namespaced" | "Cluster" => {}
-        other => causes.push(Cause::unsupported("spec.scope", &other.into(), &["Cluster", "Namespaced"])),
-    }
-    if definition.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true)) {
-        let why =
-            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-        causes.push(Cause::invalid("spec.preserveUnknownFields", &true.into(), why));
+        let form = "with either a URL or a reason starting with \"unapproved\"";
+        approval.invalid(format!("{why} {form}, {see}"));
     }
 }
 
-fn of_all(definition: &Value) -> &[Value] {
-    json::list(definition, &["spec", "versions"])
-}
-
-fn is(version: &Value, key: &str) -> bool {
-    version.get(key) == Some(&Value::Bool(true))
-}
-
-/// A part that is the same in all versions is at the top level in the real server's texts.
-fn shared(definition: &Value, key: &str) -> bool {
-    let versions = of_all(definition);
-    versions.iter().all(|version| version.get(key) == versions.first().and_then(|first| first.get(key)))
-}
-
-fn versions(definition: &Value, causes: &mut Vec<Cause>) {
-    let versions = of_all(definition);
-    for (index, version) in versions.iter().enumerate() {
-        let field = |key: &str| format!("spec.versions[{index}].{key}");
-        let name = json::text(version, &["name"]);
-        if let Some(why) = dns1035(name) {
-            causes.push(Cause::invalid(field("name"), &name.into(), &why));
-            if index == 0 {
-                causes.push(Cause::invalid("spec.version", &name.into(), why));
-            }
+fn versions(spec: &Field<'_>, all: &[Field<'_>]) {
+    let shown = || -> Value { all.iter().map(shown).collect() };
+    for (index, version) in all.iter().enumerate() {
+        let (name, warning) = (version.at("name"), version.at("deprecationWarning"));
+        name.check(dns1035);
+        if index == 0 {
+            name.clone().named("spec.version").check(dns1035);
         }
-        let warning = json::text(version, &["deprecationWarning"]);
-        if !warning.is_empty() && !is(version, "deprecated") {
-            let why = "can only be set for deprecated versions";
-            causes.push(Cause::invalid(field("deprecationWarning"), &warning.into(), why));
+        if !warning.is_empty() && !version.at("deprecated").is_true() {
+            warning.invalid("can only be set for deprecated versions");
         }
     }
-    let names: Vec<&str> = versions.iter().map(|v| json::text(v, &["name"])).collect();
+    let names: Vec<&str> = all.iter().map(|version| version.at("name").text()).collect();
     if names.iter().enumerate().any(|(index, name)| names.iter().take(index).any(|other| other == name)) {
-        causes.push(Cause::invalid("spec.versions", &shown(definition), "must contain unique version names"));
+        spec.at("versions").invalid_as(shown(), "must contain unique version names");
     }
-    if versions.iter().filter(|v| is(v, "storage")).count() != 1 {
-        let why = "must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", &shown(definition), why));
+    if all.iter().filter(|version| version.at("storage").is_true()).count() != 1 {
+        spec.at("versions").invalid_as(shown(), "must have exactly one version marked as storage version");
     }
 }
 
-/// The versions as the real server's internal type shows them. The internal type has their other parts elsewhere.
-fn shown(definition: &Value) -> Value {
-    let one = |version: &Value| {
-        json!({
-            "Name": json::text(version, &["name"]), "Served": is(version, "served"), "Storage": is(version, "storage"),
-            "Deprecated": is(version, "deprecated"), "DeprecationWarning": version.get("deprecationWarning"),
-            "Schema": null, "Subresources": null, "AdditionalPrinterColumns": null, "SelectableFields": null,
-        })
-    };
-    of_all(definition).iter().map(one).collect()
+/// A version as the real server's internal type shows it. The internal type has its other parts elsewhere.
+fn shown(version: &Field<'_>) -> Value {
+    let is = |key: &str| version.at(key).is_true();
+    json!({
+        "Name": version.at("name").text(), "Served": is("served"), "Storage": is("storage"),
+        "Deprecated": is("deprecated"), "DeprecationWarning": version.at("deprecationWarning").value,
+        "Schema": null, "Subresources": null, "AdditionalPrinterColumns": null, "SelectableFields": null,
+    })
 }
 
-/// Schemas, subresources, columns and selectable fields. They are checked once if all versions have the same.
-fn parts(definition: &Value, causes: &mut Vec<Cause>) {
-    let (schemas, scales) = (shared(definition, "schema"), shared(definition, "subresources"));
-    let (columns, fields) = (shared(definition, "additionalPrinterColumns"), shared(definition, "selectableFields"));
-    for (index, version) in of_all(definition).iter().enumerate() {
-        let own = format!("spec.versions[{index}]");
-        let schema = json::at(version, &["schema", "openAPIV3Schema"]).filter(|schema| schema.is_object());
-        match schema {
-            None => causes.push(Cause::required(format!("{own}.schema.openAPIV3Schema"), "")),
-            Some(schema) if !schemas => structure::check(schema, &format!("{own}.schema.openAPIV3Schema"), causes),
-            Some(schema) if index == 0 => structure::check(schema, "spec.validation.openAPIV3Schema", causes),
-            Some(_) => {}
-        }
-        let place = |shared: bool, key: &str| match (shared, index) {
-            (true, 0) => Some(format!("spec.{key}")),
-            (true, _) => None,
-            (false, _) => Some(format!("{own}.{key}")),
+/// Schemas, subresources, columns and selectable fields. A part that all versions have in common is checked once, and the
+/// real server's texts have it at the top level.
+fn parts(all: &[Field<'_>]) {
+    for (index, version) in all.iter().enumerate() {
+        let part = |key: &str, top: &str| {
+            let own = version.at(key);
+            match (all.iter().all(|other| other.at(key).value == own.value), index) {
+                (false, _) => Some(own),
+                (true, 0) => Some(own.named(format!("spec.{top}"))),
+                (true, _) => None,
+            }
         };
-        if let Some(path) = place(scales, "subresources") {
-            scale(version, &path, causes);
+        let schema = version.at("schema.openAPIV3Schema");
+        if !schema.is_object() {
+            schema.required("");
+        } else if let Some(part) = part("schema", "validation") {
+            structure::check(&part.at("openAPIV3Schema"));
         }
-        if let Some(path) = place(columns, "additionalPrinterColumns") {
-            check_columns(version, &path, causes);
+        if let Some(part) = part("subresources", "subresources") {
+            scale(&part.at("scale"));
         }
-        if let Some(path) = place(fields, "selectableFields") {
-            selectable(version, schema, &path, causes);
+        if let Some(part) = part("additionalPrinterColumns", "additionalPrinterColumns") {
+            part.items().for_each(|each| column(&each));
+        }
+        if let Some(part) = part("selectableFields", "selectableFields") {
+            selectable(&part, schema.value.filter(|schema| schema.is_object()));
         }
     }
 }
 
-fn stored_versions(definition: &Value, causes: &mut Vec<Cause>) {
-    let storage: Vec<&str> =
-        of_all(definition).iter().filter(|v| is(v, "storage")).map(|v| json::text(v, &["name"])).collect();
+fn stored_versions(stored: &Field<'_>, all: &[Field<'_>]) {
+    let storage: Vec<&str> = all.iter().filter(|v| v.at("storage").is_true()).map(|v| v.at("name").text()).collect();
     match storage.as_slice() {
-        [] => {
-            let why = "must have at least one stored version";
-            causes.push(Cause::invalid("status.storedVersions", &Value::Null, why));
-        }
+        [] => stored.invalid_as(Value::Null, "must have at least one stored version"),
         [first, .., last] if first != last => {
-            let why = format!("must have the storage version {last}");
-            causes.push(Cause::invalid("status.storedVersions", &json!([first]), why));
+            stored.invalid_as(json!([first]), format!("must have the storage version {last}"));
         }
         _ => {}
     }
-    for (index, stored) in json::list(definition, &["status", "storedVersions"]).iter().enumerate() {
-        if !of_all(definition).iter().any(|v| v.get("name") == Some(stored)) {
-            let field = format!("status.storedVersions[{index}]");
-            let why =
-                "missing from spec.versions; either add the version or remove it from storedVersions after migrating";
-            let why = why.split(';').next().unwrap_or(why);
-            causes.push(Cause::invalid(field, stored, why));
+    for version in stored.items() {
+        if !all.iter().any(|v| v.at("name").value == version.value) {
+            version.invalid("missing from spec.versions");
         }
     }
 }
 
 const TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
 const FORMATS: &[&str] = &["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+const SIMPLE: &str = "must be a simple json path starting with .";
 
-fn dotted(path: &str) -> Option<&str> {
-    path.strip_prefix('.')
-}
-
-fn scale(version: &Value, path: &str, causes: &mut Vec<Cause>) {
-    let Some(scale) = json::at(version, &["subresources", "scale"]).filter(|scale| scale.is_object()) else {
+fn scale(scale: &Field<'_>) {
+    if !scale.is_object() {
         return;
-    };
+    }
     for (key, root) in [("specReplicasPath", ".spec"), ("statusReplicasPath", ".status")] {
-        let text = json::text(scale, &[key]);
-        let field = format!("{path}.scale.{key}");
-        if text.is_empty() {
-            causes.push(Cause::required(field, ""));
-        } else if dotted(text).is_none() {
-            causes.push(Cause::invalid(field, &text.into(), "must be a simple json path starting with ."));
-        } else if !text.strip_prefix(root).is_some_and(|rest| rest.starts_with('.')) {
-            causes.push(Cause::invalid(field, &text.into(), format!("should be a json path under {root}")));
+        let path = scale.at(key);
+        if path.need("") && !path.text().starts_with('.') {
+            path.invalid(SIMPLE);
+        } else if !path.is_empty() && !path.text().strip_prefix(root).is_some_and(|rest| rest.starts_with('.')) {
+            path.invalid(format!("should be a json path under {root}"));
         }
     }
-    let selector = json::text(scale, &["labelSelectorPath"]);
-    let field = format!("{path}.scale.labelSelectorPath");
+    let selector = scale.at("labelSelectorPath");
     if selector.is_empty() {
         return;
     }
-    if dotted(selector).is_none() {
-        causes.push(Cause::invalid(field, &selector.into(), "must be a simple json path starting with ."));
-    } else if ![".spec.", ".status."].iter().any(|root| selector.starts_with(root)) {
-        let why = "should be a json path under either .spec or .status";
-        causes.push(Cause::invalid(field, &selector.into(), why));
+    if !selector.text().starts_with('.') {
+        selector.invalid(SIMPLE);
+    } else if ![".spec.", ".status."].iter().any(|root| selector.text().starts_with(root)) {
+        selector.invalid("should be a json path under either .spec or .status");
     }
 }
 
-fn check_columns(version: &Value, path: &str, causes: &mut Vec<Cause>) {
-    for (index, column) in json::list(version, &["additionalPrinterColumns"]).iter().enumerate() {
-        let field = |key: &str| format!("{path}[{index}].{key}");
-        let text = |key: &str| json::text(column, &[key]);
-        if text("name").is_empty() {
-            causes.push(Cause::required(field("name"), ""));
+fn column(column: &Field<'_>) {
+    let known = |field: &Field<'_>, known: &[&str]| {
+        if !field.is_empty() && !known.contains(&field.text()) {
+            field.invalid(format!("must be one of {}", known.join(",")));
         }
-        if text("type").is_empty() {
-            causes.push(Cause::required(field("type"), &format!("must be one of {}", TYPES.join(","))));
-        } else if !TYPES.contains(&text("type")) {
-            let why = format!("must be one of {}", TYPES.join(","));
-            causes.push(Cause::invalid(field("type"), &text("type").into(), why));
-        }
-        if !text("format").is_empty() && !FORMATS.contains(&text("format")) {
-            let why = format!("must be one of {}", FORMATS.join(","));
-            causes.push(Cause::invalid(field("format"), &text("format").into(), why));
-        }
-        let json_path = text("jsonPath");
-        if json_path.is_empty() {
-            causes.push(Cause::required(field("JSONPath"), ""));
-        } else if dotted(json_path).is_none() {
-            let why = "must be a simple json path starting with .";
-            causes.push(Cause::invalid(field("JSONPath"), &json_path.into(), why));
-        }
+    };
+    column.at("name").need("");
+    column.at("type").need(&format!("must be one of {}", TYPES.join(",")));
+    known(&column.at("type"), TYPES);
+    known(&column.at("format"), FORMATS);
+    let path = column.at("jsonPath").named(format!("{}.JSONPath", column.path));
+    if path.need("") && !path.text().starts_with('.') {
+        path.invalid(SIMPLE);
     }
 }
 
-fn selectable(version: &Value, schema: Option<&Value>, path: &str, causes: &mut Vec<Cause>) {
+fn selectable(fields: &Field<'_>, schema: Option<&Value>) {
     let mut seen = Vec::new();
-    for (index, selectable) in json::list(version, &["selectableFields"]).iter().enumerate() {
-        let text = json::text(selectable, &["jsonPath"]);
-        let field = format!("{path}[{index}].jsonPath");
-        if text.is_empty() {
-            causes.push(Cause::required(field, ""));
-            continue;
+    for path in fields.items().map(|field| field.at("jsonPath")) {
+        if path.need("") {
+            path.check(|text| unselectable(text, schema));
+            path.unique(&mut seen);
         }
-        if let Some(why) = unselectable(text, schema) {
-            causes.push(Cause::invalid(&field, &text.into(), why));
-        }
-        if seen.contains(&text) {
-            let message = format!("Duplicate value: {}", Value::from(text));
-            causes.push(Cause { reason: "FieldValueDuplicate", message, field });
-        }
-        seen.push(text);
     }
 }
 
 fn unselectable(path: &str, schema: Option<&Value>) -> Option<String> {
-    let Some(steps) = dotted(path) else {
+    let Some(steps) = path.strip_prefix('.') else {
         return Some(format!("is an invalid path: expected [ or . but got: {path}"));
     };
-    let unknown = || Some("is an invalid path: does not refer to a valid field".to_owned());
-    let mut here = schema?;
-    for (index, step) in steps.split('.').enumerate() {
-        if index == 0 && step == "metadata" {
-            return unknown();
+    let found = schema?;
+    let found = steps.split('.').try_fold(found, |here, step| json::at(here, &["properties", step]));
+    let why = match found.filter(|_| steps != "metadata" && !steps.starts_with("metadata.")) {
+        None => "is an invalid path: does not refer to a valid field",
+        Some(field) if matches!(json::text(field, &["type"]), "string" | "boolean" | "integer") => return None,
+        Some(_) => {
+            "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are \
+             allowed."
         }
-        match json::at(here, &["properties", step]) {
-            Some(inner) => here = inner,
-            None => return unknown(),
-        }
-    }
-    let fits = matches!(json::text(here, &["type"]), "string" | "boolean" | "integer");
-    let why = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats \
-        are allowed.";
-    (!fits).then(|| why.to_owned())
+    };
+    Some(why.to_owned())
 }
 
 /// Why a text is not a DNS-1035 label.
@@ -313,109 +228,82 @@ fn dns1035(text: &str) -> Option<String> {
     )
 }
 
-fn check_names(definition: &Value, causes: &mut Vec<Cause>) {
-    let names = json::at(definition, &["spec", "names"]).unwrap_or(&Value::Null);
-    let text = |key: &str| json::text(names, &[key]);
-    for key in ["plural", "singular"] {
-        label(key, text(key), key == "plural", causes);
-    }
-    kind("kind", text("kind"), causes);
-    for (index, name) in json::list(names, &["shortNames"]).iter().enumerate() {
-        label(&format!("shortNames[{index}]"), name.as_str().unwrap_or_default(), true, causes);
-    }
-    kind("listKind", text("listKind"), causes);
-    if !text("kind").is_empty() && text("kind") == text("listKind") {
-        let why = "kind and listKind may not be the same";
-        causes.push(Cause::invalid("spec.names.listKind", &text("listKind").into(), why));
-    }
-    for (index, name) in json::list(names, &["categories"]).iter().enumerate() {
-        label(&format!("categories[{index}]"), name.as_str().unwrap_or_default(), true, causes);
-    }
-}
-
-fn label(key: &str, text: &str, required: bool, causes: &mut Vec<Cause>) {
-    let field = format!("spec.names.{key}");
-    if text.is_empty() {
-        if required {
-            causes.push(Cause::required(field, ""));
+fn names(names: &Field<'_>) {
+    let label = |name: &Field<'_>| {
+        if name.need("") {
+            name.check(dns1035);
         }
-    } else if let Some(why) = dns1035(text) {
-        causes.push(Cause::invalid(field, &text.into(), why));
-    }
-}
-
-fn kind(key: &str, text: &str, causes: &mut Vec<Cause>) {
-    let field = format!("spec.names.{key}");
-    if text.is_empty() {
-        causes.push(Cause::required(field, ""));
-    } else if let Some(why) = dns1035(&text.to_lowercase()) {
-        let why = format!("may have mixed case, but should otherwise match: {why}");
-        causes.push(Cause::invalid(field, &text.into(), why));
-    }
-}
-
-/// Versions of ConversionReview that the server can send.
-const REVIEWS: &[&str] = &["v1", "v1beta1"];
-
-fn check_conversion(definition: &Value, causes: &mut Vec<Cause>) {
-    let Some(conversion) = json::at(definition, &["spec", "conversion"]) else {
-        return;
     };
-    let client = json::at(conversion, &["webhook", "clientConfig"]).filter(|client| client.is_object());
-    let reviews = json::list(conversion, &["webhook", "conversionReviewVersions"]);
-    match json::text(conversion, &["strategy"]) {
+    let kind = |name: Field<'_>| {
+        let mixed = |why| format!("may have mixed case, but should otherwise match: {why}");
+        if name.need("") {
+            name.check(|name| dns1035(&name.to_lowercase()).map(mixed));
+        }
+    };
+    label(&names.at("plural"));
+    if !names.at("singular").is_empty() {
+        label(&names.at("singular"));
+    }
+    kind(names.at("kind"));
+    names.each("shortNames").for_each(|name| label(&name));
+    kind(names.at("listKind"));
+    let list = names.at("listKind");
+    if !list.is_empty() && list.text() == names.at("kind").text() {
+        list.invalid("kind and listKind may not be the same");
+    }
+    names.each("categories").for_each(|name| label(&name));
+}
+
+fn conversion(conversion: &Field<'_>) {
+    if !conversion.is_set() {
+        return;
+    }
+    let of_webhook =
+        |key: &str, shown: &str| conversion.at(&format!("webhook.{key}")).named(format!("{}.{shown}", conversion.path));
+    let client = of_webhook("clientConfig", "webhookClientConfig");
+    let reviews = of_webhook("conversionReviewVersions", "conversionReviewVersions");
+    let strategy = conversion.at("strategy");
+    match strategy.text() {
         "Webhook" => {
-            match client {
-                Some(client) => client_config(client, causes),
-                None => {
-                    let why = "required when strategy is set to Webhook";
-                    causes.push(Cause::required("spec.conversion.webhookClientConfig", why));
-                }
+            if client.is_object() {
+                client_config(&client);
+            } else {
+                client.required("required when strategy is set to Webhook");
             }
-            review_versions(reviews, causes);
+            let known = ["v1", "v1beta1"];
+            let is_known = |version: &Value| version.as_str().is_some_and(|version| known.contains(&version));
+            if reviews.need("") && !reviews.list().iter().any(is_known) {
+                reviews.invalid("must include at least one of v1, v1beta1");
+            }
         }
         "None" => {
             let why = "should not be set when strategy is not set to Webhook";
-            if client.is_some() {
-                causes.push(Cause::forbidden("spec.conversion.webhookClientConfig", why));
+            if client.is_object() {
+                client.forbidden(why);
             }
             if !reviews.is_empty() {
-                causes.push(Cause::forbidden("spec.conversion.conversionReviewVersions", why));
+                reviews.forbidden(why);
             }
         }
-        "" => causes.push(Cause::required("spec.conversion.strategy", "")),
-        other => causes.push(Cause::unsupported("spec.conversion.strategy", &other.into(), &["None", "Webhook"])),
+        "" => strategy.required(""),
+        _ => strategy.unsupported(&["None", "Webhook"]),
     }
 }
 
-fn client_config(client: &Value, causes: &mut Vec<Cause>) {
-    let field = "spec.conversion.webhookClientConfig";
-    let service = client.get("service").filter(|service| service.is_object());
-    match (client.get("url").and_then(Value::as_str), service) {
-        (Some(url), None) => {
-            let scheme = url.split_once("://").map(|(scheme, _)| scheme).unwrap_or_default();
+fn client_config(client: &Field<'_>) {
+    let (url, service) = (client.at("url"), client.at("service"));
+    match (url.is_set(), service.is_object()) {
+        (true, false) => {
+            let scheme = url.text().split_once("://").map(|(scheme, _)| scheme).unwrap_or_default();
             if scheme != "https" {
                 let why = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
-                causes.push(Cause::invalid(format!("{field}.url"), &scheme.into(), why));
+                url.invalid_as(scheme, why);
             }
         }
-        (None, Some(service)) => {
-            for key in ["name", "namespace"] {
-                if json::text(service, &[key]).is_empty() {
-                    causes.push(Cause::required(format!("{field}.service.{key}"), "service name is required"));
-                }
-            }
+        (false, true) => {
+            service.at("name").need("service name is required");
+            service.at("namespace").need("service name is required");
         }
-        _ => causes.push(Cause::required(field, "exactly one of url or service is required")),
-    }
-}
-
-fn review_versions(reviews: &[Value], causes: &mut Vec<Cause>) {
-    let field = "spec.conversion.conversionReviewVersions";
-    if reviews.is_empty() {
-        causes.push(Cause::required(field, ""));
-    } else if !reviews.iter().filter_map(Value::as_str).any(|version| REVIEWS.contains(&version)) {
-        let why = format!("must include at least one of {}", REVIEWS.join(", "));
-        causes.push(Cause::invalid(field, &Value::from(reviews), why));
+        _ => client.required("exactly one of url or service is required"),
     }
 }
