@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::commit;
+use super::commit::{self, drop_from};
 use super::delete::{DeleteOptions, Outcome, Preconditions, Propagation, delete};
 use crate::context::{Context, Validation};
 use crate::json;
@@ -196,16 +196,6 @@ fn drop_finalizer(shared: &Shared, resource: &Resource, place: &Place, uid: &str
     edit(shared, resource, place, uid, |value| drop_from(value, "finalizers", |f| f == name));
 }
 
-fn drop_from(object: &mut Value, list: &str, matches: impl Fn(&Value) -> bool) {
-    let meta = json::metadata(object);
-    if let Some(Value::Array(items)) = meta.get_mut(list) {
-        items.retain(|item| !matches(item));
-        if items.is_empty() {
-            meta.shift_remove(list);
-        }
-    }
-}
-
 fn unblock(object: &mut Value) {
     let owners = json::metadata(object).get_mut("ownerReferences").and_then(Value::as_array_mut);
     for owner in owners.into_iter().flatten() {
@@ -216,16 +206,11 @@ fn unblock(object: &mut Value) {
 /// Changes the metadata of an object, unless it is gone or nothing changes.
 fn edit(shared: &Shared, resource: &Resource, place: &Place, uid: &str, change: impl Fn(&mut Value)) {
     let context = context();
-    while let Some(current) = shared.store.get(&place.storage, &place.key).filter(|o| *o.uid == *uid) {
+    commit::edit(shared, resource, &place.key, &context, |current| {
         let old = current.value();
         let mut new = old.clone();
         change(&mut new);
-        if new == old {
-            return;
-        }
         managed::on_update(resource, Some(&old), &mut new, "", &context);
-        if commit::replace(shared, resource, &current, new, &context).is_ok() {
-            return;
-        }
-    }
+        (*current.uid == *uid).then_some(new)
+    });
 }

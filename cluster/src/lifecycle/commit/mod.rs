@@ -155,16 +155,33 @@ fn after_write(shared: &Shared, resource: &Resource, name: &str, context: &Conte
     }
 }
 
-/// Stores the next version of `current`, without any other effect.
-fn store(shared: &Shared, resource: &Resource, current: &Arc<Stored>, mut object: Value) -> Result<(), Lost> {
-    let mut inner = shared.store.write();
-    if inner.get(&resource.storage, &current.key).is_none_or(|now| now.revision != current.revision) {
-        return Err(Lost);
+/// Changes the object at `key`. `change` returns its new version, or None if it stays as it is, and is called again if
+/// another client wrote the object in the meantime.
+pub(crate) fn edit(
+    shared: &Shared,
+    resource: &Resource,
+    key: &str,
+    context: &Context,
+    change: impl Fn(&Stored) -> Option<Value>,
+) -> Option<Arc<Stored>> {
+    loop {
+        let current = shared.store.get(&resource.storage, key)?;
+        let new = change(&current).filter(|new| *new != current.value())?;
+        if let Ok(stored) = replace(shared, resource, &current, new, context) {
+            return Some(stored);
+        }
     }
-    let revision = inner.next_revision();
-    let next = stored(resource, &mut object, revision);
-    inner.put(&resource.storage, next);
-    Ok(())
+}
+
+/// Removes the matching items of a list in the metadata, and the list if it becomes empty.
+pub(super) fn drop_from(object: &mut Value, list: &str, matches: impl Fn(&Value) -> bool) {
+    let meta = json::metadata(object);
+    if let Some(Value::Array(items)) = meta.get_mut(list) {
+        items.retain(|item| !matches(item));
+        if items.is_empty() {
+            meta.shift_remove(list);
+        }
+    }
 }
 
 /// The controllers of the real server write in the server's own name.
@@ -173,8 +190,7 @@ const MANAGER: &str = "kube-apiserver";
 /// Establishes the definition of this name, and serves what is established.
 fn establish(shared: &Shared, resource: &Resource, name: &str, context: &Context) {
     let context = Context { manager: MANAGER.to_owned(), ..context.clone() };
-    // If the write is lost, another client changed the definition in the meantime, and that write settles it as well.
-    while let Some(current) = shared.store.get(&resource.storage, name).filter(|c| !c.terminating) {
+    let settled = edit(shared, resource, name, &context, |current| {
         let before = current.value();
         let group = json::text(&before, &["spec", "group"]);
         let all = shared.store.all(&resource.storage, "");
@@ -182,15 +198,13 @@ fn establish(shared: &Shared, resource: &Resource, name: &str, context: &Context
         let others: Vec<_> = others.map(|other| other.value()).collect();
         let mut settled = before.clone();
         crd::establish(&mut settled, &others, &context.stamp());
-        if settled == before {
-            break;
-        }
         managed::on_update(resource, Some(&before), &mut settled, "status", &context);
-        if store(shared, resource, &current, settled).is_ok() {
-            break;
-        }
+        (!current.terminating).then_some(settled)
+    });
+    // A write of the definition comes here again.
+    if settled.is_none() {
+        shared.rebuild_registry();
     }
-    shared.rebuild_registry();
 }
 
 const CLAIMS: &str = "persistentvolumeclaims";
@@ -206,22 +220,11 @@ fn unprotect(shared: &Shared, resource: &Resource, key: &str, context: &Context)
         VOLUMES => (PV_PROTECTION, |_, volume| json::text(&volume.value(), &["status", "phase"]) != "Bound"),
         _ => return,
     };
-    loop {
-        let Some(current) = shared.store.get(&resource.storage, key).filter(|c| c.terminating) else { return };
-        if !free(shared, &current) {
-            return;
-        }
+    edit(shared, resource, key, context, |current| {
         let mut object = current.value();
-        let finalizers = json::metadata(&mut object).get_mut("finalizers").and_then(Value::as_array_mut);
-        let Some(finalizers) = finalizers.filter(|all| all.iter().any(|f| f == finalizer)) else { return };
-        finalizers.retain(|f| f != finalizer);
-        if finalizers.is_empty() {
-            json::metadata(&mut object).shift_remove("finalizers");
-        }
-        if replace(shared, resource, &current, object, context).is_ok() {
-            return;
-        }
-    }
+        drop_from(&mut object, "finalizers", |f| f == finalizer);
+        (current.terminating && free(shared, current)).then_some(object)
+    });
 }
 
 /// After a pod was removed. Claims that waited for it may now be removed.
@@ -274,24 +277,15 @@ struct RemainingContent {
 fn note_remaining(shared: &Shared, name: &str, context: &Context) {
     let registry = shared.registry();
     let Some(resource) = registry.find("", "v1", "namespaces") else { return };
-    loop {
-        let Some(current) = shared.store.get("namespaces", name).filter(|n| n.terminating) else { return };
+    let context = Context { manager: "kube-controller-manager".into(), dry_run: false, ..context.clone() };
+    edit(shared, resource, name, &context, |current| {
         let remaining = count_remaining(shared, name);
-        if remaining.resources.is_empty() {
-            return;
-        }
         let old = current.value();
         let mut object = old.clone();
         conditions(&mut object, &remaining, &context.stamp());
-        if object == old {
-            return;
-        }
-        let context = Context { manager: "kube-controller-manager".into(), dry_run: false, ..context.clone() };
         managed::on_update(resource, Some(&old), &mut object, "status", &context);
-        if replace(shared, resource, &current, object, &context).is_ok() {
-            return;
-        }
-    }
+        (current.terminating && !remaining.resources.is_empty()).then_some(object)
+    });
 }
 
 fn count_remaining(shared: &Shared, namespace: &str) -> RemainingContent {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Lost, remove, replace};
+use super::{Lost, drop_from, edit, remove, replace};
 use crate::context::Context;
 use crate::json;
 use crate::kinds::{Resource, builtin_storage, crd};
@@ -281,35 +281,16 @@ fn finish_namespace(shared: &Shared, name: &str, context: &Context) {
         return;
     };
     let prefix = format!("{name}/");
-    loop {
-        let Some(current) = shared.store.get("namespaces", name).filter(|n| n.terminating) else {
-            return;
-        };
-        let full = {
-            let inner = shared.store.write();
-            registry.collections().any(|c| c.namespaced && inner.has_prefix(&c.storage, &prefix))
-        };
-        if full {
-            return;
-        }
+    edit(shared, resource, name, context, |current| {
+        let inner = shared.store.write();
+        let full = registry.collections().any(|c| c.namespaced && inner.has_prefix(&c.storage, &prefix));
         let mut object = current.value();
         let finalizers = json::list(&object, &["spec", "finalizers"]);
         let left: Vec<_> = finalizers.iter().filter(|f| f.as_str() != Some("kubernetes")).cloned().collect();
-        if left.len() == finalizers.len() && !left.is_empty() {
-            return;
-        }
-        if left.is_empty() {
-            json::object(&mut object).insert("spec".into(), serde_json::json!({}));
-        } else {
-            json::child(json::object(&mut object), "spec").insert("finalizers".into(), left.into());
-        }
-        if object == current.value() {
-            return;
-        }
-        if replace(shared, resource, &current, object, context).is_ok() {
-            return;
-        }
-    }
+        let spec = if left.is_empty() { json!({}) } else { json!({ "finalizers": left }) };
+        json::object(&mut object).insert("spec".into(), spec);
+        (current.terminating && !full).then_some(object)
+    });
 }
 
 fn finish_definition(shared: &Shared, group: &str, plural: &str, context: &Context) {
@@ -319,26 +300,12 @@ fn finish_definition(shared: &Shared, group: &str, plural: &str, context: &Conte
     };
     let storage = builtin_storage(group, plural);
     let name = format!("{plural}.{group}");
-    loop {
-        let Some(current) = shared.store.get(&resource.storage, &name).filter(|c| c.terminating) else {
-            return;
-        };
-        if shared.store.write().has_prefix(&storage, "") {
-            return;
-        }
+    let edited = edit(shared, resource, &name, context, |current| {
         let mut object = current.value();
-        let finalizers = json::list(&object, &["metadata", "finalizers"]);
-        let left: Vec<_> = finalizers.iter().filter(|f| f.as_str() != Some(CLEANUP)).cloned().collect();
-        if left.len() == finalizers.len() {
-            return;
-        }
-        let done = left.is_empty();
-        json::metadata(&mut object).insert("finalizers".into(), left.into());
-        if replace(shared, resource, &current, object, context).is_ok() {
-            if done {
-                shared.store.end(&storage);
-            }
-            return;
-        }
+        drop_from(&mut object, "finalizers", |f| f == CLEANUP);
+        (current.terminating && !shared.store.write().has_prefix(&storage, "")).then_some(object)
+    });
+    if edited.is_some_and(|definition| shared.store.get(&resource.storage, &definition.key).is_none()) {
+        shared.store.end(&storage);
     }
 }
