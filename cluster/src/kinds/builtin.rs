@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::crd::Selectable;
 use super::published::ResourceList;
 use super::schema::Schema;
 use super::{Conversion, Resource, Sub, group_version, published};
@@ -70,26 +71,36 @@ fn naming(group: &str, plural: &str) -> Naming {
 /// All stored resources, in the order of discovery.
 pub(crate) fn resources(schema: &Arc<Schema>) -> Vec<Resource> {
     let lists = published::discovery().iter();
-    lists.flat_map(|list| list.resources.iter().filter_map(|entry| resource(list, entry, schema))).collect()
+    lists.flat_map(|list| list.resources.iter().filter_map(|entry| stored(list, entry, schema))).collect()
+}
+
+/// A resource that exists only as requests, and whose only verb is `create`.
+pub(crate) fn review(schema: &Arc<Schema>, group: &str, version: &str, plural: &str) -> Option<Resource> {
+    let list = published::discovery().iter().find(|list| list.split() == (group, version))?;
+    let entry = list.resources.iter().find(|entry| json::text(entry, &["name"]) == plural)?;
+    (entry.get("verbs")? == &json!(["create"])).then(|| resource(list, entry, schema))
 }
 
 fn strings(entry: &Value, key: &str) -> Vec<String> {
     json::list(entry, &[key]).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn resource(list: &ResourceList, entry: &Value, schema: &Arc<Schema>) -> Option<Resource> {
+fn stored(list: &ResourceList, entry: &Value, schema: &Arc<Schema>) -> Option<Resource> {
+    let verbs = json::list(entry, &["verbs"]);
+    let is_stored = ["create", "list"].iter().all(|verb| verbs.iter().any(|v| v == verb));
+    (is_stored && !json::text(entry, &["name"]).contains('/')).then(|| resource(list, entry, schema))
+}
+
+fn resource(list: &ResourceList, entry: &Value, schema: &Arc<Schema>) -> Resource {
     let (group, version) = list.split();
     let plural = json::text(entry, &["name"]);
-    let verbs = json::list(entry, &["verbs"]);
-    if plural.contains('/') || !["create", "list"].iter().all(|verb| verbs.iter().any(|v| v == verb)) {
-        return None;
-    }
     let kind = json::text(entry, &["kind"]);
     let (stored_group, stored_version, conversion) = stored_as(group, version);
     let names = list.resources.iter().map(|r| json::text(r, &["name"]));
     let subs = names.filter_map(|name| name.strip_prefix(plural)?.strip_prefix('/').and_then(Sub::named));
     let behaviour = behaviour(group, plural);
-    Some(Resource {
+    let storage = storage(stored_group, plural);
+    Resource {
         group: group.to_owned(),
         version: version.to_owned(),
         kind: kind.to_owned(),
@@ -100,18 +111,18 @@ fn resource(list: &ResourceList, entry: &Value, schema: &Arc<Schema>) -> Option<
         categories: strings(entry, "categories"),
         namespaced: entry.get("namespaced") == Some(&Value::Bool(true)),
         subresources: subs.collect(),
-        storage: storage(stored_group, plural).into(),
+        selectable: selectable(&storage),
+        storage: storage.into(),
         stored_api_version: group_version(stored_group, stored_version),
         conversion,
         generation: behaviour.generation,
         naming: naming(group, plural),
-        selectable: Vec::new(),
         custom: None,
         delete_returns_object: behaviour.returns,
         create_on_update: behaviour.upsert,
         schema: schema.clone(),
         root_type: schema.of_kind(stored_group, stored_version, kind),
-    })
+    }
 }
 
 /// Group and version in which objects are stored.
@@ -129,85 +140,40 @@ pub(crate) fn storage(group: &str, plural: &str) -> String {
     if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
 }
 
-type Read = fn(&Value) -> String;
-type Field = (&'static str, Read);
-
-macro_rules! field {
-    ($path:literal, $($key:literal).+) => {
-        ($path, (|o| json::text(o, &[$($key),+]).to_owned()) as Read)
-    };
-}
-
-const PODS: &[Field] = &[
-    field!("spec.nodeName", "spec"."nodeName"),
-    field!("spec.restartPolicy", "spec"."restartPolicy"),
-    field!("spec.schedulerName", "spec"."schedulerName"),
-    field!("spec.serviceAccountName", "spec"."serviceAccountName"),
-    ("spec.hostNetwork", |o| flag(o, &["spec", "hostNetwork"])),
-    field!("status.phase", "status"."phase"),
-    field!("status.podIP", "status"."podIP"),
-    // Known, but never set.
-    ("status.podIPs", |_| String::new()),
-    field!("status.nominatedNodeName", "status"."nominatedNodeName"),
+/// The selectable fields of collections. `=` names the fields from which the value comes, the first of which that is set
+/// counts, and `:` the value of one that is not set.
+const FIELDS: &[(&str, &str)] = &[
+    (
+        "pods",
+        // The last one is known, but never set.
+        "spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName spec.hostNetwork:false status.phase \
+         status.podIP status.nominatedNodeName status.podIPs=",
+    ),
+    (
+        "events",
+        "involvedObject.kind involvedObject.namespace involvedObject.name involvedObject.uid involvedObject.apiVersion \
+         involvedObject.resourceVersion involvedObject.fieldPath regarding.kind=involvedObject.kind \
+         regarding.namespace=involvedObject.namespace regarding.name=involvedObject.name regarding.uid=involvedObject.uid \
+         regarding.apiVersion=involvedObject.apiVersion regarding.resourceVersion=involvedObject.resourceVersion \
+         regarding.fieldPath=involvedObject.fieldPath reason reportingComponent reportingController=reportingComponent \
+         source=source.component=reportingComponent type",
+    ),
+    ("nodes", "spec.unschedulable:false"),
+    ("secrets", "type"),
+    ("namespaces", "status.phase"),
+    ("services", "spec.clusterIP spec.type"),
+    ("replicationcontrollers", "status.replicas:0"),
+    ("certificatesigningrequests.certificates.k8s.io", "spec.signerName"),
+    ("jobs.batch", "status.successful=status.succeeded:0"),
 ];
-
-const EVENTS: &[Field] = &[
-    field!("involvedObject.kind", "involvedObject"."kind"),
-    field!("involvedObject.namespace", "involvedObject"."namespace"),
-    field!("involvedObject.name", "involvedObject"."name"),
-    field!("involvedObject.uid", "involvedObject"."uid"),
-    field!("involvedObject.apiVersion", "involvedObject"."apiVersion"),
-    field!("involvedObject.resourceVersion", "involvedObject"."resourceVersion"),
-    field!("involvedObject.fieldPath", "involvedObject"."fieldPath"),
-    // The same object under its name in events.k8s.io.
-    field!("regarding.kind", "involvedObject"."kind"),
-    field!("regarding.namespace", "involvedObject"."namespace"),
-    field!("regarding.name", "involvedObject"."name"),
-    field!("regarding.uid", "involvedObject"."uid"),
-    field!("regarding.apiVersion", "involvedObject"."apiVersion"),
-    field!("regarding.resourceVersion", "involvedObject"."resourceVersion"),
-    field!("regarding.fieldPath", "involvedObject"."fieldPath"),
-    field!("reason", "reason"),
-    field!("reportingComponent", "reportingComponent"),
-    field!("reportingController", "reportingComponent"),
-    ("source", source),
-    field!("type", "type"),
-];
-
-const NODES: &[Field] = &[("spec.unschedulable", |o| flag(o, &["spec", "unschedulable"]))];
-const SECRETS: &[Field] = &[field!("type", "type")];
-const NAMESPACES: &[Field] = &[field!("status.phase", "status"."phase")];
-const SERVICES: &[Field] = &[field!("spec.clusterIP", "spec"."clusterIP"), field!("spec.type", "spec"."type")];
-const REPLICATED: &[Field] = &[("status.replicas", |o| count(o, &["status", "replicas"]))];
-const REQUESTS: &[Field] = &[field!("spec.signerName", "spec"."signerName")];
-const JOBS: &[Field] = &[("status.successful", |o| count(o, &["status", "succeeded"]))];
-
-fn flag(object: &Value, path: &[&str]) -> String {
-    json::at(object, path).and_then(Value::as_bool).unwrap_or_default().to_string()
-}
-
-fn count(object: &Value, path: &[&str]) -> String {
-    json::int(object, path).unwrap_or_default().to_string()
-}
-
-fn source(object: &Value) -> String {
-    let component = json::text(object, &["source", "component"]);
-    let shown = if component.is_empty() { json::text(object, &["reportingComponent"]) } else { component };
-    shown.to_owned()
-}
 
 /// The selectable fields of a collection.
-pub(crate) fn of(storage: &str) -> &'static [Field] {
-    match storage {
-        "pods" => PODS,
-        "events" => EVENTS,
-        "nodes" => NODES,
-        "secrets" => SECRETS,
-        "namespaces" => NAMESPACES,
-        "services" => SERVICES,
-        "replicationcontrollers" => REPLICATED,
-        "certificatesigningrequests.certificates.k8s.io" => REQUESTS,
-        "jobs.batch" => JOBS,
-        _ => &[],
-    }
+fn selectable(storage: &str) -> Vec<Selectable> {
+    let found = FIELDS.iter().find(|(name, _)| *name == storage).map_or("", |(_, fields)| fields);
+    let field = |field: &str| {
+        let (fields, unset) = field.split_once(':').unwrap_or((field, ""));
+        let (path, sources) = fields.split_once('=').unwrap_or((fields, fields));
+        Selectable::new(path, sources.split('='), unset)
+    };
+    found.split(' ').filter(|field| !field.is_empty()).map(field).collect()
 }

@@ -10,22 +10,26 @@ use super::{Conversion, Resource, Sub, builtin, group_version};
 use crate::json;
 use crate::names::Naming;
 
-/// A selectable field of a custom resource.
+/// A selectable field.
 #[derive(Debug, Clone)]
 pub(crate) struct Selectable {
     /// The path in field selectors, for example `spec.color`.
     pub path: Arc<str>,
-    keys: Vec<String>,
+    /// The fields in the object, the first of which that is set counts.
+    sources: Vec<String>,
+    /// The value if none is set.
+    unset: String,
 }
 
 impl Selectable {
+    pub(crate) fn new<'a>(path: &str, sources: impl Iterator<Item = &'a str>, unset: &str) -> Self {
+        let sources = sources.map(|source| format!("/{}", source.replace('.', "/"))).collect();
+        Self { path: path.into(), sources, unset: unset.to_owned() }
+    }
+
     pub(crate) fn value(&self, object: &Value) -> String {
-        let keys: Vec<&str> = self.keys.iter().map(String::as_str).collect();
-        match json::at(object, &keys) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => String::new(),
-            Some(other) => other.to_string(),
-        }
+        let found = self.sources.iter().filter_map(|source| object.pointer(source)).map(crate::jsonpath::text);
+        found.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| self.unset.clone())
     }
 }
 
@@ -151,13 +155,9 @@ fn resource(
 }
 
 fn selectable(version: &Value) -> Vec<Selectable> {
-    let fields = json::list(version, &["selectableFields"]).iter();
-    fields
-        .map(|field| {
-            let keys = dotted(json::text(field, &["jsonPath"]));
-            Selectable { path: keys.join(".").into(), keys }
-        })
-        .collect()
+    let paths = json::list(version, &["selectableFields"]).iter().map(|field| json::text(field, &["jsonPath"]));
+    let paths = paths.map(|path| path.trim_start_matches('.'));
+    paths.map(|path| Selectable::new(path, std::iter::once(path), "")).collect()
 }
 
 fn scale_paths(version: &Value) -> Option<ScalePaths> {

@@ -169,14 +169,12 @@ impl Resource {
 
     /// The problem of a field selector on `path`, if there is one.
     pub(crate) fn field_problem(&self, path: &str) -> Option<String> {
-        let special = builtin::of(&self.storage);
-        let offered = matches!(path, "metadata.name" | "metadata.namespace")
-            || self.selectable.iter().any(|s| *s.path == *path)
-            || special.iter().any(|(p, _)| *p == path);
+        let offered =
+            matches!(path, "metadata.name" | "metadata.namespace") || self.selectable.iter().any(|s| *s.path == *path);
         if offered {
             return None;
         }
-        if special.is_empty() && self.custom.is_none() {
+        if self.selectable.is_empty() && self.custom.is_none() {
             let known = "only \"metadata.name\", \"metadata.namespace\"";
             return Some(format!("\"{path}\" is not a known field selector: {known}"));
         }
@@ -185,9 +183,8 @@ impl Resource {
 
     /// The selector index of an object in its storage version.
     pub(crate) fn index(&self, object: &Value) -> Index {
-        let builtin = builtin::of(&self.storage).iter().map(|(path, value)| (Arc::from(*path), value(object).into()));
-        let custom = self.selectable.iter().map(|s| (s.path.clone(), s.value(object).into()));
-        Index { labels: Index::labels_of(object), fields: builtin.chain(custom).collect() }
+        let fields = self.selectable.iter().map(|s| (s.path.clone(), s.value(object).into()));
+        Index { labels: Index::labels_of(object), fields: fields.collect() }
     }
 
     /// Converts the body of a request to its storage version.
@@ -230,7 +227,7 @@ pub(crate) fn group_version(group: &str, version: &str) -> String {
 /// The Kubernetes version whose behaviour this server follows.
 pub(crate) const VERSION: &str = "v1.36.0";
 
-pub(crate) use builtin::storage as builtin_storage;
+pub(crate) use builtin::{review, storage as builtin_storage};
 
 /// One API group, in the order of discovery.
 #[derive(Debug)]

@@ -16,10 +16,9 @@ use crate::context::Context;
 use crate::json;
 use crate::json::{at, int, is_empty, list, object, text};
 use crate::kinds::schema::Schema;
-use crate::kinds::{Conversion, Resource, group_version};
+use crate::kinds::{self, Resource};
 use crate::lifecycle::create;
 use crate::lifecycle::create::Origin;
-use crate::names::Naming;
 use crate::patch::managed;
 use crate::server::{Body, Call, body, respond, warn};
 use crate::status::{Cause, Failure, GroupResource};
@@ -27,49 +26,11 @@ use crate::store::key;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
-const NAMESPACED: &str = "localsubjectaccessreviews";
-
-/// Group, plural and kind.
-const KINDS: &[(&str, &str, &str)] = &[
-    (AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview"),
-    (AUTHENTICATION, "tokenreviews", "TokenReview"),
-    (AUTHENTICATION, "tokenrequests", "TokenRequest"),
-    (AUTHORIZATION, NAMESPACED, "LocalSubjectAccessReview"),
-    (AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview"),
-    (AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview"),
-    (AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview"),
-];
 
 /// The review kind at a path, if there is one.
 pub(crate) fn at_path(schema: &Arc<Schema>, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-    let known = KINDS.iter().find(|(g, p, _)| *g == group && *p == plural && *p != "tokenrequests");
-    known.filter(|_| version == "v1").map(|(group, plural, kind)| resource(schema, group, plural, kind))
-}
-
-fn resource(schema: &Arc<Schema>, group: &str, plural: &str, kind: &str) -> Arc<Resource> {
-    Arc::new(Resource {
-        group: group.to_owned(),
-        version: "v1".to_owned(),
-        kind: kind.to_owned(),
-        list_kind: String::new(),
-        plural: plural.to_owned(),
-        singular: kind.to_lowercase(),
-        short_names: Vec::new(),
-        categories: Vec::new(),
-        namespaced: plural == NAMESPACED,
-        subresources: Vec::new(),
-        storage: format!("{plural}.{group}").into(),
-        stored_api_version: group_version(group, "v1"),
-        conversion: Conversion::Same,
-        generation: false,
-        naming: Naming::Subdomain,
-        selectable: Vec::new(),
-        custom: None,
-        delete_returns_object: false,
-        create_on_update: false,
-        schema: schema.clone(),
-        root_type: schema.of_kind(group, "v1", kind),
-    })
+    let known = matches!(group, AUTHENTICATION | AUTHORIZATION);
+    kinds::review(schema, group, version, plural).filter(|_| known).map(Arc::new)
 }
 
 /// A POST to a kind of review.
@@ -94,7 +55,10 @@ pub(crate) async fn handle(call: &Call<'_>, request: Request<Incoming>) -> Resul
 
 /// A POST to `serviceaccounts/NAME/token`.
 pub(crate) async fn token(call: &Call<'_>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
-    let kind = resource(&call.shared.schema, AUTHENTICATION, "tokenrequests", "TokenRequest");
+    let schema = &call.shared.schema;
+    let review = kinds::review(schema, AUTHENTICATION, "v1", "tokenreviews").ok_or_else(Failure::no_such_path)?;
+    let root_type = schema.of_kind(AUTHENTICATION, "v1", "TokenRequest");
+    let kind = Arc::new(Resource { kind: "TokenRequest".to_owned(), root_type, ..review });
     let (request, warnings, context) = receive(&Call { resource: &kind, ..*call }, request, "token").await?;
     let answer = issue_token(call, request, &context)?;
     Ok(warn(respond::value(201, &answer, call.accept), &warnings))
