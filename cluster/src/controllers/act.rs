@@ -1,4 +1,5 @@
-//! Reads and writes objects in process, as a controller does.
+//! Reads and writes objects in process, as a controller does. Writes pass webhooks, conversion and validation like every
+//! request, but not RBAC, because controllers may do everything.
 
 use std::sync::Arc;
 
@@ -6,36 +7,61 @@ use serde_json::{Value, json};
 
 use super::Controller;
 use crate::auth::{MASTERS, User};
+use crate::context::{Context, Validation};
 use crate::json;
 use crate::kinds::{Resource, Sub};
-use crate::server::internal_client::InternalClient;
+use crate::lifecycle::create::Origin;
+use crate::lifecycle::delete::{DeleteOptions, Preconditions, Propagation, delete};
+use crate::server::respond::Accept;
+use crate::server::{Call, Params, admitted, write};
 use crate::shared::Shared;
 use crate::status::Failure;
 use crate::store::{Query, Stored};
 
 /// Maximum number of new objects per reconciliation; the rest must wait for the next one.
 pub(super) const BURST: usize = 500;
+/// How often a change is retried when others write the same object.
+const ATTEMPTS: usize = 100;
 
 /// A controller at the API. Its writes are admitted as those of its user.
 pub(super) struct Actor<'a> {
     pub shared: &'a Arc<Shared>,
-    internal_client: InternalClient,
+    user: User,
+    manager: &'static str,
+    params: Params,
     /// The source that its Events name.
     component: &'static str,
 }
 
 impl<'a> Actor<'a> {
     pub(super) fn new(shared: &'a Arc<Shared>, controller: Controller) -> Self {
-        let component = component(controller);
-        Self {
-            shared,
-            internal_client: InternalClient::new(user(controller, component), manager(controller)),
-            component,
-        }
+        let component = controller.component();
+        let account = || User::service_account("kube-system", component, "");
+        let (user, manager) = match controller {
+            Controller::Pods => (User::new("system:node:local").group("system:nodes").authenticated(), "kubelet"),
+            Controller::KubernetesService => {
+                (User::new("system:apiserver").group(MASTERS).authenticated(), "kube-apiserver")
+            }
+            // It aggregates rights that it does not have.
+            Controller::ClusterRoles => (account().group(MASTERS), "kube-controller-manager"),
+            _ => (account(), "kube-controller-manager"),
+        };
+        Self { shared, user, manager, params: Params::default(), component }
     }
 
-    fn resource(&self, storage: &str) -> Option<Arc<Resource>> {
-        self.shared.registry().of_storage(storage).cloned()
+    fn context(&self) -> Context {
+        let (now, manager) = (crate::time::now(), self.manager.to_owned());
+        Context { now, manager, dry_run: false, validation: Validation::Ignore }
+    }
+
+    fn call<'c>(
+        &'c self,
+        resource: &'c Arc<Resource>,
+        (namespace, name): (&'c str, &'c str),
+        sub: Option<Sub>,
+    ) -> Call<'c> {
+        let (params, accept) = (&self.params, &Accept::JSON);
+        Call { shared: self.shared, resource, namespace, name, sub, params, accept, user: &self.user }
     }
 
     /// The object, unless it is deleted or being deleted.
@@ -57,12 +83,14 @@ impl<'a> Actor<'a> {
 
     /// Creates an object.
     pub(super) async fn make(&self, storage: &str, namespace: &str, object: Value) -> Result<(), Failure> {
-        let Some(resource) = self.resource(storage) else { return Ok(()) };
-        let made = self.internal_client.create(self.shared, &resource, namespace, object).await;
-        made.map(drop).inspect_err(|failure| self.tell(storage, namespace, failure))
+        let registry = self.shared.registry();
+        let Some(resource) = registry.of_storage(storage) else { return Ok(()) };
+        let call = self.call(resource, (namespace, ""), None);
+        let made = write::insert(&call, object, Origin::Put, &self.context()).await;
+        made.map(drop).inspect_err(|failure| self.log(storage, namespace, failure))
     }
 
-    /// Changes an object if it still has this uid, and returns the new state.
+    /// Changes an object if it still has this uid, and returns the new state. None if it is gone.
     pub(super) async fn edit(
         &self,
         storage: &str,
@@ -70,9 +98,37 @@ impl<'a> Actor<'a> {
         sub: Option<Sub>,
         change: impl Fn(&mut Value) + Send,
     ) -> Result<Option<Value>, Failure> {
-        let Some(resource) = self.resource(storage) else { return Ok(None) };
-        let changed = self.internal_client.change(self.shared, &resource, object, sub, change).await;
-        changed.inspect_err(|failure| self.tell(storage, json::text(object, &["metadata", "name"]), failure))
+        let changed = self.try_edit(storage, object, sub, change).await;
+        changed.inspect_err(|failure| self.log(storage, json::text(object, &["metadata", "name"]), failure))
+    }
+
+    async fn try_edit(
+        &self,
+        storage: &str,
+        object: &Value,
+        sub: Option<Sub>,
+        change: impl Fn(&mut Value) + Send,
+    ) -> Result<Option<Value>, Failure> {
+        let text = |key: &str| json::text(object, &["metadata", key]);
+        let registry = self.shared.registry();
+        let Some(resource) = registry.of_storage(storage) else { return Ok(None) };
+        let call = self.call(resource, (text("namespace"), text("name")), sub);
+        for _ in 0..ATTEMPTS {
+            let Some(current) = call.find().await?.filter(|found| *found.raw.uid == *text("uid")) else {
+                return Ok(None);
+            };
+            let old = current.seen.value();
+            let mut new = old.clone();
+            change(&mut new);
+            if new == old {
+                return Ok(Some(old));
+            }
+            let written = write::write(&call, &current, Origin::Put, &self.context(), |_| Ok(new)).await?;
+            if let Some((stored, _)) = written {
+                return Ok(Some(stored.value()));
+            }
+        }
+        Err(Failure::modified(resource.gr(), text("name")))
     }
 
     pub(super) async fn set_status(&self, storage: &str, object: &Value, status: &Value) -> Result<(), Failure> {
@@ -82,13 +138,29 @@ impl<'a> Actor<'a> {
         self.edit(storage, object, Some(Sub::Status), change).await.map(drop)
     }
 
+    /// Removes an object, if it still has this uid.
     pub(super) async fn remove(&self, storage: &str, object: &Value) -> Result<(), Failure> {
-        let Some(resource) = self.resource(storage) else { return Ok(()) };
-        let removed = self.internal_client.remove(self.shared, &resource, object).await;
-        removed.inspect_err(|failure| self.tell(storage, json::text(object, &["metadata", "name"]), failure))
+        let removed = self.try_remove(storage, object).await;
+        removed.inspect_err(|failure| self.log(storage, json::text(object, &["metadata", "name"]), failure))
     }
 
-    fn tell(&self, storage: &str, place: &str, failure: &Failure) {
+    async fn try_remove(&self, storage: &str, object: &Value) -> Result<(), Failure> {
+        let text = |key: &str| json::text(object, &["metadata", key]);
+        let registry = self.shared.registry();
+        let Some(resource) = registry.of_storage(storage) else { return Ok(()) };
+        let call = self.call(resource, (text("namespace"), text("name")), None);
+        let Some(current) = call.find().await?.filter(|found| *found.raw.uid == *text("uid")) else { return Ok(()) };
+        admitted(&call, &Value::Null, &current.seen, &self.context()).await?;
+        let preconditions = Preconditions { uid: Some(text("uid").to_owned()), resource_version: None };
+        let options = DeleteOptions { preconditions, propagation: Some(Propagation::Background), grace: None };
+        match delete(self.shared, resource, &call.key(), &options, &self.context()) {
+            // Another client removed it in the meantime.
+            Err(failure) if matches!(failure.code(), 404 | 409) => Ok(()),
+            ended => ended.map(drop),
+        }
+    }
+
+    fn log(&self, storage: &str, place: &str, failure: &Failure) {
         let (by, message) = (self.component, failure.message());
         tracing::debug!(by, storage, place, message, "a controller cannot write an object");
     }
@@ -142,38 +214,6 @@ pub(super) fn pod_of(owner: &Value) -> Value {
     map.insert("generateName".into(), format!("{}-", json::text(owner, &["metadata", "name"])).into());
     map.insert("ownerReferences".into(), json!([reference(owner)]));
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template.get("spec") })
-}
-
-fn component(controller: Controller) -> &'static str {
-    match controller {
-        Controller::ClusterRoles => "clusterrole-aggregation-controller",
-        Controller::Deployments => "deployment-controller",
-        Controller::Jobs => "job-controller",
-        Controller::Pods => "kubelet",
-        Controller::ReplicaSets => "replicaset-controller",
-        Controller::RootCa => "root-ca-cert-publisher",
-        Controller::ServiceAccounts => "service-account-controller",
-        Controller::KubernetesService => "kube-apiserver",
-    }
-}
-
-fn user(controller: Controller, component: &str) -> User {
-    let account = || User::service_account("kube-system", component, "");
-    match controller {
-        Controller::Pods => User::new("system:node:local").group("system:nodes").authenticated(),
-        Controller::KubernetesService => User::new("system:apiserver").group(MASTERS).authenticated(),
-        // It aggregates rights that it does not have.
-        Controller::ClusterRoles => account().group(MASTERS),
-        _ => account(),
-    }
-}
-
-fn manager(controller: Controller) -> &'static str {
-    match controller {
-        Controller::Pods => "kubelet",
-        Controller::KubernetesService => "kube-apiserver",
-        _ => "kube-controller-manager",
-    }
 }
 
 /// FNV-1a.

@@ -63,32 +63,33 @@ impl Controller {
         Self::KubernetesService,
     ];
 
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
+    /// The name on the command line, the name in the cluster, and the collections whose changes trigger it.
+    fn traits(self) -> (&'static str, &'static str, &'static [&'static str]) {
         match self {
-            Self::ClusterRoles => "clusterroles",
-            Self::Deployments => "deployments",
-            Self::Jobs => "jobs",
-            Self::Pods => "pods",
-            Self::ReplicaSets => "replicasets",
-            Self::RootCa => "root-ca",
-            Self::ServiceAccounts => "serviceaccounts",
-            Self::KubernetesService => "kubernetes-service",
+            Self::ClusterRoles => ("clusterroles", "clusterrole-aggregation-controller", &[CLUSTER_ROLES]),
+            Self::Deployments => ("deployments", "deployment-controller", &["deployments.apps", "replicasets.apps"]),
+            Self::Jobs => ("jobs", "job-controller", &["jobs.batch", "pods"]),
+            Self::Pods => ("pods", "kubelet", &["pods"]),
+            Self::ReplicaSets => ("replicasets", "replicaset-controller", &["replicasets.apps", "pods"]),
+            Self::RootCa => ("root-ca", "root-ca-cert-publisher", &["namespaces", "configmaps"]),
+            Self::ServiceAccounts => {
+                ("serviceaccounts", "service-account-controller", &["namespaces", "serviceaccounts"])
+            }
+            Self::KubernetesService => ("kubernetes-service", "kube-apiserver", &["services"]),
         }
     }
 
-    /// The collections whose changes trigger it.
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        self.traits().0
+    }
+
+    fn component(self) -> &'static str {
+        self.traits().1
+    }
+
     fn sources(self) -> &'static [&'static str] {
-        match self {
-            Self::ClusterRoles => &[CLUSTER_ROLES],
-            Self::Deployments => &["deployments.apps", "replicasets.apps"],
-            Self::Jobs => &["jobs.batch", "pods"],
-            Self::Pods => &["pods"],
-            Self::ReplicaSets => &["replicasets.apps", "pods"],
-            Self::RootCa => &["namespaces", "configmaps"],
-            Self::ServiceAccounts => &["namespaces", "serviceaccounts"],
-            Self::KubernetesService => &["services"],
-        }
+        self.traits().2
     }
 
     /// After an error, it is retried later.

@@ -116,7 +116,7 @@ pub(crate) async fn one(call: &Call<'_>, request: Request<Incoming>) -> Result<R
 }
 
 /// Calls webhooks for a deletion, and returns their warnings.
-pub(super) async fn admitted(
+pub(crate) async fn admitted(
     call: &Call<'_>,
     given: &Value,
     current: &Stored,

@@ -5,7 +5,6 @@ mod admit;
 pub(crate) mod body;
 mod call;
 mod delete;
-pub(crate) mod internal_client;
 mod list;
 mod pages;
 mod render;
@@ -14,7 +13,7 @@ mod reviews;
 mod route;
 mod sub;
 pub(crate) mod watch;
-mod write;
+pub(crate) mod write;
 mod yaml;
 
 use std::convert::Infallible;
@@ -30,7 +29,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::call::Params;
 use self::respond::Accept;
 use self::route::{ResourcePath, Route};
 use crate::auth::User;
@@ -38,7 +36,8 @@ use crate::shared::Shared;
 use crate::status::Failure;
 use crate::{auth, tls};
 
-pub(crate) use call::{Call, warn};
+pub(crate) use call::{Call, Params, warn};
+pub(crate) use delete::admitted;
 pub(crate) use respond::Body;
 
 /// The real server's text outside of its API groups.

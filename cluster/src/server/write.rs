@@ -41,7 +41,7 @@ pub(crate) async fn create(call: &Call<'_>, request: Request<Incoming>) -> Resul
 }
 
 /// Creates an object. If a generated name is taken, tries another one.
-pub(super) async fn insert(
+pub(crate) async fn insert(
     call: &Call<'_>,
     object: Value,
     origin: Origin,
