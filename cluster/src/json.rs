@@ -63,6 +63,18 @@ pub(crate) fn is_empty(value: Option<&Value>) -> bool {
     }
 }
 
+/// The type of a value in the words of Go's JSON parser.
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// Serializes a value that was parsed from JSON, which cannot fail.
 pub(crate) fn bytes(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()

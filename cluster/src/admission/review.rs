@@ -165,10 +165,9 @@ fn patch(response: &Value) -> Outcome {
     let operations = match serde_json::from_slice(&bytes) {
         Ok(Value::Array(operations)) => Ok(operations),
         Ok(Value::Null) => Ok(Vec::new()),
-        Ok(Value::Object(_)) => Err("json: cannot unmarshal object into Go value of type jsonpatch.Patch".to_owned()),
-        Ok(Value::String(_)) => Err("json: cannot unmarshal string into Go value of type jsonpatch.Patch".to_owned()),
-        Ok(Value::Bool(_)) => Err("json: cannot unmarshal bool into Go value of type jsonpatch.Patch".to_owned()),
-        Ok(Value::Number(_)) => Err("json: cannot unmarshal number into Go value of type jsonpatch.Patch".to_owned()),
+        Ok(other) => {
+            Err(format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", json::kind(&other)))
+        }
         Err(error) => Err(crate::json::error(&error, &bytes)),
     };
     match (operations, json::text(response, &["patchType"])) {

@@ -14,7 +14,6 @@ mod route;
 mod sub;
 pub(crate) mod watch;
 pub(crate) mod write;
-mod yaml;
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -147,29 +147,14 @@ pub(crate) fn list(
             let rows = items.iter().map(|o| renderer.row(o)).collect();
             respond::value(200, &renderer.table(true, meta.json(), rows), accept)
         }
-        Shape::Metadata | Shape::MetadataList if accept.yaml => {
-            let items: Vec<Value> = items.iter().map(|o| metadata_only(&resource.value(o))).collect();
-            let list = json!({
-                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": meta.json(), "items": items,
-            });
-            respond::value(200, &list, accept)
-        }
-        Shape::Object if accept.yaml => {
-            let items: Vec<Value> = items.iter().map(|o| resource.value(o)).collect();
-            let list = json!({
-                "kind": resource.list_kind, "apiVersion": resource.api_version(), "metadata": meta.of_objects(resource),
-                "items": items,
-            });
-            respond::value(200, &list, accept)
-        }
         Shape::Metadata | Shape::MetadataList => {
             let head = head("PartialObjectMetadataList", "meta.k8s.io/v1", &meta.json());
-            streamed(&head, items, put_metadata)
+            joined(&head, items, accept, put_metadata)
         }
         Shape::Object => {
             let head = head(&resource.list_kind, &resource.api_version(), &meta.of_objects(resource));
             let resource = resource.clone();
-            streamed(&head, items, move |buffer, item| put_object(buffer, &resource, item))
+            joined(&head, items, accept, move |buffer, item| put_object(buffer, &resource, item))
         }
     }
 }
@@ -194,10 +179,11 @@ fn put_object(buffer: &mut BytesMut, resource: &Resource, item: &Stored) {
     }
 }
 
-/// A list of objects, which is streamed so that it is never in memory as a whole.
-fn streamed(
+/// A list of objects, which is streamed so that it is never in memory as a whole, except as YAML.
+fn joined(
     head: &str,
     items: Vec<Arc<Stored>>,
+    accept: &Accept,
     put: impl Fn(&mut BytesMut, &Stored) + Send + 'static,
 ) -> Response<Body> {
     let mut first = BytesMut::from(head.as_bytes());
@@ -221,6 +207,10 @@ fn streamed(
         }
         (!buffer.is_empty()).then(|| buffer.freeze())
     };
+    if accept.yaml {
+        let whole = std::iter::from_fn(chunk).collect::<Vec<_>>().concat();
+        return encoded(200, whole.into(), accept);
+    }
     let opening = chunk().unwrap_or_default();
     match chunk() {
         // Small lists are sent in one piece, with a length.

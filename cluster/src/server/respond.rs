@@ -9,7 +9,6 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use serde_json::Value;
 
-use super::yaml;
 use crate::json;
 use crate::status::Failure;
 
@@ -66,7 +65,9 @@ pub(crate) fn failure_as(failure: &Failure, accept: &Accept) -> Response<Body> {
 /// A value in the negotiated encoding.
 pub(crate) fn value(code: u16, value: &Value, accept: &Accept) -> Response<Body> {
     if accept.yaml {
-        return build(code, "application/yaml", full(yaml::text(value).into()));
+        let mut sorted = value.clone();
+        sorted.sort_all_objects();
+        return build(code, "application/yaml", full(yaml_serde::to_string(&sorted).unwrap_or_default().into()));
     }
     build(code, "application/json", full(json::bytes(value).into()))
 }

@@ -213,14 +213,7 @@ pub(crate) fn decode_patch(kind: PatchType, bytes: &Bytes) -> Result<Value, Fail
         PatchType::Apply => body::yaml(bytes).map_err(|why| bad(yaml_error(&why)))?,
         _ => serde_json::from_slice(bytes).map_err(|e| bad(json::error(&e, bytes)))?,
     };
-    let got = match &value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+    let got = json::kind(&value);
     let map = "json: cannot unmarshal";
     match kind {
         PatchType::Json if !value.is_array() => {

@@ -91,14 +91,7 @@ impl<'a> Walk<'a> {
     }
 
     fn mismatch(&self, value: &Value, wanted: &str) -> String {
-        let got = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
+        let got = crate::json::kind(value);
         let place = format!("{}.{}", self.holder, self.fields.join("."));
         format!("json: cannot unmarshal {got} into Go struct field {place} of type {wanted}")
     }

@@ -222,8 +222,12 @@ impl Player<'_> {
         let (status, headers, body) = self.open(step).await?;
         let bytes = timeout(PATIENCE, body.collect()).await.map_err(|_| format!("{}: no end", title(step)))?;
         let bytes = bytes.map_err(|error| format!("{}: {error}", title(step)))?.to_bytes();
-        let body = serde_json::from_slice(&bytes)
-            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
+        // The layout of YAML is its writer's choice.
+        let parsed = match step.accept.as_deref() {
+            Some("yaml") => yaml_serde::from_slice(&bytes).ok(),
+            _ => serde_json::from_slice(&bytes).ok(),
+        };
+        let body = parsed.unwrap_or_else(|| Value::String(String::from_utf8_lossy(&bytes).into_owned()));
         Ok(Answer { status, headers, body })
     }
 
