@@ -54,9 +54,7 @@ impl Auth {
         if self.rbac {
             return self.policies.get(store).rules(user, namespace);
         }
-        let all = || vec!["*".to_owned()];
-        let resources = Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() };
-        (vec![resources, Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() }], Vec::new())
+        (Rule::everything().into(), Vec::new())
     }
 
     /// The user of a token, and the requested audiences for which the token is valid.

@@ -246,6 +246,13 @@ fn has(list: &[String], wanted: &str) -> bool {
 }
 
 impl Rule {
+    /// The rules that allow everything.
+    pub(crate) fn everything() -> [Self; 2] {
+        let all = || vec!["*".to_owned()];
+        let resources = Self { verbs: all(), api_groups: all(), resources: all(), ..Self::default() };
+        [resources, Self { verbs: all(), non_resource_urls: all(), ..Self::default() }]
+    }
+
     pub(crate) fn allows(&self, attributes: &Attributes) -> bool {
         if !has(&self.verbs, &attributes.verb) {
             return false;
@@ -427,13 +434,8 @@ impl Writer<'_> {
             return None;
         }
         // The role aggregates rules that others write, so only users with all rights may use it.
-        let all = || vec!["*".to_owned()];
-        let everything = [
-            Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() },
-            Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() },
-        ];
         let why = "must have cluster-admin privileges to use the aggregationRule";
-        self.escalation(&everything).map(|_| why.to_owned())
+        self.escalation(&Rule::everything()).map(|_| why.to_owned())
     }
 
     /// An error if the role does not exist.

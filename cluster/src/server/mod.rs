@@ -106,13 +106,16 @@ async fn handle(shared: &Arc<Shared>, request: Request<Incoming>) -> Result<Resp
                 answer.unwrap_or_else(|failure| call::warn(respond::failure_as(&failure, &accept), failure.warnings()));
             Ok(call::warn(answer, deprecated))
         }
-        Route::Document(document) => {
-            if !matches!(*request.method(), Method::GET | Method::HEAD) {
-                return Err(Failure::method_not_allowed());
+        Route::Document(path) => {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+            match route::answer(shared, &path, request.uri().query().unwrap_or_default(), request.headers()) {
+                Ok(None) => Ok(respond::plain(404, NO_PAGE)),
+                _ if !reads => Err(Failure::method_not_allowed()),
+                Ok(Some(answer)) => Ok(answer),
+                Err(failure) => Err(failure),
             }
-            route::answer(shared, &document, request.uri().query().unwrap_or_default(), request.headers())
         }
-        Route::Nothing => Ok(respond::plain(404, NO_PAGE)),
     }
 }
 

@@ -25,27 +25,11 @@ pub(crate) struct ResourcePath {
     pub watch: bool,
 }
 
-/// A document that is not an object.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Document {
-    Health,
-    Metrics,
-    Version,
-    Root,
-    ApiVersions,
-    GroupList,
-    Group(String),
-    Resources { group: String, version: String },
-    OpenApiV2,
-    OpenApiV3Index,
-    OpenApiV3 { group: String, version: String },
-}
-
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    Document(Document),
+    /// A document that is not an object, or nothing, by the parts of its path.
+    Document(Vec<String>),
     Resource(ResourcePath),
-    Nothing,
 }
 
 pub(crate) fn parse(path: &str) -> Route {
@@ -55,37 +39,17 @@ pub(crate) fn parse(path: &str) -> Route {
         .map(|s| percent_decode_str(s).decode_utf8_lossy().into_owned())
         .collect();
     let borrowed: Vec<&str> = segments.iter().map(String::as_str).collect();
-    match borrowed.as_slice() {
-        [] => Route::Document(Document::Root),
-        ["healthz" | "readyz" | "livez", ..] => Route::Document(Document::Health),
-        ["metrics"] => Route::Document(Document::Metrics),
-        ["version"] => Route::Document(Document::Version),
-        ["openapi", "v2"] => Route::Document(Document::OpenApiV2),
-        ["openapi", "v3"] => Route::Document(Document::OpenApiV3Index),
-        ["openapi", "v3", "api", version] => {
-            Route::Document(Document::OpenApiV3 { group: String::new(), version: (*version).to_owned() })
-        }
-        ["openapi", "v3", "apis", group, version] => {
-            Route::Document(Document::OpenApiV3 { group: (*group).to_owned(), version: (*version).to_owned() })
-        }
-        ["api"] => Route::Document(Document::ApiVersions),
-        ["apis"] => Route::Document(Document::GroupList),
-        ["apis", group] => Route::Document(Document::Group((*group).to_owned())),
-        ["api", version] => {
-            Route::Document(Document::Resources { group: String::new(), version: (*version).to_owned() })
-        }
-        ["apis", group, version] => {
-            Route::Document(Document::Resources { group: (*group).to_owned(), version: (*version).to_owned() })
-        }
+    let resource = match borrowed.as_slice() {
         ["api", version, "watch", rest @ ..] if !rest.is_empty() => resource("", version, rest, true),
         ["apis", group, version, "watch", rest @ ..] if !rest.is_empty() => resource(group, version, rest, true),
         ["api", version, rest @ ..] => resource("", version, rest, false),
         ["apis", group, version, rest @ ..] => resource(group, version, rest, false),
-        _ => Route::Nothing,
-    }
+        _ => None,
+    };
+    resource.map_or(Route::Document(segments), Route::Resource)
 }
 
-fn resource(group: &str, version: &str, rest: &[&str], watch: bool) -> Route {
+fn resource(group: &str, version: &str, rest: &[&str], watch: bool) -> Option<ResourcePath> {
     let own = |s: &str| s.to_owned();
     let (namespace, rest) = match rest {
         // Only these two may follow the name of a namespace itself.
@@ -97,9 +61,9 @@ fn resource(group: &str, version: &str, rest: &[&str], watch: bool) -> Route {
         [plural] => (plural, None, None),
         [plural, name] => (plural, Some(own(name)), None),
         [plural, name, sub] => (plural, Some(own(name)), Some(own(sub))),
-        _ => return Route::Nothing,
+        _ => return None,
     };
-    Route::Resource(ResourcePath {
+    Some(ResourcePath {
         group: own(group),
         version: own(version),
         namespace,
@@ -117,51 +81,57 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 /// There are no metrics. Scrapers receive an empty page of this type.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
+/// The document at a path, if there is one.
 pub(crate) fn answer(
     shared: &Shared,
-    document: &Document,
+    path: &[&str],
     query: &str,
     headers: &HeaderMap,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Option<Response<Body>>, Failure> {
     let registry = shared.registry();
     let aggregated = Accept::aggregated_discovery(headers);
-    match document {
-        Document::Health => Ok(respond::plain(200, "ok")),
-        Document::Version => Ok(respond::document(&version(), JSON)),
-        Document::Root => Ok(respond::document(&root(&registry), JSON)),
-        Document::ApiVersions if aggregated => {
-            Ok(respond::document(&discovery::aggregated(&registry, true), AGGREGATED))
-        }
-        Document::GroupList if aggregated => {
-            Ok(respond::document(&discovery::aggregated(&registry, false), AGGREGATED))
-        }
-        Document::ApiVersions => Ok(respond::document(&discovery::api_versions(&shared.address.to_string()), JSON)),
-        Document::GroupList => Ok(respond::document(&discovery::group_list(&registry), JSON)),
-        Document::Group(name) => match discovery::group(&registry, name) {
-            Some(value) => Ok(respond::document(&value, JSON)),
-            None => Ok(respond::plain(404, "404 page not found\n")),
-        },
-        Document::Resources { group, version } => match discovery::resource_list(&registry, group, version) {
-            Some(value) => Ok(respond::document(&value, JSON)),
-            None if group.is_empty() || registry.has_group(group) => Err(Failure::no_such_path()),
-            None => Ok(respond::plain(404, "404 page not found\n")),
-        },
-        Document::OpenApiV2 => Ok(respond::document(&openapi::swagger(&registry), JSON)),
+    Ok(Some(match *path {
+        [] => respond::document(&root(&registry), JSON),
+        ["healthz" | "readyz" | "livez", ..] => respond::plain(200, "ok"),
+        ["metrics"] => respond::page("", METRICS),
+        ["version"] => respond::document(&version(), JSON),
+        ["api"] if aggregated => respond::document(&discovery::aggregated(&registry, true), AGGREGATED),
+        ["apis"] if aggregated => respond::document(&discovery::aggregated(&registry, false), AGGREGATED),
+        ["api"] => respond::document(&discovery::api_versions(&shared.address.to_string()), JSON),
+        ["apis"] => respond::document(&discovery::group_list(&registry), JSON),
+        ["apis", group] => return Ok(discovery::group(&registry, group).map(|value| respond::document(&value, JSON))),
+        ["api", version] => return resources(&registry, "", version),
+        ["apis", group, version] => return resources(&registry, group, version),
+        ["openapi", "v2"] => respond::document(&openapi::swagger(&registry), JSON),
         // The real server detects this type from the text.
-        Document::OpenApiV3Index => Ok(respond::document(&openapi::index(&registry), TEXT)),
-        Document::OpenApiV3 { group, version } => match openapi::document(&registry, group, version) {
-            None => Ok(respond::empty(404)),
-            Some(document) => {
-                let known = openapi::hash(&registry, group, version);
-                Ok(lasting(described(document, headers), known.is_some_and(|hash| query == format!("hash={hash}"))))
-            }
-        },
-        Document::Metrics => Ok(respond::page("", METRICS)),
+        ["openapi", "v3"] => respond::document(&openapi::index(&registry), TEXT),
+        ["openapi", "v3", "api", version] => described(&registry, ("", version), query, headers),
+        ["openapi", "v3", "apis", group, version] => described(&registry, (group, version), query, headers),
+        _ => return Ok(None),
+    }))
+}
+
+fn resources(registry: &Registry, group: &str, version: &str) -> Result<Option<Response<Body>>, Failure> {
+    match discovery::resource_list(registry, group, version) {
+        Some(value) => Ok(Some(respond::document(&value, JSON))),
+        None if group.is_empty() || registry.has_group(group) => Err(Failure::no_such_path()),
+        None => Ok(None),
     }
 }
 
+/// The OpenAPI document of a group and version. A client that requested it by its hash may cache it, because the hash
+/// identifies its content.
+fn described(registry: &Registry, (group, version): (&str, &str), query: &str, headers: &HeaderMap) -> Response<Body> {
+    let Some(document) = openapi::document(registry, group, version) else { return respond::empty(404) };
+    let mut response = packed(document, headers);
+    if openapi::hash(registry, group, version).is_some_and(|hash| query == format!("hash={hash}")) {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
+    }
+    response
+}
+
 /// An OpenAPI document, in gzip for clients that accept it.
-fn described(document: openapi::Document, headers: &HeaderMap) -> Response<Body> {
+fn packed(document: openapi::Document, headers: &HeaderMap) -> Response<Body> {
     match document {
         openapi::Document::Made(value) => respond::document(&value, JSON),
         openapi::Document::Packed(packed) => {
@@ -174,14 +144,6 @@ fn described(document: openapi::Document, headers: &HeaderMap) -> Response<Body>
             respond::raw(200, published::unzip(packed).into())
         }
     }
-}
-
-/// Lets the client cache a document that it requested by hash, because the hash identifies its content.
-fn lasting(mut response: Response<Body>, by_hash: bool) -> Response<Body> {
-    if by_hash {
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable"));
-    }
-    response
 }
 
 /// All paths, for people who explore the server.
@@ -244,7 +206,7 @@ mod tests {
             path("/apis/x/v1/clusterroles/system%3Anode"),
             (None, "clusterroles".into(), own("system:node"), None)
         );
-        assert_eq!(parse("/api/v1/a/b/c/d/e/f"), Route::Nothing);
-        assert_eq!(parse("/foo"), Route::Nothing);
+        assert!(matches!(parse("/api/v1/a/b/c/d/e/f"), Route::Document(path) if path.len() == 8));
+        assert!(matches!(parse("/foo"), Route::Document(path) if path == ["foo"]));
     }
 }
