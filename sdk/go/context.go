@@ -31,7 +31,8 @@ const (
 	Startup Cause = Cause(wire.TriggerStartup)
 	// Ticked: a schedule struck; Trigger.Tick has more.
 	Ticked Cause = Cause(wire.TriggerSchedule)
-	// Synchronization: a kubernetes binding knows all its objects for the first time. Read them through its snapshot.
+	// Synchronization: a kubernetes binding knows all its objects, at the start, and again if the operator had to drop
+	// events. Read them through its snapshot.
 	Synchronization Cause = Cause(wire.TriggerSynchronization)
 	// Changed: an object of a kubernetes binding changed; Trigger.Event has more.
 	Changed Cause = Cause(wire.TriggerEvent)

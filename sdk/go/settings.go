@@ -6,8 +6,8 @@ import (
 	"github.com/boathook/boathook/sdk/go/kube"
 )
 
-// Settings reads what the admin configured for the hook's bundle, into a pointer to any type. Without settings it leaves
-// that as it is, so that it can hold defaults.
+// Settings reads the settings of the hook's bundle into a pointer to any type: from --bundle-settings, or from
+// spec.settings of its HookBundle. Without settings it leaves that as it is, so that it can hold defaults.
 func Settings(into any) error {
 	runtime.Enter()
 	defer runtime.Leave()

@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct RunInfo {
     /// Unique for each run; it is in every log and audit line of the run.
     pub run_id: String,
-    /// The hook's name: the component's file name without `.wasm`.
+    /// The hook's name in the operator: the component's file name without `.wasm`. For a hook of a bundle, the bundle's
+    /// name follows, and for a hook of a HookBundle also its namespace: `HOOK.BUNDLE.NAMESPACE`.
     pub hook: String,
     /// 1 for the first try, then counting.
     pub attempt: u32,

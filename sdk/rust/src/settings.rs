@@ -1,4 +1,4 @@
-//! What the admin configured for the hook's bundle.
+//! The settings of the hook's bundle: from `--bundle-settings`, or from `spec.settings` of its HookBundle.
 //!
 //! Read-only, the same for every hook of a bundle.
 

@@ -11,5 +11,5 @@ __all__ = ["get"]
 
 
 def get() -> dict[str, Any]:
-    """The settings that the admin gave this hook's bundle; empty without any."""
+    """The settings of the hook's bundle; empty without any."""
     return cast(dict[str, Any], json.loads(host().settings()))

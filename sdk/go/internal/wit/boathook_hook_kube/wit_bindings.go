@@ -209,7 +209,8 @@ type CreateOp struct {
 	Object string
 	// What to do if the object already exists.
 	IfExists IfExists
-	// Create this subresource (`eviction`, `binding`, `token`) of this object instead.
+	// If present, create the named subresource (`eviction`, `binding`, `token`) of the named object,
+	// and use `object` as its body.
 	Subresource witTypes.Option[witTypes.Tuple2[string, boathook_hook_types.ObjectRef]]
 }
 

@@ -48,12 +48,14 @@ type WatchEvent struct {
 	Uid string
 	// The `metadata.resourceVersion` of the state in this event.
 	ResourceVersion string
-	// The object, without `metadata.managedFields`. Absent when the binding stores no objects
-	// (`content: none`). For `deleted`, the last known state.
+	// The object, without `metadata.managedFields`. For `deleted`, the last known state. Absent when
+	// the binding stores no objects (`content: none`), or when the queue had no room for it.
 	Object witTypes.Option[string]
-	// The result of the binding's `jqFilter`. Present if and only if the binding has a filter.
+	// The result of the binding's `jqFilter`. Absent when the binding has no filter, or when the
+	// queue had no room for it.
 	FilterResult witTypes.Option[string]
-	// The result of the filter before this change. Absent for `added`, and without a `jqFilter`.
+	// The result of the filter before this change. Absent for `added`, without a `jqFilter`, and
+	// when the queue had no room for it.
 	PreviousFilterResult witTypes.Option[string]
 	// The object before this change. Present only for `modified`, and only if the binding has
 	// `previousObject: true` and stores objects.
@@ -73,7 +75,8 @@ const (
 	TriggerStartup uint8 = 0
 	// A `schedule` binding fired.
 	TriggerSchedule uint8 = 1
-	// A `kubernetes` binding has listed all its objects for the first time. Read them with
+	// A synchronization: the `kubernetes` binding knows all its objects. It happens at the start,
+	// and again if the operator had to drop events. Read the objects with
 	// `snapshots.open(binding)`.
 	TriggerSynchronization uint8 = 2
 	// An object of a `kubernetes` binding changed.
@@ -142,7 +145,9 @@ type BindingContext struct {
 type RunInfo struct {
 	// The unique id of the run. Every log line and audit line of the run has it.
 	RunId string
-	// The hook's name: the component's file name without `.wasm`.
+	// The hook's name in the operator: the component's file name without `.wasm`. For a hook of a
+	// bundle, the bundle's name follows, and for a hook of a HookBundle also its namespace:
+	// `HOOK.BUNDLE.NAMESPACE`.
 	Hook string
 	// The number of the attempt, starting at 1.
 	Attempt uint32
