@@ -140,7 +140,7 @@ table! {
     records: IntCounterVec = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
     record_bytes: IntCounterVec = counter("records_bytes_total", &[], "Bytes of records that were written.");
     task_wait: CounterVec = counter("task_wait_in_queue_seconds_total", RUN, "Time that triggers waited before their first run.");
-    tasks_folded: IntCounterVec = counter("tasks_folded_total", &["queue"], "Triggers that were folded into another of the same object because the queue was over its bound, or dropped for a synchronization because their tenant had no room.");
+    tasks_folded: IntCounterVec = counter("tasks_folded_total", &["queue"], "Triggers that were merged into another of the same object because the queue was over its bound, or dropped for a synchronization because their tenant had no room.");
     tasks_beyond: IntCounterVec = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");
     tasks_given_up: IntCounterVec = counter("tasks_given_up_total", RUN, "Triggers that failed for good, or were dropped without a synchronization because their tenant had no room.");
     dead_letters: IntGaugeVec = gauge("dead_letters", &[], "Failed runs that are kept to be looked at, retried or dropped.");
