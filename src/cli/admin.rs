@@ -86,7 +86,7 @@ pub struct Hooks {
 
 Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Queues {
-    /// Also show queues without tasks
+    /// Also show empty queues
     #[arg(short = 'e', long)]
     pub show_empty: bool,
     /// How to print the response.
@@ -315,7 +315,7 @@ pub struct Release {
   boathook dead-letters retry --hook registry-secret
 
 Waiting triggers, dead letters and unchanged bindings are kept. If the new file is not a valid hook, the old
-version stays active, and the error says why. A new file becomes a new hook.
+version stays active, and the error says why. If no hook has this name yet, the file is loaded as a new hook.
 
 Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
 pub struct Reload {

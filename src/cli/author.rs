@@ -9,7 +9,7 @@ use super::{Cli, Output};
 /// Commands for authors of hooks.
 #[derive(Debug, Subcommand)]
 pub enum Author {
-    /// Create a project for a hook, which builds and passes its scenarios
+    /// Create a hook project that is ready to build and test
     New(New),
     /// Build a component from a project, and check that it is a valid hook
     Build(Build),
@@ -86,8 +86,8 @@ pub enum Template {
   boathook build -o json | jq -r .path
 
 The files of a project determine its language. Cargo builds Rust, for the target wasm32-wasip2. Go 1.24 or
-newer builds Go, and boathook makes a component of it. The esbuild that is installed in a TypeScript or
-JavaScript project bundles it into one script. The modules of a Python project are packed as they are, which
+newer builds Go, and boathook turns the result into a component. For TypeScript and JavaScript, the project's
+own esbuild bundles the hook into one script. The modules of a Python project are packed as they are, which
 needs no Python. CARGO and GO name other programs to use.
 
 Exit codes: 0 when the component was built, 1 when it cannot be built (the reason is on stderr), 2 when the

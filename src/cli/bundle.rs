@@ -193,11 +193,11 @@ pub struct Sign {
 #[command(next_help_heading = "Bundles")]
 pub struct Served {
     /// Bundle to run: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout; may be repeated. Its hooks are named
-    /// HOOK.NAME, where NAME defaults to the last part of the repository
-    #[arg(long = "bundle", value_name = "[NAME=]REF", env = "BOATHOOK_BUNDLES", value_delimiter = ',')]
+    /// HOOK.BUNDLE, where BUNDLE defaults to the last part of the repository
+    #[arg(long = "bundle", value_name = "[BUNDLE=]REF", env = "BOATHOOK_BUNDLES", value_delimiter = ',')]
     pub bundles: Vec<String>,
     /// Settings of a bundle, in a YAML or JSON file; may be repeated
-    #[arg(long = "bundle-settings", value_name = "NAME=FILE", requires = "bundles")]
+    #[arg(long = "bundle-settings", value_name = "BUNDLE=FILE", requires = "bundles")]
     pub settings: Vec<String>,
     /// How often to re-check tags and settings
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = super::pause, env = "BOATHOOK_BUNDLE_INTERVAL")]
@@ -247,7 +247,8 @@ pub struct Registry {
     /// CA certificates of the registry (PEM)
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// Use HTTP without TLS; a HookBundle calls this `insecure`, which --insecure-registry of `serve` allows
+    /// Connect to the registry over HTTP, without TLS. (For HookBundles, use `insecure` and `boathook serve
+    /// --insecure-registry`.)
     #[arg(long)]
     pub plain_http: bool,
 }

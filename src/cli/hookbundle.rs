@@ -19,8 +19,8 @@ pub struct HookBundles {
     /// registries may redirect to each other, for example for tokens or layers
     #[arg(long, value_name = "HOST", env = "BOATHOOK_PRIVATE_REGISTRIES", value_delimiter = ',')]
     pub private_registry: Vec<String>,
-    /// Like --private-registry, and HookBundles may set `insecure` for it: HTTP without TLS, as --plain-http is for
-    /// bundles of this command line; may be repeated
+    /// Like --private-registry, and HookBundles may also set `insecure` to use this registry without TLS. --plain-http
+    /// does the same for --bundle. May be repeated
     #[arg(long, value_name = "HOST", env = "BOATHOOK_INSECURE_REGISTRIES", value_delimiter = ',')]
     pub insecure_registry: Vec<String>,
     /// Network to treat as non-public, in addition to loopback, link-local and private networks, for example the

@@ -22,7 +22,7 @@ pub struct Interpreters {
 pub enum InterpretersCommand {
     /// List the installed interpreters
     List(List),
-    /// Compile the installed interpreters, so that no operator has to do it at its start
+    /// Compile the installed interpreters, so that the operator does not compile them at start-up
     Compile(Compile),
     /// Pull an interpreter from a registry, if it is trusted
     Pull(Pull),
@@ -61,10 +61,11 @@ pub struct List {
   boathook interpreters compile
   boathook interpreters compile --interpreters /rootfs/usr/local/share/boathook/interpreters
 
-The code is stored in a folder `compiled` next to each interpreter, for all machines of this architecture. A
-host of this version uses it if the host's user or root owns it, and nobody else may write it.
+The code is stored in a folder `compiled` next to each interpreter, for all machines of this architecture. An
+operator of this version uses the code only if its own user or root owns the files and no other user can write
+to them.
 
-Exit codes: 0 when all were compiled, 1 when one was not, or when there is none.")]
+Exit codes: 0 when all were compiled, 1 when an interpreter was not compiled, or none is installed.")]
 pub struct Compile {
     /// Where interpreters are installed.
     #[command(flatten)]

@@ -108,15 +108,6 @@ pub struct Serve {
     /// Directory with the hooks: each NAME.wasm in it is a hook. Without it, hooks come from bundles and HookBundles
     #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
     pub hooks: Option<PathBuf>,
-    /// Flags for bundles.
-    #[command(flatten)]
-    pub bundles: bundle::Served,
-    /// Flags for HookBundles.
-    #[command(flatten)]
-    pub hook_bundles: hookbundle::HookBundles,
-    /// Flags for the connection to the cluster.
-    #[command(flatten)]
-    pub connection: Connection,
     /// Address for health and metrics endpoints, which are listed at /discovery. Port 0 picks a free port and logs it.
     /// The shipped manifests use 0.0.0.0:9115
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9115", env = "BOATHOOK_LISTEN")]
@@ -129,9 +120,6 @@ pub struct Serve {
     /// /run/boathook/admin.sock, boathook-UID/admin.sock in the temporary directory]
     #[arg(long, value_name = "PATH", env = "BOATHOOK_ADMIN_SOCKET")]
     pub admin_socket: Option<PathBuf>,
-    /// Flags for the log.
-    #[command(flatten)]
-    pub log: Log,
     /// Directory for compiled components; must be owned by, and writable only by, the current user; created if missing
     /// [default: the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
@@ -140,47 +128,65 @@ pub struct Serve {
     /// share/boathook/interpreters next to this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
-    /// Maximum number of runs at the same time, of all hooks together. One namespace of HookBundles, or one hook of the
-    /// admin, gets at most three quarters of them
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096), env = "BOATHOOK_MAX_PARALLEL_RUNS")]
-    pub max_parallel_runs: u16,
-    /// Maximum number of runs of one hook at the same time, regardless of its `concurrency`
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=1000), env = "BOATHOOK_MAX_CONCURRENCY")]
-    pub max_concurrency: u16,
-    /// Memory limit for the operator and its child processes, in MiB: a quarter each for runs, for compiling, for
-    /// filters, and for the operator itself [default: the container's limit, or the machine's memory]
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1024..), env = "BOATHOOK_MEMORY_LIMIT")]
-    pub memory_limit: Option<u32>,
-    /// Maximum memory for compiling a component, in MiB. Components are compiled one at a time [default: a quarter of
-    /// the memory limit, at most 1024]
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(128..=65536), env = "BOATHOOK_COMPILE_MEMORY")]
-    pub compile_memory: Option<u32>,
-    /// Maximum that a hook's `limits.memory` can allow, in MiB; never more than one tenant's share, three quarters,
-    /// of the memory for runs
-    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096), env = "BOATHOOK_MAX_MEMORY")]
-    pub max_memory: u32,
-    /// Prefix of the operator's own metrics
-    #[arg(long, value_name = "TEXT", default_value = "boathook_", env = "BOATHOOK_METRICS_PREFIX")]
-    pub metrics_prefix: String,
-    /// Send traces of runs, host calls and filters to this OpenTelemetry collector (OTLP over HTTP), for example
-    /// http://collector:4318 [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none]
-    #[arg(long, value_name = "URL", env = "BOATHOOK_OTLP_ENDPOINT")]
-    pub otlp_endpoint: Option<String>,
-    /// Maximum number of metric series that each hook may report at /metrics/hooks
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
-    pub hook_metrics_series: u32,
-    /// Flags for records of runs.
-    #[command(flatten)]
-    pub recording: record::Recording,
-    /// Flags for webhooks.
-    #[command(flatten)]
-    pub webhooks: webhooks::Webhooks,
-    /// Flags for replicas.
-    #[command(flatten)]
-    pub election: Election,
     /// How long running hooks may take to end on shutdown (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,
+    /// Flags for bundles.
+    #[command(flatten)]
+    pub bundles: bundle::Served,
+    /// Flags for HookBundles.
+    #[command(flatten)]
+    pub hook_bundles: hookbundle::HookBundles,
+    /// Flags for the connection to the cluster.
+    #[command(flatten, next_help_heading = "Cluster")]
+    pub connection: Connection,
+    /// Flags for the log.
+    #[command(flatten, next_help_heading = "Logging")]
+    pub log: Log,
+    /// Maximum number of runs at the same time, of all hooks together. One namespace of HookBundles, or one hook of the
+    /// admin, gets at most three quarters of them
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096), env = "BOATHOOK_MAX_PARALLEL_RUNS")]
+    pub max_parallel_runs: u16,
+    /// Maximum number of runs of one hook at the same time, regardless of its `concurrency`
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=1000), env = "BOATHOOK_MAX_CONCURRENCY")]
+    pub max_concurrency: u16,
+    /// Memory limit for the operator and its child processes, in MiB: a quarter each for runs, for compiling, for
+    /// filters, and for the operator itself [default: the container's limit, or the machine's memory]
+    #[arg(long, help_heading = "Limits", value_name = "MIB", value_parser = clap::value_parser!(u32).range(1024..), env = "BOATHOOK_MEMORY_LIMIT")]
+    pub memory_limit: Option<u32>,
+    /// Maximum memory for compiling a component, in MiB. Components are compiled one at a time [default: a quarter of
+    /// the memory limit, at most 1024]
+    #[arg(long, help_heading = "Limits", value_name = "MIB", value_parser = clap::value_parser!(u32).range(128..=65536), env = "BOATHOOK_COMPILE_MEMORY")]
+    pub compile_memory: Option<u32>,
+    /// Upper bound for a hook's `limits.memory`, in MiB. It cannot exceed a tenant's share of the memory for runs, which
+    /// is three quarters
+    #[arg(long, help_heading = "Limits", value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096), env = "BOATHOOK_MAX_MEMORY")]
+    pub max_memory: u32,
+    /// Prefix of the operator's own metrics
+    #[arg(
+        long,
+        help_heading = "Metrics and traces",
+        value_name = "TEXT",
+        default_value = "boathook_",
+        env = "BOATHOOK_METRICS_PREFIX"
+    )]
+    pub metrics_prefix: String,
+    /// Send traces of runs, host calls and filters to this OpenTelemetry collector (OTLP over HTTP), for example
+    /// http://collector:4318 [default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none]
+    #[arg(long, help_heading = "Metrics and traces", value_name = "URL", env = "BOATHOOK_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<String>,
+    /// Maximum number of metric series that each hook may report at /metrics/hooks
+    #[arg(long, help_heading = "Limits", value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000), env = "BOATHOOK_HOOK_METRICS_SERIES")]
+    pub hook_metrics_series: u32,
+    /// Flags for records of runs.
+    #[command(flatten, next_help_heading = "Recording")]
+    pub recording: record::Recording,
+    /// Flags for webhooks.
+    #[command(flatten, next_help_heading = "Webhooks")]
+    pub webhooks: webhooks::Webhooks,
+    /// Flags for replicas.
+    #[command(flatten, next_help_heading = "Replicas")]
+    pub election: Election,
 }
 
 /// Flags for the connection to the cluster.
@@ -200,8 +206,8 @@ pub struct Log {
     /// Format of log lines, which go to stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BOATHOOK_LOG_FORMAT")]
     pub log_format: LogFormat,
-    /// error, warn, info, debug or trace, or a level per target: info,hook=debug. The default omits the lines of the
-    /// client library, because Boathook logs the same with its context
+    /// error, warn, info, debug or trace, or a level per target: info,hook=debug. The default hides the log lines of
+    /// the Kubernetes client library, because Boathook logs the same errors with more context
     #[arg(long, value_name = "FILTER", default_value = "info,kube_client=off", env = "BOATHOOK_LOG_LEVEL")]
     pub log_level: String,
 }
@@ -298,7 +304,7 @@ pub struct Crd {
   boathook test target/wasm32-wasip2/release/copy.wasm --scenarios scenarios
   boathook test web/scenarios/shop.yaml
   boathook test hooks --filter 'new namespace' -o json
-  boathook test hooks --update                        # accepts the found objects as the expected ones
+  boathook test hooks --update                        # expects the actual objects from now on
   boathook test --schema > scenario.schema.json
 
 Each scenario has its own empty cluster in this process, and an operator with only its hook.
@@ -309,8 +315,8 @@ pub struct Test {
     /// Directory with the folders of hooks, folder of a hook, component, or one scenario
     #[arg(value_name = "DIR|FILE.wasm|FILE.yaml", default_value = ".")]
     pub path: PathBuf,
-    /// Directory of the components, each NAME.wasm [default: next to the scenarios' folder, in `target/boathook` there,
-    /// or in a folder `dist` at or above it]
+    /// Directory of the components, each NAME.wasm [default: the folder that contains `scenarios`, its
+    /// `target/boathook`, or a folder `dist` in it or in a parent folder]
     #[arg(long, value_name = "DIR")]
     pub hooks: Option<PathBuf>,
     /// Scenarios of a component [default: the folder `scenarios` next to it, or NAME/scenarios next to it or above]
@@ -322,7 +328,7 @@ pub struct Test {
     /// List the scenarios and run none
     #[arg(long)]
     pub list: bool,
-    /// Change files so that they expect the objects that are found instead of those that differ
+    /// Update the scenario files: where an object differs, expect the actual one
     #[arg(long)]
     pub update: bool,
     /// Number of scenarios at the same time [default: twice the number of cores]

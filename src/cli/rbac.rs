@@ -36,7 +36,7 @@ pub struct Rbac {
     /// The operator's ServiceAccount
     #[arg(long, value_name = "NAME", default_value = "boathook", value_parser = label)]
     pub service_account: String,
-    /// Create a ServiceAccount and roles for each hook, which the operator may impersonate
+    /// Print a separate ServiceAccount with roles for each hook, and let the operator impersonate it
     #[arg(long)]
     pub per_hook: bool,
     /// Include what the operator needs to run HookBundles
@@ -55,13 +55,13 @@ pub struct Rbac {
     /// Secret with the webhooks' certificates, as for `boathook serve`; `none` if the certificates are in files
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates")]
     pub webhook_secret: String,
-    /// CustomResourceDefinitions of kinds that hooks bind; may be repeated
+    /// CustomResourceDefinitions of kinds that hooks watch; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub crds: Vec<PathBuf>,
     /// Flags for the cluster to query for its kinds, and with --check for rights.
     #[command(flatten)]
     pub connection: Connection,
-    /// Print, instead of roles, what the user of the kubeconfig or of --as needs and may not do
+    /// Instead of roles, print the rights that the kubeconfig's user, or the user of --as, needs but does not have
     #[arg(long)]
     pub check: bool,
     /// Check the rights of this user, for example system:serviceaccount:NAMESPACE:NAME

@@ -48,7 +48,7 @@ pub enum Runs {
   boathook replay records/ --hook node-taint --with target/boathook/node-taint.wasm
   boathook replay records/ --with new.wasm -o json | jq '.runs[] | select(.result == \"differs\")'
 
-With its own component, a run must make the same calls in the same order, and end with the same result. With
+With its recorded component, a run must make the same calls in the same order, and end with the same result. With
 another component, reads may differ, but the writes to each object must be the same.
 
 Exit codes: 0 when all runs were the same, 1 when one differed, 2 when a record or a component cannot be used,
@@ -63,7 +63,7 @@ pub struct Replay {
     /// Replay only runs of this hook
     #[arg(long, value_name = "NAME")]
     pub hook: Option<String>,
-    /// Further directory to search for the recorded components; may be repeated [default: `components` next to the
+    /// Additional directory to search for the recorded components; may be repeated [default: `components` next to the
     /// records]
     #[arg(long, value_name = "DIR")]
     pub component_dir: Vec<PathBuf>,

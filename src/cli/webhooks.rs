@@ -23,7 +23,7 @@ pub struct Webhooks {
     #[arg(long, value_name = "NAME", default_value = "boathook-webhook-certificates", env = "BOATHOOK_WEBHOOK_SECRET")]
     pub webhook_secret: String,
     /// Lifetime of a certificate that Boathook creates, from 1m to 365d. Boathook renews it when a third of that time
-    /// is left. Its CA lives four times as long
+    /// is left. Its CA is valid four times as long
     #[arg(long, value_name = "DURATION", default_value = "90d", value_parser = lifetime, env = "BOATHOOK_WEBHOOK_CERTIFICATE_LIFETIME")]
     pub webhook_certificate_lifetime: Duration,
     /// Use the certificates in this directory instead: tls.crt, tls.key and, unless the API server already trusts them,
@@ -63,7 +63,8 @@ pub struct Uninstall {
     /// Flags for the connection to the cluster.
     #[command(flatten)]
     pub connection: Connection,
-    /// The operator's namespace, which contains the Secret and the Lease [default: the namespace of the connection]
+    /// The operator's namespace, which contains the Secret and the Lease [default: the namespace of the kubeconfig's
+    /// context, or the Pod's]
     #[arg(short, long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Name of the operator, as given to `boathook serve` [default: its namespace]

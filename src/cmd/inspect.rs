@@ -91,7 +91,7 @@ fn text(facts: &Value) -> String {
     }
     let _ = writeln!(out, "Exports:  {}", words(&get("exports")));
     let _ = writeln!(out, "Imports:  {}", words(&get("imports")));
-    let _ = writeln!(out, "May:      {}", summary::may(&get("asks")).join("\n          "));
+    let _ = writeln!(out, "Requests: {}", summary::may(&get("asks")).join("\n          "));
     for warning in get("warnings").as_array().into_iter().flatten() {
         let _ = writeln!(out, "Warning:  {}", plain(warning));
     }

@@ -35,7 +35,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
         println!("{}/", folder.join(SDK_FOLDER).display());
     }
     let setup = language.setup().map(|command| format!("{command} && ")).unwrap_or_default();
-    eprintln!("next: cd {} && {setup}boathook build; its README.md tells how to go on", shown(&folder));
+    eprintln!("next: cd {} && {setup}boathook build; see README.md for the next steps", shown(&folder));
     Ok(ExitCode::SUCCESS)
 }
 

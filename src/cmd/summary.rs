@@ -1,4 +1,4 @@
-//! A short summary of a component: what triggers it, and what it may do. It uses the facts of `inspect`.
+//! A short summary of a component: what triggers it, and what it requests. It uses the facts of `inspect`.
 
 use std::fmt::Write as _;
 
@@ -12,8 +12,8 @@ pub(super) fn text(facts: &Value) -> String {
     for (title, lines) in [
         ("Built:", vec![plain(get("path")).to_owned()]),
         ("Size:", vec![size(get("bytes").as_u64().unwrap_or_default())]),
-        ("Wakes at:", or_nothing(wakes(document))),
-        ("May:", may(get("asks"))),
+        ("Triggers:", or_nothing(wakes(document))),
+        ("Requests:", may(get("asks"))),
         ("Warning:", warnings),
     ] {
         for (n, line) in lines.iter().enumerate() {
@@ -139,14 +139,14 @@ mod tests {
         });
         let expected = r#"Built:    x/web.wasm
 Size:     2 kB (1001 bytes)
-Wakes at: onStartup 3
+Triggers: onStartup 3
           kubernetes "pods": Pod
           kubernetes "kubernetes": v1 Node, for snapshots only
           schedule "clock": * * * * *
           kubernetesValidating "team": CREATE, UPDATE of deployments of apps; * of pods
           kubernetesMutating "defaults": CREATE of pods
           kubernetesCustomResourceConversion "tabs": of crontabs.x.dev
-May:      get, patch pods, deployments of apps
+Requests: get, patch pods, deployments of apps
           get secrets named a in b
           mutate pods
 Warning:  one
@@ -158,6 +158,6 @@ Warning:  one
     #[test]
     fn nothing_is_said_as_such() {
         let text = text(&json!({"path": "x.wasm", "bytes": 5, "warnings": [], "document": {}}));
-        assert_eq!(text, "Built:    x.wasm\nSize:     1 kB (5 bytes)\nWakes at: nothing\nMay:      nothing\n");
+        assert_eq!(text, "Built:    x.wasm\nSize:     1 kB (5 bytes)\nTriggers: nothing\nRequests: nothing\n");
     }
 }

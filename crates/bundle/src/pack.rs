@@ -21,7 +21,7 @@ use super::{
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// There is nothing to pack.
-    #[error("there is no hook to pack: each NAME.wasm is one")]
+    #[error("there is no hook to pack: put at least one NAME.wasm into the directory, or run `boathook build`")]
     Empty,
     /// Two hooks have the same name.
     #[error("there are two hooks named {0:?}: rename one of the files")]

@@ -94,7 +94,7 @@ pub enum LoadError {
         source: Source,
     },
     /// The component needs more than the host gives any hook.
-    #[error("hook {hook}: the component needs more than the host gives any hook: {what}")]
+    #[error("hook {hook}: the component exceeds a limit for all hooks: {what}")]
     TooLarge {
         hook: HookName,
         /// What it needs, and how much is allowed.

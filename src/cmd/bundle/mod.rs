@@ -221,10 +221,10 @@ fn seen_text(seen: &Seen) -> String {
         }
         let may = match &hook.permissions {
             Some(permissions) => summary::may(&json!(permissions)),
-            None => vec!["what its document asks for; the artifact does not say".to_owned()],
+            None => vec!["what its document requests; the artifact does not say".to_owned()],
         };
         for (n, line) in may.iter().enumerate() {
-            let _ = writeln!(out, "  {}  {}", if n == 0 { "asks to" } else { "       " }, clean(line));
+            let _ = writeln!(out, "  {} {}", if n == 0 { "Requests:" } else { "         " }, clean(line));
         }
     }
     for file in &contents.files {

@@ -53,7 +53,7 @@ fn text(usage: &Usage) -> String {
         return out;
     }
     if !usage.differs() {
-        let _ = writeln!(out, "hook {hook}: it asks for what it used");
+        let _ = writeln!(out, "hook {hook}: it requests what it used");
         return out;
     }
     let _ = writeln!(out, "hook {hook}:");

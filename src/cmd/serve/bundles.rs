@@ -53,7 +53,7 @@ impl Named {
         let mut settings = BTreeMap::new();
         for text in &args.settings {
             let (name, path) =
-                text.split_once('=').with_context(|| format!("--bundle-settings {text}: write NAME=FILE"))?;
+                text.split_once('=').with_context(|| format!("--bundle-settings {text}: write BUNDLE=FILE"))?;
             settings.insert(name.to_owned(), PathBuf::from(path));
         }
         let mut bundles: Vec<Wanted> = Vec::new();
@@ -212,7 +212,7 @@ impl Wanted {
         };
         let (kept, ready) = spawn_blocking(work).await.context("the operator is ending")?;
         if let Err(error) = kept {
-            warn!(bundle = %self.id, error = error_chain(&error), "a start without the registry is not possible");
+            warn!(bundle = %self.id, error = error_chain(&error), "cannot store the bundle: without it, the operator cannot start while the registry is unavailable. Check the space and the permissions of --bundle-store");
         }
         Ok(Some(ready.context("what was pulled cannot be read")?))
     }

@@ -59,7 +59,7 @@ pub async fn generated_roles_are_enough(test: Arc<Test>) {
     let log = test.dir().join("operator-1.log");
     let used = setup.rbac(&["--check", "--used", path(&log)]).await;
     assert_eq!(used.status.code(), Some(0), "{}", text(&used));
-    assert_eq!(text(&used).matches("it asks for what it used").count(), hooks().len(), "{}", text(&used));
+    assert_eq!(text(&used).matches("it requests what it used").count(), hooks().len(), "{}", text(&used));
 
     // The command says the same, and that the roles of others are others.
     let own = setup.kubeconfig().await;

@@ -124,7 +124,7 @@ impl Author {
             Some(("kubectl ", _)) if has_kubectl() => self.ends(line).await,
             Some((_, why)) => eprintln!("not typed, since {why}: {line}"),
             None if line == "npm install" => self.install(),
-            None if line.starts_with("boathook dev") => self.starts(line, "at work after").await,
+            None if line.starts_with("boathook dev") => self.starts(line, "active after").await,
             None if line.starts_with("boathook serve") => self.starts(line, "listening").await,
             None => self.ends(line).await,
         }

@@ -199,7 +199,7 @@ async fn what_stands_in_the_way_of_a_script_is_told_with_its_mend() {
     project(&folder, "broken", "ts", "startup").await;
     let hook = folder.join("broken/src/hook.ts");
     edit(&hook, "  run() {\n", "  run() {\n    const = 1;\n");
-    refused(&build(&folder, "broken").await, 1, &["src/hook.ts:16:10", "esbuild did not bundle broken"]);
+    refused(&build(&folder, "broken").await, 1, &["src/hook.ts:16:10", "esbuild cannot bundle broken"]);
     edit(&hook, "const = 1;", "setTimeout(() => {}, 1);");
     refused(&build(&folder, "broken").await, 1, &["src/hook.ts:16:5: hooks have no `setTimeout`: "]);
     edit(&hook, "setTimeout(() => {}, 1);", "");

@@ -62,7 +62,7 @@ async fn a_changed_line_of_a_script_is_seen_in_the_next_run() {
     // What cannot be bundled, and what a hook lacks, leaves the old version at work.
     let source = folder.join("my-script/src/hook.ts");
     author::edit(&source, "data: { team } };", "data: { team };");
-    assert!(dev.line("failed").await["error"].as_str().unwrap().contains("esbuild did not bundle my-script"));
+    assert!(dev.line("failed").await["error"].as_str().unwrap().contains("esbuild cannot bundle my-script"));
     author::edit(&source, "data: { team };", "data: { team, seen: process.pid } };");
     let failed = dev.line("failed").await;
     assert!(failed["error"].as_str().unwrap().contains("hooks have no `process`"), "{failed}");

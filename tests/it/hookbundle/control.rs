@@ -107,7 +107,7 @@ async fn a_version_that_asks_for_more_waits_and_the_one_before_goes_on() {
     assert_eq!(status["pending"]["reason"], "MissingGrants");
     assert_eq!(status["pending"]["missing"], json!([get("secrets")]));
     let text = shown(&status).join("\n");
-    assert!(text.contains("Ready=True/HooksReady") && text.contains("waits: it asks for more"), "{text}");
+    assert!(text.contains("Ready=True/HooksReady") && text.contains("waits: it requests more"), "{text}");
     assert_eq!(desk.has(&id("a")).unwrap().digest, first);
 
     stage.change("a", json!({"grants": [get("configmaps"), get("secrets")]})).await;

@@ -95,7 +95,9 @@ async fn a_hook_allows_denies_and_mutates_what_the_cluster_asks_it() {
     let lines = pipeline.operator.told("refused by the hook", "reviewer", 1).await;
     let told = ["binding", "operation", "object", "refusal"].map(|key| lines[0][key].as_str().unwrap());
     assert_eq!(told, [VALIDATE, "CREATE", "ConfigMap default/denied", "not here"]);
-    let failed = pipeline.operator.told("no answer", "reviewer", 1).await;
+    let unanswered =
+        "the hook did not answer the API server: failurePolicy decides about a review, and a conversion fails";
+    let failed = pipeline.operator.told(unanswered, "reviewer", 1).await;
     assert_eq!((&failed[0]["why"], &failed[0]["object"]), (&json!("trap"), &json!("ConfigMap default/trapped")));
     let metrics = pipeline.operator.page("/metrics").await;
     for (binding, kind, outcome, count) in [

@@ -219,7 +219,7 @@ async fn flags_that_can_not_be_meant_are_refused() {
         (&[][..], "--unverified"),
         (&["--unverified", "--bundle", "127.0.0.1:1/y/x:v1"], "two bundles are called x"),
         (&["--unverified", "--bundle-settings", "y=/nowhere"], "no --bundle is called y"),
-        (&["--unverified", "--bundle-settings", "/nowhere"], "write NAME=FILE"),
+        (&["--unverified", "--bundle-settings", "/nowhere"], "write BUNDLE=FILE"),
         (&["--unverified", "--bundle-interval", "1ms"], "at least 1s"),
     ] {
         let directory = tempfile::tempdir().unwrap();

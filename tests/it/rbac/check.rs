@@ -28,7 +28,7 @@ async fn the_log_tells_what_is_not_used() {
     lines(&["not JSON", node]);
     let ended = rbac(arguments(&["--used", file])).await;
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stdout.contains("hook node-taint: it asks for what it used"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("hook node-taint: it requests what it used"), "{}", ended.stdout);
     assert!(ended.stdout.contains("hook registry-secret: no run of it is recorded"), "{}", ended.stdout);
 
     lines(&[node, secret, pod]);

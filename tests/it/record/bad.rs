@@ -143,7 +143,7 @@ fn another_version_is_told_from_damage() {
     let mut bytes = encode(&example()).unwrap();
     bytes[8] = 3;
     let error = decode(&bytes).unwrap_err().to_string();
-    assert!(error.starts_with("it is of version 3; this boathook reads 1 to 2"), "{error}");
+    assert!(error.starts_with("it has version 3; this boathook reads 1 to 2"), "{error}");
 }
 
 proptest! {

@@ -15,7 +15,7 @@ pub enum SourceError {
     #[error(transparent)]
     Project(#[from] BuildError),
     /// The component is missing.
-    #[error("cannot find {}: give a project's folder, or a component NAME.wasm that is there", path.display())]
+    #[error("cannot find {}: give a project's folder, or an existing component NAME.wasm", path.display())]
     NoFile { path: PathBuf, source: io::Error },
     /// The file or the package has a name that is invalid for a hook.
     #[error("{} cannot be a hook", path.display())]

@@ -179,7 +179,7 @@ impl RegistryError {
 pub enum RegistryProblem {
     /// There is no connection.
     #[error(
-        "no connection to {host}: is it reachable, and does it use TLS? (--ca names its own authority, --plain-http does without TLS)"
+        "cannot connect to {host}: check that it is reachable. For a private CA, use --ca; for a registry without TLS, use --plain-http"
     )]
     Unreachable {
         host: String,
@@ -187,10 +187,10 @@ pub enum RegistryProblem {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// No byte arrived for too long.
-    #[error("the registry sent nothing for {0} s: try again, what is there is kept")]
+    #[error("the registry sent nothing for {0} s: the next attempt resumes where this one stopped")]
     Stalled(u64),
     /// The connection broke.
-    #[error("the connection was lost: try again, what is there is kept")]
+    #[error("the connection was lost: the next attempt resumes where this one stopped")]
     Lost(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The address is not valid.
     #[error("{0:?} is not an address that the operator can send a request to")]

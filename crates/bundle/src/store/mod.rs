@@ -53,7 +53,7 @@ pub enum StoreError {
         size: u64,
     },
     /// There are fewer bytes than the manifest announced.
-    #[error("layer {layer} ended after {got} of {size} bytes: try again, what is there is kept")]
+    #[error("layer {layer} ended after {got} of {size} bytes: the next attempt resumes there")]
     TooShort {
         layer: String,
         /// How many bytes there are.

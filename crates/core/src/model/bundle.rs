@@ -242,7 +242,7 @@ pub enum InstallError {
         by: String,
     },
     /// A hook of the new version cannot be used.
-    #[error("hook {hook} of the new version cannot be used: the version before continues to run")]
+    #[error("hook {hook} of the new version cannot be used: the previous version continues to run")]
     Refused {
         /// The hook's name in the bundle.
         hook: HookName,
@@ -250,11 +250,11 @@ pub enum InstallError {
         reason: Arc<dyn StdError + Send + Sync>,
     },
     /// The new version requests more than is granted.
-    #[error("the new version asks for more than is granted, and the version before continues to run: {}", list(.0))]
+    #[error("the new version requests more than is granted, and the previous version continues to run: {}", list(.0))]
     Ungranted(Vec<(HookName, Vec<Permission>)>),
     /// The ServiceAccount is missing rights that a hook of the new version needs.
     #[error(
-        "hook {hook} of the new version needs rights that its {identity} lacks, and the version before continues to run: {}",
+        "hook {hook} of the new version needs rights that its {identity} does not have, and the previous version continues to run: {}",
         rules(.missing)
     )]
     Forbidden {

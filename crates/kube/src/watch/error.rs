@@ -79,9 +79,9 @@ impl fmt::Display for WatchErrorKind {
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequestError {
-    #[error("the request could not be made")]
+    #[error("cannot build the request")]
     Request(#[source] http::Error),
-    #[error("the API server could not be reached")]
+    #[error("cannot reach the API server")]
     Unreachable(#[source] ClientError),
     #[error("the API server answered {code}: {message}")]
     Status { code: u16, message: String, retry_after: Option<Duration>, names_something: bool },

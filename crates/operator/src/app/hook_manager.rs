@@ -75,7 +75,7 @@ pub enum SwapError {
     #[error("hook {0} was quarantined while it was replaced")]
     Gone(HookName),
     /// The task of the swap ended by a defect of the operator.
-    #[error("the hook could not be replaced")]
+    #[error("cannot replace the hook, because of a defect of the operator: see its log")]
     Defect(#[source] tokio::task::JoinError),
 }
 

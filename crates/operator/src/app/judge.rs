@@ -41,7 +41,7 @@ pub enum Held {
     Understated,
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
-    #[error("it asks for more than is granted: {}", rules(.0))]
+    #[error("it requests more than is granted: {}", rules(.0))]
     Ungranted(Vec<Permission>),
     #[error("binding {binding} cannot watch")]
     NotWatched {

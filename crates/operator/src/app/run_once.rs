@@ -79,7 +79,7 @@ pub enum OnceError {
         #[source]
         source: InvalidObject,
     },
-    #[error("the cluster does not take {object}")]
+    #[error("the cluster rejects {object}")]
     Refused {
         /// For example `v1 Secret a/b`.
         object: String,

@@ -26,7 +26,7 @@ pub(super) struct Terms {
 
 /// What a hook of a confined bundle may not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it {what}, and its bundle is confined to namespace {namespace:?}: {remedy}")]
+#[error("the hook {what}, but its bundle is confined to namespace {namespace:?}: {remedy}")]
 pub struct OutOfBounds {
     what: String,
     namespace: String,
@@ -102,8 +102,8 @@ fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
         return Err(out(what, "leave `namespace.includeSystem` out"));
     }
     if let Some(conversion) = spec.conversions.first() {
-        let remedy = "an admin has to let it out";
-        return Err(out(format!("converts {}, which objects of all namespaces are", conversion.crd), remedy));
+        let remedy = "an admin can allow it with --unconfined-namespace";
+        return Err(out(format!("converts {}, whose objects can be in any namespace", conversion.crd), remedy));
     }
     let elsewhere = |object: &boathook_core::model::ObjectRef| object.namespace.as_deref() != Some(namespace);
     if spec.failure_events.as_ref().is_some_and(elsewhere) {

@@ -247,7 +247,7 @@ fn aside(facts: &Facts<'_>) -> Option<String> {
 fn waits(label: &str, why: &Why) -> String {
     match why {
         Why::Approval => format!("{label} waits for approval: set spec.approvedDigest"),
-        Why::Grants(_) => format!("{label} waits: it asks for more than spec.grants has, see the condition Granted"),
+        Why::Grants(_) => format!("{label} waits: it requests more than spec.grants has, see the condition Granted"),
     }
 }
 
@@ -279,14 +279,14 @@ fn granted(facts: &Facts<'_>) -> Option<Says> {
     if let Some(waiting) = facts.waiting
         && let Why::Grants(missing) = &waiting.why
     {
-        let text = format!("{} asks for more; add to spec.grants:\n{}", waiting.label, rules(missing));
+        let text = format!("{} requests more; add to spec.grants:\n{}", waiting.label, rules(missing));
         return Some(Says(FALSE, "MissingGrants", text));
     }
     let of = |phase| facts.states.iter().filter(move |state| state.phase == phase);
     let missing: Vec<_> = of(HookPhase::Ungranted).flat_map(|state| state.missing.clone()).collect();
     if of(HookPhase::Ungranted).next().is_some() {
         let names: Vec<_> = of(HookPhase::Ungranted).map(|state| state.name.to_string()).collect();
-        let text = format!("{} asks for more; add to spec.grants:\n{}", names.join(", "), rules(&missing));
+        let text = format!("{} requests more; add to spec.grants:\n{}", names.join(", "), rules(&missing));
         return Some(Says(FALSE, "MissingGrants", text));
     }
     let forbidden: Vec<_> = of(HookPhase::Forbidden).map(unready_text).collect();

@@ -91,7 +91,7 @@ impl Sources {
         let (store, key) = (self.store(id.namespace.as_deref().unwrap_or_default()), self.key(id));
         let work = move || store.remember(&key, &brought.0, &brought.1).map_err(|error| error_chain(&error));
         if let Err(error) = blocking(work).await.unwrap_or_else(|problem| Err(problem.message)) {
-            warn!(bundle = %id, error, "a start without the registry is not possible");
+            warn!(bundle = %id, error, "cannot store the bundle: without it, its hooks cannot start while the registry is unavailable. Check the space and the permissions of --bundle-store");
         }
     }
 

@@ -41,7 +41,7 @@ pub enum FormatError {
     #[error("it is not a record of a run")]
     NoRecord,
     #[error(
-        "it is of version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
+        "it has version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
     )]
     Version(u32),
     #[error("it is cut short after {found} of {whole} bytes")]

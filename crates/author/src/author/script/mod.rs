@@ -29,10 +29,10 @@ const ABOVE: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptBuildError {
     /// There is no package here.
-    #[error("{} has no package.json that can be read", path.display())]
+    #[error("cannot read package.json in {}", path.display())]
     Package { path: PathBuf, source: io::Error },
     /// The manifest is not JSON, or its name is missing.
-    #[error("{} cannot be used", path.display())]
+    #[error("cannot use {}: it must be JSON with a `name`", path.display())]
     Manifest { path: PathBuf, source: serde_json::Error },
     /// There is no entry file.
     #[error("{} does not say which file is the hook: name it as `main` in package.json, or call it src/hook.ts", .0.display())]
@@ -48,10 +48,12 @@ pub enum ScriptBuildError {
     #[error("cannot run {}", program.display())]
     Run { program: PathBuf, source: io::Error },
     /// The bundler refused, and has printed why.
-    #[error("esbuild did not bundle {0}; a hook has the language and @boathook/sdk, and no modules of Node's")]
+    #[error(
+        "esbuild cannot bundle {0}: a hook can import only its own files, packages that do not need Node.js, and @boathook/sdk"
+    )]
     Failed(String),
     /// The bundler's output has an unexpected form.
-    #[error("cannot use what esbuild made of {name}: {what}")]
+    #[error("cannot use esbuild's output for {name}: {what}")]
     Answer { name: String, what: String },
     /// The script uses names that the interpreter does not have.
     #[error("{}", .0.join("\n"))]

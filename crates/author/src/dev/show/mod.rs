@@ -150,7 +150,7 @@ impl Show {
             }
             _ if ["run failed", "run interrupted", "hook not swapped"].contains(&text("message")) => {}
             // The run that it is about is shown. Without a reason there was no run.
-            _ if text("message") == "no answer" && line.get("why").is_some() => {}
+            _ if text("message").starts_with("the hook did not answer") && line.get("why").is_some() => {}
             _ => match self.format {
                 Format::Text(look) => write(&text::line(&line, look)),
                 Format::Json => write_json("log", line),

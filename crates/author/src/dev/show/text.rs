@@ -44,7 +44,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
             format!("{}\n", look.paint(DIM, &format!("{} changed again: building again", source.name)))
         }
         Note::Failed { source, error } => {
-            let text = format!("{}: {}; the version before continues to run", source.name, clean(error));
+            let text = format!("{}: {}; the previous version continues to run", source.name, clean(error));
             format!("{}\n", look.paint(RED, &text))
         }
         Note::Unasked { why } => {
@@ -72,7 +72,7 @@ pub(super) fn note(note: &Note<'_>, look: Look) -> String {
                 (_, Some(_)) => format!("{name} changed"),
             };
             // Writing to a String cannot fail.
-            let _ = write!(text, ", at work after {:.0} ms", ms(swapped.took));
+            let _ = write!(text, ", active after {:.0} ms", ms(swapped.took));
             match (&swapped.from, swapped.begun) {
                 (Some(_), 0) => text.push_str("; its bindings go on"),
                 (Some(_), begun) => {

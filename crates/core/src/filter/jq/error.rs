@@ -97,7 +97,7 @@ pub enum FilterError {
     #[error("the filter's process did not answer within {0:?}")]
     Late(Duration),
     /// The operator may not keep the object.
-    #[error("there is no memory for the object: {0}")]
+    #[error("not enough memory to keep the object: {0}")]
     NoRoom(String),
     /// The filter's process could not be started, or the communication with it failed.
     #[error("the filter's process cannot be used")]

@@ -491,14 +491,14 @@ impl Answers {
     fn not_ready(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
         self.services.metrics.answer_ended(asked.labels(), "not-ready", started.elapsed());
-        warn!(%hook, %run, %binding, kind, %error, "no answer");
+        warn!(%hook, %run, %binding, kind, %error, "the hook did not answer the API server: failurePolicy decides about a review, and a conversion fails");
     }
 
     /// Reports that the hook was called, and did not answer in time.
     fn late(&self, asked: &Asked<'_>, error: &Unanswered) {
         let Asked { hook, run, binding, kind, started } = asked;
         self.services.metrics.answer_ended(asked.labels(), "failed", started.elapsed());
-        warn!(%hook, %run, %binding, kind, %error, "no answer");
+        warn!(%hook, %run, %binding, kind, %error, "the hook did not answer the API server: failurePolicy decides about a review, and a conversion fails");
     }
 
     /// Reports that the hook's run ended.
@@ -520,7 +520,7 @@ impl Answers {
             (Err(failure), None) => {
                 let About { operation, object, user } = About::of(question);
                 let (why, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
-                warn!(%hook, %run, %binding, kind, operation, object, user, ms, memory_peak, host_calls, why, error, backtrace, "no answer");
+                warn!(%hook, %run, %binding, kind, operation, object, user, ms, memory_peak, host_calls, why, error, backtrace, "the hook did not answer the API server: failurePolicy decides about a review, and a conversion fails");
             }
         }
         if report.outcome.is_ok() {

@@ -37,7 +37,7 @@ const TIME: Duration = Duration::from_secs(60);
 pub enum Unusable {
     #[error("the record is incomplete: {0}")]
     Incomplete(String),
-    #[error("the record names no hook")]
+    #[error("the record's hook name is not valid")]
     Hook(#[from] InvalidName),
     #[error("the record's run id {0:?} is not the ID of a run")]
     Run(String),

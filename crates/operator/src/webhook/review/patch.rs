@@ -22,7 +22,7 @@ pub enum PatchError {
     Reviewed(#[source] serde_json::Error),
     #[error("the object that the hook answered is not JSON")]
     Object(#[source] serde_json::Error),
-    #[error("the hook answered {answered} for {reviewed}: it must stay of its kind and version")]
+    #[error("the hook returned {answered} for {reviewed}: return an object of the same apiVersion and kind")]
     OtherKind {
         /// For example `v1, Kind=Pod`.
         answered: String,
