@@ -36,10 +36,12 @@ pub enum BundleCommand {
 #[command(after_help = "Examples:
   boathook bundle pack hooks/ -o team.bundle
   boathook bundle pack hooks/ -o team.bundle --tag v1 --source https://git.example.com/team/hooks
+  boathook bundle pack project/ -o team.bundle --annotation revision=$(git rev-parse HEAD)
 
 In DIR, each NAME.wasm is a hook. The bundle also includes *.json (JSON Schemas) and *.md files. If DIR is a
 project, the hooks are what `boathook build` has built, and the bundle includes the project's
-settings.schema.json and README.md. The same files give the same digest: the creation time is
+settings.schema.json and README.md; the annotations title, version, description, licenses, url and source
+come from its Cargo.toml, package.json or pyproject.toml, unless flags set them. The same files give the same digest: the creation time is
 $SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
 
 Exit codes: 0 when the bundle was packed, 1 when a hook or a file is invalid.")]
@@ -53,9 +55,9 @@ pub struct Pack {
     /// Tag of the bundle in the layout
     #[arg(long, value_name = "TAG", default_value = "latest")]
     pub tag: String,
-    /// URL of the source code, shown to people who inspect the bundle
-    #[arg(long, value_name = "URL")]
-    pub source: Option<String>,
+    /// Flags for annotations.
+    #[command(flatten)]
+    pub annotations: Annotations,
 }
 
 /// `boathook bundle push`
@@ -78,9 +80,9 @@ pub struct Push {
     /// Bundle to push, for a layout with several
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// URL of the source code, for hooks that are packed
-    #[arg(long, value_name = "URL")]
-    pub source: Option<String>,
+    /// Flags for annotations.
+    #[command(flatten)]
+    pub annotations: Annotations,
     /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,
@@ -236,6 +238,18 @@ pub struct Trust {
     /// Policy file (BundlePolicy)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "digest"])]
     pub policy: Option<PathBuf>,
+}
+
+/// What registries and tools that update references show of a bundle.
+#[derive(Debug, Default, Args)]
+pub struct Annotations {
+    /// URL of the source code
+    #[arg(long, value_name = "URL")]
+    pub source: Option<String>,
+    /// OCI annotation of the bundle, such as version=1.2.0 (for org.opencontainers.image.version) or
+    /// com.example.team=web; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE")]
+    pub annotations: Vec<String>,
 }
 
 /// Flags for a registry.

@@ -6,11 +6,9 @@ use boathook_core::model::{HookName, InterpreterRef, InvalidName, Permission};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Descriptor, Digest, Manifest, Reference,
-    manifest::{
-        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, MAX_CONFIG, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, SOURCE,
-        TITLE, WASM_TYPE,
-    },
+    Annotations, Descriptor, Digest, Manifest, Reference,
+    annotations::{CREATED, SOURCE, TITLE},
+    manifest::{BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, MAX_CONFIG, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, WASM_TYPE},
 };
 
 /// Why an artifact is not a valid bundle.
@@ -114,6 +112,9 @@ pub struct Contents {
     pub created: Option<String>,
     /// Where the source of the bundle is, according to the bundle itself.
     pub source: Option<String>,
+    /// What else the manifest states for people and tools, by the keys of the OCI image specification.
+    #[serde(skip_serializing_if = "Annotations::is_empty")]
+    pub annotations: Annotations,
 }
 
 impl Contents {
@@ -185,7 +186,8 @@ fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError>
         return Err(ContentsError::Empty);
     }
     let files = files.into_iter().cloned().collect();
-    Ok(Contents { hooks, files, created: Some(config.created), source: config.source })
+    let annotations = Annotations::of_manifest(&manifest.annotations);
+    Ok(Contents { hooks, files, created: Some(config.created), source: config.source, annotations })
 }
 
 fn single(manifest: &Manifest, at: Option<&Reference>) -> Result<Contents, ContentsError> {
@@ -201,5 +203,6 @@ fn single(manifest: &Manifest, at: Option<&Reference>) -> Result<Contents, Conte
         files: Vec::new(),
         created: said(CREATED),
         source: said(SOURCE),
+        annotations: Annotations::of_manifest(&manifest.annotations),
     })
 }

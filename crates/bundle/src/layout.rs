@@ -11,7 +11,8 @@ use bytes::Bytes;
 
 use super::{
     Descriptor, Digest, Manifest,
-    manifest::{Index, MAX_MANIFEST, REF_NAME, bytes_of},
+    annotations::REF_NAME,
+    manifest::{Index, MAX_MANIFEST, bytes_of},
 };
 
 const MARKER: &str = "oci-layout";

@@ -2,6 +2,7 @@
 //!
 //! It never runs a hook and never talks to a cluster. It returns files whose bytes were checked.
 
+mod annotations;
 mod contents;
 mod digest;
 mod layout;
@@ -18,12 +19,13 @@ mod unpack;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use annotations::{Annotations, InvalidAnnotation, TITLE};
 pub use contents::{BundledHook, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,
-    SCHEMA_TYPE, TITLE, WASM_TYPE,
+    SCHEMA_TYPE, WASM_TYPE,
 };
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, single};
 pub use place::{Place, save};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Digest;
+use crate::{Digest, annotations::TITLE};
 
 /// The `artifactType` of bundles.
 pub const BUNDLE_TYPE: &str = "application/vnd.boathook.bundle.v1+json";
@@ -21,12 +21,6 @@ pub const CNCF_CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
 pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 pub(super) const IMAGE_CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
-/// The annotation of a layer with its file name.
-pub const TITLE: &str = "org.opencontainers.image.title";
-/// The annotation of an entry in a layout's index with its tag.
-pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
-pub(super) const CREATED: &str = "org.opencontainers.image.created";
-pub(super) const SOURCE: &str = "org.opencontainers.image.source";
 
 /// The most bytes of a manifest or an index.
 pub(super) const MAX_MANIFEST: u64 = 4 << 20;

@@ -10,10 +10,10 @@ use serde_json::json;
 
 use super::{
     Descriptor, Digest, Manifest,
+    annotations::{Annotations, CREATED, TITLE},
     contents::{Config, ConfigHook},
     manifest::{
-        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, CREATED, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, SOURCE,
-        TITLE, WASM_TYPE, bytes_of,
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, WASM_TYPE, bytes_of,
     },
 };
 
@@ -69,8 +69,8 @@ pub struct Input {
     pub files: Vec<FileInput>,
     /// When the bundle was made. The caller chooses a time that is the same for the same source.
     pub created: Timestamp,
-    /// Where the source of the bundle is.
-    pub source: Option<String>,
+    /// What registries and tools show of the bundle.
+    pub annotations: Annotations,
 }
 
 /// A bundle in memory.
@@ -111,12 +111,11 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
         layers.push(layer);
     }
     let created = input.created.to_string();
-    let config = bytes_of(&Config { created: created.clone(), source: input.source.clone(), hooks })?;
+    let source = input.annotations.get("source").map(str::to_owned);
+    let config = bytes_of(&Config { created: created.clone(), source, hooks })?;
     let mut manifest = Manifest::new(Some(BUNDLE_TYPE), Descriptor::of(CONFIG_TYPE, &config), layers);
+    manifest.annotations = input.annotations.into_map();
     manifest.annotations.insert(CREATED.to_owned(), created);
-    if let Some(source) = input.source {
-        manifest.annotations.insert(SOURCE.to_owned(), source);
-    }
     blobs.insert(manifest.config.digest.clone(), config.into());
     let bytes: Bytes = bytes_of(&manifest)?.into();
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs })

@@ -9,10 +9,10 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use boathook_author::author::output;
+use boathook_author::author::{about, output};
 use boathook_bundle::{
-    self as bundle, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Policy, PrivateKey, Progress, Seen,
-    Store, Verified,
+    self as bundle, Annotations, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Policy, PrivateKey,
+    Progress, Seen, Store, Verified,
 };
 use boathook_core::{
     hooks::HookFile,
@@ -29,7 +29,9 @@ use super::{
     runtime::block_on,
 };
 use crate::{
-    cli::bundle::{Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify},
+    cli::bundle::{
+        Annotations as AnnotationFlags, Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify,
+    },
     cmd::{projects, sandbox, summary},
 };
 
@@ -62,7 +64,7 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
-    let packed = bundle::pack(input(&args.directory, args.source.clone()).await?)?;
+    let packed = bundle::pack(input(&args.directory, &args.annotations).await?)?;
     let layout = Layout::create(&args.output)?;
     bundle::save(&packed, &layout, Some(&args.tag))?;
     println!("{}", packed.manifest.digest);
@@ -80,7 +82,7 @@ async fn push(args: &Push) -> anyhow::Result<()> {
         let from = bundle::Place::layout(Layout::open(&args.from, args.tag.as_deref())?);
         during(&progress, bundle::copy(&from, &to, &progress)).await?
     } else {
-        let packed = bundle::pack(input(&args.from, args.source.clone()).await?)?;
+        let packed = bundle::pack(input(&args.from, &args.annotations).await?)?;
         during(&progress, bundle::push(&packed, &to, &progress)).await?
     };
     eprintln!("pushed: {} blobs sent, {} there already, {} signatures", pushed.sent, pushed.present, pushed.signatures);
@@ -141,10 +143,11 @@ async fn sign(args: &Sign) -> anyhow::Result<()> {
 const OF_A_PROJECT: [&str; 2] = ["settings.schema.json", "README.md"];
 
 /// All hooks, schemas and texts of a directory. Reports all files that are not hooks before it fails.
-async fn input(directory: &Path, source: Option<String>) -> anyhow::Result<Input> {
+async fn input(directory: &Path, flags: &AnnotationFlags) -> anyhow::Result<Input> {
     let found = projects::hooks(directory)?;
     let sandbox = Sandbox::new(sandbox::config(None)?)?;
-    let mut input = Input { created: created()?, source, files: files(directory)?, ..Input::default() };
+    let annotations = annotations(directory, flags)?;
+    let mut input = Input { created: created()?, annotations, files: files(directory)?, ..Input::default() };
     let mut wrong = 0_usize;
     for file in found {
         let path = file.path.clone();
@@ -193,6 +196,26 @@ fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
     Ok(files)
 }
 
+/// What the flags say, and else what the manifest of a project says. Nothing comes from git, because a work tree may
+/// differ from its commit.
+fn annotations(directory: &Path, flags: &AnnotationFlags) -> anyhow::Result<Annotations> {
+    let mut all = Annotations::default();
+    if output(directory).is_some() {
+        for (key, value) in about(directory) {
+            if let Err(error) = all.set(key, &value) {
+                eprintln!("warning: {}: left out: {error}", directory.display());
+            }
+        }
+    }
+    for pair in &flags.annotations {
+        all.set_pair(pair)?;
+    }
+    if let Some(url) = &flags.source {
+        all.set("source", url)?;
+    }
+    Ok(all)
+}
+
 /// The same for the same sources, as reproducible builds require.
 fn created() -> anyhow::Result<Timestamp> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH") else { return Ok(Timestamp::UNIX_EPOCH) };
@@ -213,6 +236,9 @@ fn seen_text(seen: &Seen) -> String {
         if let Some(value) = value {
             let _ = writeln!(out, "{name}  {}", clean(value));
         }
+    }
+    for (key, value) in contents.annotations.iter().filter(|(key, _)| *key != "org.opencontainers.image.source") {
+        let _ = writeln!(out, "Annotation: {}: {}", clean(key), clean(value));
     }
     for hook in &contents.hooks {
         let _ = writeln!(out, "Hook:     {}, {} bytes, {}", hook.name, hook.layer.size, hook.layer.digest);

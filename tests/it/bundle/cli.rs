@@ -89,6 +89,32 @@ fn from_hooks_to_hooks() {
     assert_eq!(desk.good("pack pulled -o third.bundle"), digest);
 }
 
+/// What a project's manifest says, and what flags say in its place.
+#[test]
+fn annotations_come_from_the_project_and_from_flags() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.at("web/target/boathook")).unwrap();
+    fs::copy(desk.at("hooks/node-taint.wasm"), desk.at("web/target/boathook/web.wasm")).unwrap();
+    let manifest =
+        r#"{"name": "web", "version": "1.2.0", "license": "MIT", "repository": "https://git.example.com/web"}"#;
+    fs::write(desk.at("web/package.json"), manifest).unwrap();
+    desk.good("push web REFv1 --plain-http --annotation version=1.2.0-rc1 --annotation com.example.team=payments");
+    let seen: serde_json::Value = serde_json::from_str(&desk.good("inspect REFv1 --plain-http -o json")).unwrap();
+    let expected = serde_json::json!({
+        "com.example.team": "payments",
+        "org.opencontainers.image.licenses": "MIT",
+        "org.opencontainers.image.source": "https://git.example.com/web",
+        "org.opencontainers.image.title": "web",
+        "org.opencontainers.image.version": "1.2.0-rc1",
+    });
+    assert_eq!(seen["annotations"], expected);
+    assert_eq!(seen["source"], "https://git.example.com/web");
+    let text = desk.good("inspect REFv1 --plain-http");
+    assert!(text.contains("Annotation: org.opencontainers.image.version: 1.2.0-rc1"), "{text}");
+    let text = desk.bad("pack web -o web.bundle --annotation verison=1", 1);
+    assert!(text.contains("version") && !desk.at("web.bundle").exists(), "{text}");
+}
+
 #[test]
 fn signed_verified_and_refused() {
     let desk = Desk::new();

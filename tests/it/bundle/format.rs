@@ -1,6 +1,8 @@
 //! What a bundle is made of, and what is refused of others' artifacts.
 
-use boathook_bundle::{BUNDLE_TYPE, CONFIG_TYPE, Digest, Input, Layout, Place, WASM_TYPE, look, pack, save};
+use boathook_bundle::{
+    Annotations, BUNDLE_TYPE, CONFIG_TYPE, Digest, Input, Layout, Place, WASM_TYPE, look, pack, save,
+};
 use serde_json::{Value, json};
 
 use super::{file, hook, version, words};
@@ -14,7 +16,10 @@ fn the_same_input_in_any_order_is_the_same_bundle() {
             hooks.reverse();
             files.reverse();
         }
-        Input { hooks, files, source: Some("https://git.example.com/x".to_owned()), ..Input::default() }
+        let mut annotations = Annotations::default();
+        annotations.set("source", "https://git.example.com/x").unwrap();
+        annotations.set("version", "1.2.0").unwrap();
+        Input { hooks, files, annotations, ..Input::default() }
     };
     let (one, two) = (pack(input(false)).unwrap(), pack(input(true)).unwrap());
     assert_eq!(one.manifest.digest, two.manifest.digest);
@@ -26,7 +31,11 @@ fn the_same_input_in_any_order_is_the_same_bundle() {
     assert_eq!(manifest["config"]["mediaType"], CONFIG_TYPE);
     assert_eq!(manifest["layers"].as_array().unwrap().len(), 4);
     assert_eq!(manifest["layers"][0]["mediaType"], WASM_TYPE);
-    assert_eq!(manifest["annotations"]["org.opencontainers.image.created"], "1970-01-01T00:00:00Z");
+    assert_eq!(
+        manifest["annotations"],
+        json!({"org.opencontainers.image.created": "1970-01-01T00:00:00Z",
+            "org.opencontainers.image.source": "https://git.example.com/x", "org.opencontainers.image.version": "1.2.0"})
+    );
 }
 
 /// A change of it changes what is signed everywhere.

@@ -1,6 +1,7 @@
 //! Creates projects for hooks, and builds components with the language's toolchain. Nothing here loads or runs a
 //! component.
 
+mod about;
 mod component;
 mod error;
 mod go;
@@ -15,6 +16,7 @@ mod tools;
 
 pub use self::template::{ProjectError, write_project};
 pub use self::tools::{newer_source, output};
+pub use about::about;
 pub use component::{ComponentError, component_of};
 pub use error::BuildError;
 pub use language::Language;
