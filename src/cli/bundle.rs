@@ -29,12 +29,17 @@ pub enum BundleCommand {
     Verify(Verify),
     /// Sign a bundle as cosign does
     Sign(Sign),
+    /// Save a bundle, with its signatures, as one file
+    Save(Save),
+    /// Push what `boathook bundle save` saved
+    Load(Load),
 }
 
 /// `boathook bundle pack`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   boathook bundle pack hooks/ -o team.bundle
+  boathook bundle pack hooks/ -o team.tar                            # as one file
   boathook bundle pack hooks/ -o team.bundle --tag v1 --source https://git.example.com/team/hooks
   boathook bundle pack project/ -o team.bundle --annotation revision=$(git rev-parse HEAD)
 
@@ -49,7 +54,7 @@ pub struct Pack {
     /// Directory with the hooks, or a project
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
-    /// Directory to write: new, empty, or an OCI image layout
+    /// Directory to write: new, empty, or an OCI image layout; or a new FILE.tar
     #[arg(short, long, value_name = "LAYOUT")]
     pub output: PathBuf,
     /// Tag of the bundle in the layout
@@ -71,7 +76,7 @@ Prints the pinned reference. Layers that the registry already has are not sent.
 
 Exit codes: 0 when the bundle was pushed, 1 when it was not.")]
 pub struct Push {
-    /// Directory with hooks, a project, or a layout of `boathook bundle pack`
+    /// Directory with hooks, a project, or a layout: a directory or a tar of it
     #[arg(value_name = "DIR|LAYOUT")]
     pub from: PathBuf,
     /// Destination: HOST/REPOSITORY:TAG
@@ -185,6 +190,54 @@ pub struct Sign {
     /// Private key: unencrypted PKCS #8 in PEM, ECDSA on P-256 or Ed25519
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
+    /// Flags for the registry.
+    #[command(flatten)]
+    pub registry: Registry,
+}
+
+/// `boathook bundle save`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook bundle save registry.example.com/team/hooks:v1 -o hooks.tar
+  boathook bundle verify hooks.tar --key team.pub
+  boathook bundle load hooks.tar registry.internal/team/hooks:v1
+
+The file is an OCI image layout in a tar. It contains the bundle and what the registry has about it: signatures,
+attestations and other referrers. Commands take it in place of a layout, and tools such as skopeo read it as an
+oci-archive. An existing file is replaced. The contents are not verified.
+
+Exit codes: 0 when the bundle was saved, 1 when it was not.")]
+pub struct Save {
+    /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
+    #[arg(value_name = "REF|LAYOUT")]
+    pub from: String,
+    /// File to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Flags for the registry.
+    #[command(flatten)]
+    pub registry: Registry,
+}
+
+/// `boathook bundle load`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook bundle load hooks.tar registry.internal/team/hooks:v1
+  boathook bundle load hooks.tar                                     # where it was saved from
+
+Pushes the bundle with its signatures, attestations and other referrers, and prints the pinned reference.
+
+Exit codes: 0 when the bundle was pushed, 1 when it was not.")]
+pub struct Load {
+    /// File of `boathook bundle save`, or of another tool that writes an oci-archive
+    #[arg(value_name = "FILE")]
+    pub from: PathBuf,
+    /// Destination: HOST/REPOSITORY:TAG [default: the reference that the bundle was saved from]
+    #[arg(value_name = "REF")]
+    pub to: Option<String>,
+    /// Bundle to push, for a file with several
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
     /// Flags for the registry.
     #[command(flatten)]
     pub registry: Registry,

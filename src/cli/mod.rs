@@ -59,7 +59,8 @@ pub enum Command {
     /// Print the least-privilege roles for hooks, or with --check the differences from them
     #[cfg(feature = "author")]
     Rbac(rbac::Rbac),
-    /// Manage bundles, sets of hooks as one artifact in a registry: pack, push, pull, inspect, verify, sign
+    /// Manage bundles, sets of hooks as one artifact in a registry: pack, push, pull, inspect, verify, sign,
+    /// save, load
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),

@@ -7,10 +7,10 @@ use boathook_bundle::{Connect, Credentials, Digest, Layout, NamedKey, Place, Pol
 
 use crate::cli::bundle::{Registry, Trust};
 
-/// A layout if there is a directory with that name; otherwise a reference.
+/// A layout if there is a directory or a file with that name; otherwise a reference.
 pub(super) fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
     let path = Path::new(text);
-    if path.is_dir() {
+    if path.exists() {
         return Ok(Place::layout(Layout::open(path, None)?));
     }
     // `LAYOUT:TAG`, as other tools write it.

@@ -13,6 +13,8 @@ pub(super) const SOURCE: &str = "org.opencontainers.image.source";
 pub const TITLE: &str = "org.opencontainers.image.title";
 /// The annotation of an entry in a layout's index with its tag.
 pub(super) const REF_NAME: &str = "org.opencontainers.image.ref.name";
+/// The annotation of an entry in a layout's index with the whole reference, as containerd and docker write it.
+pub(super) const IMAGE_NAME: &str = "io.containerd.image.name";
 /// What the specification defines for a manifest, without the prefix. `created` has its own rule, and `ref.name`
 /// belongs to an index.
 const DEFINED: [&str; 12] = [

@@ -1,23 +1,26 @@
-//! A bundle on disk: a directory in the OCI image layout, with its signatures. Whatever is read is checked. Files that
-//! others put into the directory are never removed.
+//! A bundle on disk: a directory in the OCI image layout, or one file of it, with its signatures. Whatever is read is
+//! checked. Files that others put into the directory are never removed.
 
 use std::{
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use bytes::Bytes;
 
 use super::{
     Descriptor, Digest, Manifest,
-    annotations::REF_NAME,
+    annotations::{IMAGE_NAME, REF_NAME},
+    archive::{self, Archive},
     manifest::{Index, MAX_MANIFEST, bytes_of},
 };
 
-const MARKER: &str = "oci-layout";
+pub(super) const MARKER: &str = "oci-layout";
 const MARKER_TEXT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
-const INDEX: &str = "index.json";
+pub(super) const INDEX: &str = "index.json";
+pub(super) const BLOBS: &str = "blobs/sha256";
 
 /// What is wrong with a layout.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,14 @@ pub enum LayoutError {
     /// The directory contains something else.
     #[error("{} is not empty and is not an OCI image layout: name another directory", .0.display())]
     Occupied(PathBuf),
+    /// The file is not a layout in a tar.
+    #[error("{} is not an OCI image layout in one file: {why}", .path.display())]
+    Archive { path: PathBuf, why: String },
+    /// A file is written once.
+    #[error(
+        "{} is one file, to which nothing can be added: push it with `boathook bundle load`, or pack a layout and `boathook bundle save` it later", .0.display()
+    )]
+    ReadOnly(PathBuf),
     /// The index is not a valid OCI image index.
     #[error("{} cannot be read: it is not an OCI image index", .path.display())]
     Json {
@@ -69,29 +80,37 @@ fn words(list: &[String]) -> String {
 
 #[derive(Debug, Clone)]
 pub struct Layout {
-    root: PathBuf,
+    files: Files,
     tag: Option<String>,
 }
 
+#[derive(Debug, Clone)]
+enum Files {
+    Directory(PathBuf),
+    Archive(Arc<Archive>),
+}
+
 impl Layout {
-    /// Whether a directory is a layout.
+    /// Whether a directory or a file is a layout.
     pub fn is_at(root: &Path) -> bool {
-        root.join(MARKER).is_file()
+        root.join(MARKER).is_file() || archive::is_at(root)
     }
 
     /// Opens a layout. The tag chooses among several bundles.
     pub fn open(root: &Path, tag: Option<&str>) -> Result<Self, LayoutError> {
-        match Self::is_at(root) {
-            true => Ok(Self { root: root.to_owned(), tag: tag.map(str::to_owned) }),
-            false => Err(LayoutError::NoLayout(root.to_owned())),
-        }
+        let files = match Self::is_at(root) {
+            true if root.is_dir() => Files::Directory(root.to_owned()),
+            true => Files::Archive(Archive::open(root)?.into()),
+            false => return Err(LayoutError::NoLayout(root.to_owned())),
+        };
+        Ok(Self { files, tag: tag.map(str::to_owned) })
     }
 
     /// Opens a layout, or creates one in a directory that is missing or empty.
     pub fn create(root: &Path) -> Result<Self, LayoutError> {
         if !Self::is_at(root) {
             let failed = |source| LayoutError::Io { path: root.to_owned(), source };
-            fs::create_dir_all(root.join("blobs/sha256")).map_err(failed)?;
+            fs::create_dir_all(root.join(BLOBS)).map_err(failed)?;
             let foreign = fs::read_dir(root).map_err(failed)?.flatten().any(|entry| entry.file_name() != "blobs");
             if foreign {
                 return Err(LayoutError::Occupied(root.to_owned()));
@@ -103,7 +122,23 @@ impl Layout {
     }
 
     pub fn path(&self) -> &Path {
-        &self.root
+        match &self.files {
+            Files::Directory(root) => root,
+            Files::Archive(archive) => archive.path(),
+        }
+    }
+
+    /// Writes all of a directory's layout as one file. Replaces an existing file.
+    pub fn write_file(&self, to: &Path) -> Result<(), LayoutError> {
+        match &self.files {
+            Files::Directory(root) => archive::write(root, to),
+            Files::Archive(archive) => Err(LayoutError::ReadOnly(archive.path().to_owned())),
+        }
+    }
+
+    /// The same layout with another tag.
+    pub(super) fn tagged(&self, tag: Option<&str>) -> Self {
+        Self { tag: tag.map(str::to_owned), ..self.clone() }
     }
 
     /// The requested tag.
@@ -111,24 +146,55 @@ impl Layout {
         self.tag.as_deref()
     }
 
-    fn blob_path(&self, digest: &Digest) -> PathBuf {
-        self.root.join("blobs/sha256").join(digest.hex())
+    fn read(&self, name: &str, max: u64) -> Result<Bytes, LayoutError> {
+        match &self.files {
+            Files::Directory(root) => read(&root.join(name), max),
+            Files::Archive(archive) => {
+                let path = archive.path().join(name);
+                Ok(archive.read(name, max).map_err(|source| LayoutError::Io { path, source })?.into())
+            }
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), LayoutError> {
+        match &self.files {
+            Files::Directory(root) => write(&root.join(name), bytes),
+            Files::Archive(archive) => Err(LayoutError::ReadOnly(archive.path().to_owned())),
+        }
     }
 
     fn index(&self) -> Result<Index, LayoutError> {
-        let path = self.root.join(INDEX);
-        let bytes = read(&path, MAX_MANIFEST)?;
-        serde_json::from_slice(&bytes).map_err(|source| LayoutError::Json { path, source })
+        let bytes = self.read(INDEX, MAX_MANIFEST)?;
+        serde_json::from_slice(&bytes).map_err(|source| LayoutError::Json { path: self.path().join(INDEX), source })
     }
 
     /// Returns the bundle's manifest: the one with the tag, or the only one that is not a signature.
     pub(super) fn main(&self) -> Result<(Digest, Bytes), LayoutError> {
+        let entry = self.entry()?;
+        Ok((entry.digest.clone(), self.blob(&entry)?))
+    }
+
+    /// The reference that the file was saved from, if the tool that wrote the file noted it.
+    pub fn saved_from(&self) -> Result<Option<String>, LayoutError> {
+        Ok(self.entry()?.annotations.get(IMAGE_NAME).cloned())
+    }
+
+    /// Notes the reference that the bundle comes from.
+    pub(super) fn set_saved_from(&self, reference: &str) -> Result<(), LayoutError> {
+        let (mut index, main) = (self.index()?, self.entry()?);
+        for entry in index.manifests.iter_mut().filter(|entry| entry.digest == main.digest) {
+            entry.annotations.insert(IMAGE_NAME.to_owned(), reference.to_owned());
+        }
+        self.write(INDEX, &json(&index, self.path())?)
+    }
+
+    fn entry(&self) -> Result<Descriptor, LayoutError> {
         let index = self.index()?;
         let is_signature =
             |entry: &Descriptor| tag_of(entry).is_some_and(|tag| tag.starts_with("sha256-")) || self.refers(entry);
         let all: Vec<_> = index.manifests.iter().filter(|entry| !is_signature(entry)).collect();
         let names = || all.iter().map(|entry| tag_of(entry).unwrap_or(entry.digest.as_str()).to_owned()).collect();
-        let missing = |name: String| LayoutError::Missing { path: self.root.clone(), name, has: names() };
+        let missing = |name: String| LayoutError::Missing { path: self.path().to_owned(), name, has: names() };
         let entry = match (&self.tag, all.as_slice()) {
             (Some(tag), all) => {
                 let found = all.iter().find(|entry| tag_of(entry) == Some(tag));
@@ -136,9 +202,9 @@ impl Layout {
             }
             (None, [one]) => *one,
             (None, []) => return Err(missing("bundle".to_owned())),
-            (None, _) => return Err(LayoutError::Several { path: self.root.clone(), has: names() }),
+            (None, _) => return Err(LayoutError::Several { path: self.path().to_owned(), has: names() }),
         };
-        Ok((entry.digest.clone(), self.blob(entry)?))
+        Ok(entry.clone())
     }
 
     fn refers(&self, entry: &Descriptor) -> bool {
@@ -151,11 +217,6 @@ impl Layout {
         let index = self.index()?;
         let entry = index.manifests.iter().find(|entry| tag_of(entry) == Some(name) || entry.digest.as_str() == name);
         entry.map(|entry| Ok((entry.digest.clone(), self.blob(entry)?))).transpose()
-    }
-
-    /// Returns all manifests, including signatures.
-    pub(super) fn manifests(&self) -> Result<Vec<Descriptor>, LayoutError> {
-        Ok(self.index()?.manifests)
     }
 
     /// Returns what refers to a manifest.
@@ -174,17 +235,17 @@ impl Layout {
 
     /// Returns a blob after a check of its digest.
     pub(super) fn blob(&self, wanted: &Descriptor) -> Result<Bytes, LayoutError> {
-        let path = self.blob_path(&wanted.digest);
+        let name = blob_name(&wanted.digest);
         // Reads one byte more, because a longer blob is not the wanted one either.
-        let bytes = read(&path, wanted.size.saturating_add(1))?;
+        let bytes = self.read(&name, wanted.size.saturating_add(1))?;
         if Digest::of(&bytes) != wanted.digest {
-            return Err(LayoutError::Digest { path: self.root.clone(), digest: wanted.digest.clone() });
+            return Err(LayoutError::Digest { path: self.path().to_owned(), digest: wanted.digest.clone() });
         }
         Ok(bytes)
     }
 
     pub(super) fn put_blob(&self, digest: &Digest, bytes: &[u8]) -> Result<(), LayoutError> {
-        write(&self.blob_path(digest), bytes)
+        self.write(&blob_name(digest), bytes)
     }
 
     /// Stores a manifest. If another manifest has the tag, that one loses it.
@@ -197,8 +258,12 @@ impl Layout {
             Some(tag) => entry.annotated(REF_NAME, tag),
             None => entry,
         });
-        write(&self.root.join(INDEX), &json(&index, &self.root)?)
+        self.write(INDEX, &json(&index, self.path())?)
     }
+}
+
+fn blob_name(digest: &Digest) -> String {
+    format!("{BLOBS}/{}", digest.hex())
 }
 
 /// The tag of an entry in an index.

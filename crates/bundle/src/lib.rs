@@ -3,6 +3,7 @@
 //! It never runs a hook and never talks to a cluster. It returns files whose bytes were checked.
 
 mod annotations;
+mod archive;
 mod contents;
 mod digest;
 mod layout;
@@ -28,7 +29,7 @@ pub use manifest::{
     SCHEMA_TYPE, WASM_TYPE,
 };
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, single};
-pub use place::{Place, save};
+pub use place::{Place, archive, save};
 pub use pull::{MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, inspect, look, pull, verify};
 pub use push::{Pushed, Signed, copy, push, sign};
 pub use reference::{InvalidReference, Reference};

@@ -139,6 +139,11 @@ pub(super) fn signature_tag(digest: &Digest) -> String {
     format!("sha256-{}.sig", digest.hex())
 }
 
+/// The tags that cosign gives to what it stores about a manifest: signatures, attestations, SBOMs.
+pub(super) fn companion_tags(digest: &Digest) -> [String; 3] {
+    ["sig", "att", "sbom"].map(|kind| format!("sha256-{}.{kind}", digest.hex()))
+}
+
 /// `sha256-HEX`: the tag of the list of referrers, for registries that keep no such list.
 pub(super) fn referrers_tag(digest: &Digest) -> String {
     format!("sha256-{}", digest.hex())

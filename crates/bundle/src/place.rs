@@ -1,17 +1,21 @@
 //! Where a bundle is: in a repository of a registry, or in a layout on disk. Both offer the same operations.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
 use super::{
-    BundleError, Connect, Contents, Descriptor, Digest, Layout, Manifest, Packed, Reference, Store,
-    manifest::MANIFEST_TYPE,
+    BundleError, Connect, Contents, Descriptor, Digest, Layout, LayoutError, Manifest, Packed, Pushed, Reference,
+    Store, copy,
+    manifest::{MANIFEST_TYPE, MAX_MANIFEST, companion_tags},
     pack::describe,
     registry::{RegistryError, RegistryProblem, Repository},
     store::blocking,
 };
 use crate::Progress;
+
+/// The most referrers of a bundle that are copied with it.
+const MAX_REFERRERS: usize = 64;
 
 #[derive(Debug, Clone)]
 pub struct Place(Kind);
@@ -170,14 +174,39 @@ impl Place {
         }
     }
 
-    /// Returns the signatures that a layout holds for a manifest, by tag or as referrers. Returns none for a registry.
-    pub(super) fn companions(&self, digest: &Digest) -> Result<Vec<Descriptor>, BundleError> {
-        let Kind::Layout(layout) = &self.0 else { return Ok(Vec::new()) };
-        let mut found = layout.referrers(digest)?;
-        let tag = super::manifest::signature_tag(digest);
-        found.extend(layout.manifests()?.into_iter().filter(|entry| super::layout::tag_of(entry) == Some(&tag)));
+    /// Returns what the place holds about a manifest: signatures and the like, each with its tag if it has one.
+    pub(super) async fn companions(&self, digest: &Digest) -> Result<Vec<(Option<String>, Bytes)>, BundleError> {
+        let mut found = Vec::new();
+        for entry in self.referrers(digest).await?.iter().filter(|entry| entry.size <= MAX_MANIFEST).take(MAX_REFERRERS)
+        {
+            if let Some((_, bytes)) = self.manifest(entry.digest.as_str()).await? {
+                found.push((None, bytes));
+            }
+        }
+        for tag in companion_tags(digest) {
+            if let Some((_, bytes)) = self.manifest(&tag).await? {
+                found.push((Some(tag), bytes));
+            }
+        }
         Ok(found)
     }
+}
+
+/// Writes the bundle at a place, and what the place holds about it, as one file. Replaces an existing file.
+pub async fn archive(from: &Place, to: &Path, progress: &Progress) -> Result<Pushed, BundleError> {
+    let failed = |source| LayoutError::Io { path: to.to_owned(), source };
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = tempfile::tempdir_in(parent).map_err(failed)?;
+    let layout = Layout::create(directory.path())?;
+    let pushed = copy(from, &Place::layout(layout.tagged(from.tag())), progress).await?;
+    if let Some(reference) = from.reference() {
+        // The digest of the manifest says it already.
+        layout.set_saved_from(&reference.unpinned().to_string())?;
+    }
+    let to = to.to_owned();
+    // The directory goes when this ends.
+    blocking(move || layout.write_file(&to).map(|()| drop(directory))).await?;
+    Ok(pushed)
 }
 
 /// Stores a bundle in a layout, under a tag if there is one.

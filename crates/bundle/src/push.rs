@@ -7,7 +7,8 @@ use bytes::Bytes;
 
 use crate::{
     BundleError, ContentsError, Descriptor, Digest, Manifest, Packed, Place, PrivateKey, Progress, TrustError,
-    manifest::{IMAGE_CONFIG_TYPE, MAX_MANIFEST, PAYLOAD_TYPE, Payload, SIGNATURE, bytes_of, signature_tag},
+    contents,
+    manifest::{IMAGE_CONFIG_TYPE, PAYLOAD_TYPE, Payload, SIGNATURE, bytes_of, signature_tag},
     pull,
 };
 
@@ -20,36 +21,33 @@ pub struct Pushed {
     pub sent: usize,
     /// The number of blobs that were already there.
     pub present: usize,
-    /// The number of signatures that were sent with the bundle.
-    pub signatures: usize,
+    /// The number of signatures and other artifacts about the bundle that were sent with it.
+    pub companions: usize,
 }
 
 /// Pushes a bundle that was just packed.
 pub async fn push(packed: &Packed, to: &Place, progress: &Progress) -> Result<Pushed, BundleError> {
     let manifest: Manifest = read(&packed.bytes, "memory")?;
     let source = Source::Memory(&packed.blobs);
-    let mut pushed = Pushed { digest: packed.manifest.digest.clone(), sent: 0, present: 0, signatures: 0 };
+    let mut pushed = Pushed { digest: packed.manifest.digest.clone(), sent: 0, present: 0, companions: 0 };
     send(&source, &manifest, packed.bytes.clone(), to, to.tag(), progress, &mut pushed).await?;
     Ok(pushed)
 }
 
-/// Copies a bundle from another place, with the signatures that are stored with it there.
+/// Copies a bundle from another place, with the signatures and other artifacts that the place holds about it.
 pub async fn copy(from: &Place, to: &Place, progress: &Progress) -> Result<Pushed, BundleError> {
     let opened = pull::open(from).await?;
     let source = Source::Place(from);
-    let mut pushed = Pushed { digest: opened.digest.clone(), sent: 0, present: 0, signatures: 0 };
+    let mut pushed = Pushed { digest: opened.digest.clone(), sent: 0, present: 0, companions: 0 };
     // Anything that is not a bundle is rejected here.
     let (manifest, bytes, digest) = (opened.manifest.clone(), opened.bytes.clone(), opened.digest.clone());
     opened.seen(from).await?;
     send(&source, &manifest, bytes, to, to.tag(), progress, &mut pushed).await?;
-    for entry in from.companions(&digest)? {
-        if entry.size > MAX_MANIFEST {
-            continue;
-        }
-        let bytes = from.blob(&entry).await?;
-        let tag = super::layout::tag_of(&entry);
-        send(&source, &read(&bytes, &from.name())?, bytes, to, tag, progress, &mut pushed).await?;
-        pushed.signatures += 1;
+    for (tag, bytes) in from.companions(&digest).await? {
+        let manifest = contents::read_manifest(&bytes)
+            .map_err(|source| BundleError::Contents { at: format!("what {} holds about it", from.name()), source })?;
+        send(&source, &manifest, bytes, to, tag.as_deref(), progress, &mut pushed).await?;
+        pushed.companions += 1;
     }
     Ok(pushed)
 }

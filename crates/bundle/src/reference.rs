@@ -47,6 +47,12 @@ impl Reference {
         format!("{}/{}", self.registry, self.repository)
     }
 
+    /// The same reference without a digest, if it also has a tag.
+    pub(super) fn unpinned(&self) -> Self {
+        let digest = if self.tag.is_some() { None } else { self.digest.clone() };
+        Self { digest, ..self.clone() }
+    }
+
     /// The same reference, pinned to a digest.
     pub fn pinned(&self, digest: &Digest) -> Self {
         Self { digest: Some(digest.clone()), ..self.clone() }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use boathook_author::author::{about, output};
 use boathook_bundle::{
     self as bundle, Annotations, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Policy, PrivateKey,
-    Progress, Seen, Store, Verified,
+    Progress, Pushed, Reference, Seen, Store, Verified,
 };
 use boathook_core::{
     hooks::HookFile,
@@ -30,7 +30,8 @@ use super::{
 };
 use crate::{
     cli::bundle::{
-        Annotations as AnnotationFlags, Bundle, BundleCommand, InspectBundle, Pack, Pull, Push, Sign, Verify,
+        Annotations as AnnotationFlags, Bundle, BundleCommand, InspectBundle, Load, Pack, Pull, Push, Save, Sign,
+        Verify,
     },
     cmd::{projects, sandbox, summary},
 };
@@ -48,6 +49,8 @@ pub(super) fn run(args: Bundle) -> anyhow::Result<ExitCode> {
         BundleCommand::Pull(args) => done(block_on(pull(&args))),
         BundleCommand::Inspect(args) => done(block_on(inspect(&args))),
         BundleCommand::Sign(args) => done(block_on(sign(&args))),
+        BundleCommand::Save(args) => done(block_on(save(&args))),
+        BundleCommand::Load(args) => done(block_on(load_file(&args))),
         BundleCommand::Verify(args) => Ok(match block_on(verify(&args)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -65,17 +68,29 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
     let packed = bundle::pack(input(&args.directory, &args.annotations).await?)?;
-    let layout = Layout::create(&args.output)?;
-    bundle::save(&packed, &layout, Some(&args.tag))?;
+    if args.output.extension().is_some_and(|extension| extension == "tar") {
+        let directory = tempfile::tempdir()?;
+        let layout = Layout::create(directory.path())?;
+        bundle::save(&packed, &layout, Some(&args.tag))?;
+        layout.write_file(&args.output)?;
+    } else {
+        bundle::save(&packed, &Layout::create(&args.output)?, Some(&args.tag))?;
+    }
     println!("{}", packed.manifest.digest);
     Ok(())
 }
 
-async fn push(args: &Push) -> anyhow::Result<()> {
-    let at = place::reference(&args.to)?;
+/// The reference to push to.
+fn target(text: &str) -> anyhow::Result<Reference> {
+    let at = place::reference(text)?;
     if at.digest().is_some() {
         bail!("{at} has a digest, which a push cannot choose: leave it out");
     }
+    Ok(at)
+}
+
+async fn push(args: &Push) -> anyhow::Result<()> {
+    let at = target(&args.to)?;
     let to = place::registry(&at, &args.registry)?;
     let progress = Progress::default();
     let pushed = if Layout::is_at(&args.from) {
@@ -85,8 +100,38 @@ async fn push(args: &Push) -> anyhow::Result<()> {
         let packed = bundle::pack(input(&args.from, &args.annotations).await?)?;
         during(&progress, bundle::push(&packed, &to, &progress)).await?
     };
-    eprintln!("pushed: {} blobs sent, {} there already, {} signatures", pushed.sent, pushed.present, pushed.signatures);
-    println!("{}", at.pinned(&pushed.digest));
+    report(&at, &pushed);
+    Ok(())
+}
+
+fn report(at: &Reference, pushed: &Pushed) {
+    let Pushed { digest, sent, present, companions } = pushed;
+    eprintln!("pushed: {sent} blobs sent, {present} there already, {companions} signatures and attachments");
+    println!("{}", at.pinned(digest));
+}
+
+async fn save(args: &Save) -> anyhow::Result<()> {
+    let from = place::named(&args.from, &args.registry)?;
+    let progress = Progress::default();
+    let saved = during(&progress, bundle::archive(&from, &args.output, &progress)).await?;
+    eprintln!("saved: {} signatures and attachments with it", saved.companions);
+    println!("{}", saved.digest);
+    Ok(())
+}
+
+async fn load_file(args: &Load) -> anyhow::Result<()> {
+    let from = Layout::open(&args.from, args.tag.as_deref())?;
+    let to = match &args.to {
+        Some(to) => to.clone(),
+        None => from.saved_from()?.with_context(|| {
+            format!("{} does not say where it was saved from: name the reference to push to", args.from.display())
+        })?,
+    };
+    let at = target(&to)?;
+    let to = place::registry(&at, &args.registry)?;
+    let progress = Progress::default();
+    let pushed = during(&progress, bundle::copy(&bundle::Place::layout(from), &to, &progress)).await?;
+    report(&at, &pushed);
     Ok(())
 }
 

@@ -89,6 +89,30 @@ fn from_hooks_to_hooks() {
     assert_eq!(desk.good("pack pulled -o third.bundle"), digest);
 }
 
+/// A file takes the place of a layout everywhere.
+#[test]
+fn one_file_goes_where_a_layout_goes() {
+    let desk = Desk::new();
+    desk.keys("team");
+    let digest = desk.good("pack hooks -o team.tar --tag v1");
+    assert_eq!(desk.good("pack hooks -o team.bundle"), digest);
+    let text = desk.bad("load team.tar", 1);
+    assert!(text.contains("name the reference to push to"), "{text}");
+    let text = desk.bad("sign team.tar --key team.key", 1);
+    assert!(text.contains("nothing can be added"), "{text}");
+    assert_eq!(desk.good("push team.tar REFv1 --plain-http"), format!("{}@{digest}", desk.reference("v1")));
+    desk.good("sign REFv1 --plain-http --key team.key");
+    assert_eq!(desk.good("save REFv1 --plain-http -o saved.tar"), digest);
+    desk.good("verify saved.tar --key team.pub");
+    desk.good("inspect saved.tar:v1");
+    assert_eq!(desk.good("pull saved.tar -o pulled --key team.pub"), digest);
+    assert_eq!(desk.good("load saved.tar --plain-http"), format!("{}@{digest}", desk.reference("v1")));
+    desk.good("load saved.tar REFv2 --plain-http");
+    desk.good("verify REFv2 --plain-http --key team.pub");
+    let text = desk.bad("inspect hooks/node-taint.wasm", 1);
+    assert!(text.contains("is not an OCI image layout"), "{text}");
+}
+
 /// What a project's manifest says, and what flags say in its place.
 #[test]
 fn annotations_come_from_the_project_and_from_flags() {

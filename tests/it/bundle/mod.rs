@@ -1,5 +1,6 @@
 //! Bundles: packed, in a real registry, brought back, and trusted or refused.
 
+mod archive;
 mod cli;
 mod fault;
 mod faulty;

@@ -29,7 +29,7 @@ pub fn p256_pem() -> String {
     pem(&p256_der())
 }
 
-fn p256() -> PrivateKey {
+pub fn p256() -> PrivateKey {
     PrivateKey::from_pem(&p256_pem()).unwrap()
 }
 
@@ -296,7 +296,7 @@ async fn signatures_go_with_a_layout() {
     let here = Place::layout(layout);
     sign(&here, &key).await.unwrap();
     let pushed = copy(&here, &place, &Progress::default()).await.unwrap();
-    assert_eq!(pushed.signatures, 1);
+    assert_eq!(pushed.companions, 1);
     verify(&place, &by(&key)).await.unwrap();
     let local = Local::new();
     let refused = boathook_bundle::pull(&place, &local.store, &by(&p256()), &Progress::default()).await;
@@ -348,7 +348,7 @@ async fn a_sigstore_bundle_is_a_signature() {
         sigstore(directory.path(), &one, &der, says);
         let here = Place::layout(layout);
         let place = registry.place(if trusted { "team/good:v1" } else { "team/bad:v1" });
-        assert_eq!(copy(&here, &place, &Progress::default()).await.unwrap().signatures, 1);
+        assert_eq!(copy(&here, &place, &Progress::default()).await.unwrap().companions, 1);
         for at in [&here, &place] {
             match (trusted, verify(at, &by(&key)).await) {
                 (true, result) => assert_eq!(result.unwrap().1.by_keys, ["team"]),
