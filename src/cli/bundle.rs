@@ -60,6 +60,9 @@ pub struct Pack {
     /// Tag of the bundle in the layout
     #[arg(long, value_name = "TAG", default_value = "latest")]
     pub tag: String,
+    /// Pack the only hook as a single component's artifact, which wkg and other tools for components read
+    #[arg(long)]
+    pub wasm: bool,
     /// Flags for annotations.
     #[command(flatten)]
     pub annotations: Annotations,
@@ -71,6 +74,7 @@ pub struct Pack {
   boathook bundle push hooks/ registry.example.com/team/hooks:v1        # also packs it
   boathook bundle push team.bundle registry.example.com/team/hooks:v1   # with its signatures
   boathook bundle push hooks/ localhost:5000/hooks:dev --plain-http
+  boathook bundle push project/ registry.example.com/team/web:v1 --wasm # for wkg and the like
 
 Prints the pinned reference. Layers that the registry already has are not sent.
 
@@ -85,6 +89,9 @@ pub struct Push {
     /// Bundle to push, for a layout with several
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
+    /// Pack the only hook as a single component's artifact, which wkg and other tools for components read
+    #[arg(long)]
+    pub wasm: bool,
     /// Flags for annotations.
     #[command(flatten)]
     pub annotations: Annotations,

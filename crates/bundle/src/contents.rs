@@ -9,6 +9,7 @@ use super::{
     Annotations, Descriptor, Digest, Manifest, Reference,
     annotations::{CREATED, SOURCE, TITLE},
     manifest::{BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, MAX_CONFIG, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, WASM_TYPE},
+    wasm_config::WasmConfig,
 };
 
 /// Why an artifact is not a valid bundle.
@@ -57,6 +58,9 @@ pub enum ContentsError {
     /// A name in the config that is not valid for a hook.
     #[error("it has a hook that cannot be named so")]
     Name(#[from] InvalidName),
+    /// It is in the layout of a single component, and is not one.
+    #[error("it is not a component: {0}: push it with `boathook bundle push --wasm` or `wkg oci push`")]
+    NoComponent(String),
     /// The bundle has no hook.
     #[error("it has no hook: pack a directory with at least one NAME.wasm")]
     Empty,
@@ -161,7 +165,7 @@ pub(super) fn read(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -
     let artifact = manifest.artifact_type.as_deref().unwrap_or_default();
     match (artifact, manifest.config.media_type.as_str()) {
         (BUNDLE_TYPE, CONFIG_TYPE) => bundle(manifest, config),
-        (_, CNCF_CONFIG_TYPE) => single(manifest, at),
+        (_, CNCF_CONFIG_TYPE) => single(manifest, config, at),
         (artifact, config) => Err(ContentsError::Other { artifact: artifact.to_owned(), config: config.to_owned() }),
     }
 }
@@ -190,10 +194,14 @@ fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError>
     Ok(Contents { hooks, files, created: Some(config.created), source: config.source, annotations })
 }
 
-fn single(manifest: &Manifest, at: Option<&Reference>) -> Result<Contents, ContentsError> {
+fn single(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -> Result<Contents, ContentsError> {
     let [layer] = manifest.layers.as_slice() else {
-        return Err(ContentsError::TooMany(manifest.layers.len()));
+        let layers = manifest.layers.len();
+        return Err(ContentsError::NoComponent(format!("it has {layers} layers, and a component is one")));
     };
+    let config: WasmConfig =
+        serde_json::from_slice(config).map_err(|source| ContentsError::Unreadable { what: "config", source })?;
+    config.check(layer)?;
     let title = layer.annotations.get(TITLE).map(|title| title.strip_suffix(".wasm").unwrap_or(title));
     let repository = at.and_then(|at| at.repository().rsplit('/').next());
     let name = HookName::new(title.or(repository).unwrap_or("hook"))?;
@@ -201,7 +209,7 @@ fn single(manifest: &Manifest, at: Option<&Reference>) -> Result<Contents, Conte
     Ok(Contents {
         hooks: vec![BundledHook { name, layer: layer.clone(), permissions: None, interpreter: None }],
         files: Vec::new(),
-        created: said(CREATED),
+        created: said(CREATED).or(config.created),
         source: said(SOURCE),
         annotations: Annotations::of_manifest(&manifest.annotations),
     })

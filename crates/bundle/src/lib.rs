@@ -17,6 +17,7 @@ mod registry;
 mod store;
 mod trust;
 mod unpack;
+mod wasm_config;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,7 +29,7 @@ pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,
     SCHEMA_TYPE, WASM_TYPE,
 };
-pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, single};
+pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, pack_wasm, single};
 pub use place::{Place, archive, save};
 pub use pull::{MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, inspect, look, pull, verify};
 pub use push::{Pushed, Signed, copy, push, sign};
@@ -37,6 +38,7 @@ pub use registry::{Allowed, Connect, Credentials, CredentialsError, Reach, Regis
 pub use store::{Store, StoreError};
 pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
 pub use unpack::{UnpackError, Unpacked, unpack};
+pub use wasm_config::InvalidComponent;
 
 /// The bytes that are done and the bytes in all. It is shared during the transfer.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use boathook_core::model::{HookName, Permission, Script, ScriptError};
 use bytes::Bytes;
 use jiff::Timestamp;
-use serde_json::json;
 
 use super::{
     Descriptor, Digest, Manifest,
@@ -15,6 +14,7 @@ use super::{
     manifest::{
         BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, WASM_TYPE, bytes_of,
     },
+    wasm_config::{InvalidComponent, WasmConfig},
 };
 
 /// Why nothing can be packed.
@@ -39,6 +39,16 @@ pub enum PackError {
     /// A script that cannot be parsed.
     #[error("{name} cannot be read: build it again")]
     Script { name: String, source: ScriptError },
+    /// A single component's artifact has one component, and nothing else.
+    #[error("{0} hooks cannot be one component's artifact: leave --wasm out, or name a directory with one hook")]
+    Several(usize),
+    /// The file is not a component.
+    #[error("{name} is not a component: build it again")]
+    Component {
+        name: String,
+        #[source]
+        source: InvalidComponent,
+    },
     /// A document cannot be serialized.
     #[error("the bundle's documents cannot be written")]
     Json(#[from] serde_json::Error),
@@ -121,16 +131,34 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs })
 }
 
+/// Packs the one hook of the input as a single component in the layout of the CNCF, which tools for components read.
+/// Such an artifact has no room for files, and does not state what the hook requests.
+pub fn pack_wasm(input: Input) -> Result<Packed, PackError> {
+    let count = input.hooks.len();
+    let Ok([hook]) = <[HookInput; 1]>::try_from(input.hooks) else {
+        return Err(if count == 0 { PackError::Empty } else { PackError::Several(count) });
+    };
+    wasm(hook.name.as_str(), hook.component, input.created, input.annotations)
+}
+
 /// Packs a single component in the layout of the CNCF. The title is the file name without `.wasm`.
 pub fn single(title: &str, component: Bytes) -> Result<Packed, PackError> {
-    let layer = Descriptor::of(WASM_TYPE, &component).annotated(TITLE, &format!("{title}.wasm"));
-    let config = bytes_of(&json!({
-        "created": Timestamp::UNIX_EPOCH.to_string(), "architecture": "wasm", "os": "wasip2",
-        "layerDigests": [layer.digest.as_str()],
-    }))?;
+    wasm(title, component, Timestamp::UNIX_EPOCH, Annotations::default())
+}
+
+fn wasm(title: &str, component: Bytes, created: Timestamp, annotations: Annotations) -> Result<Packed, PackError> {
+    let name = format!("{title}.wasm");
+    if component.len() as u64 > MAX_LAYER {
+        return Err(PackError::TooLarge { name, size: component.len() });
+    }
+    let layer = Descriptor::of(WASM_TYPE, &component).annotated(TITLE, &name);
+    let config = WasmConfig::of(created.to_string(), &layer, &component)
+        .map_err(|source| PackError::Component { name, source })?;
+    let config = bytes_of(&config)?;
     let config_layer = Descriptor::of(CNCF_CONFIG_TYPE, &config);
     let blobs = [(layer.digest.clone(), component), (config_layer.digest.clone(), config.into())];
-    let manifest = Manifest::new(None, config_layer, vec![layer]);
+    let mut manifest = Manifest::new(None, config_layer, vec![layer]);
+    manifest.annotations = annotations.into_map();
     let bytes: Bytes = bytes_of(&manifest)?.into();
     Ok(Packed { manifest: describe(&manifest, &bytes), bytes, blobs: blobs.into() })
 }

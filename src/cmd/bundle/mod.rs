@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use boathook_author::author::{about, output};
 use boathook_bundle::{
-    self as bundle, Annotations, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Policy, PrivateKey,
-    Progress, Pushed, Reference, Seen, Store, Verified,
+    self as bundle, Annotations, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Packed, Policy,
+    PrivateKey, Progress, Pushed, Reference, Seen, Store, Verified,
 };
 use boathook_core::{
     hooks::HookFile,
@@ -67,7 +67,7 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 }
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
-    let packed = bundle::pack(input(&args.directory, &args.annotations).await?)?;
+    let packed = packed(input(&args.directory, &args.annotations).await?, args.wasm)?;
     if args.output.extension().is_some_and(|extension| extension == "tar") {
         let directory = tempfile::tempdir()?;
         let layout = Layout::create(directory.path())?;
@@ -78,6 +78,16 @@ async fn pack(args: &Pack) -> anyhow::Result<()> {
     }
     println!("{}", packed.manifest.digest);
     Ok(())
+}
+
+fn packed(input: Input, wasm: bool) -> anyhow::Result<Packed> {
+    if !wasm {
+        return Ok(bundle::pack(input)?);
+    }
+    for file in &input.files {
+        eprintln!("warning: {}: left out, because a single component's artifact has no files", file.name);
+    }
+    Ok(bundle::pack_wasm(input)?)
 }
 
 /// The reference to push to.
@@ -94,10 +104,13 @@ async fn push(args: &Push) -> anyhow::Result<()> {
     let to = place::registry(&at, &args.registry)?;
     let progress = Progress::default();
     let pushed = if Layout::is_at(&args.from) {
+        if args.wasm {
+            bail!("{} is packed already: use --wasm when you pack it", args.from.display());
+        }
         let from = bundle::Place::layout(Layout::open(&args.from, args.tag.as_deref())?);
         during(&progress, bundle::copy(&from, &to, &progress)).await?
     } else {
-        let packed = bundle::pack(input(&args.from, &args.annotations).await?)?;
+        let packed = packed(input(&args.from, &args.annotations).await?, args.wasm)?;
         during(&progress, bundle::push(&packed, &to, &progress)).await?
     };
     report(&at, &pushed);

@@ -89,6 +89,43 @@ fn from_hooks_to_hooks() {
     assert_eq!(desk.good("pack pulled -o third.bundle"), digest);
 }
 
+/// What tools for components read: the config names the component's imports and exports.
+#[test]
+fn one_hook_can_be_one_component() {
+    let desk = Desk::new();
+    let text = desk.bad("push hooks REFv1 --plain-http --wasm", 1);
+    assert!(text.contains("2 hooks cannot be one component's artifact"), "{text}");
+    fs::remove_file(desk.at("hooks/registry-secret.wasm")).unwrap();
+    let digest = desk.good("pack hooks -o one.bundle --wasm --annotation version=1.0.0");
+    let pinned = desk.good("push hooks REFv1 --plain-http --wasm --annotation version=1.0.0");
+    assert_eq!(pinned, format!("{}@{digest}", desk.reference("v1")));
+    let read = |digest: &str| -> serde_json::Value {
+        let path = desk.at("one.bundle/blobs/sha256").join(digest.strip_prefix("sha256:").unwrap());
+        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    };
+    let manifest = read(&digest);
+    assert_eq!(manifest["config"]["mediaType"], "application/vnd.wasm.config.v0+json");
+    assert_eq!(manifest["layers"].as_array().unwrap().len(), 1);
+    assert_eq!(manifest["annotations"]["org.opencontainers.image.version"], "1.0.0");
+    let config = read(manifest["config"]["digest"].as_str().unwrap());
+    assert_eq!((config["architecture"].as_str(), config["os"].as_str()), (Some("wasm"), Some("wasip2")));
+    assert_eq!(config["layerDigests"][0], manifest["layers"][0]["digest"]);
+    let names = |key: &str| {
+        config["component"][key].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(names("imports").contains(&"boathook:hook/kube@0.1.0"), "{config}");
+    assert!(names("exports").contains(&"run"), "{config}");
+
+    let text = desk.good("inspect REFv1 --plain-http");
+    assert!(text.contains("node-taint") && text.contains("the artifact does not say"), "{text}");
+    assert_eq!(desk.good("pull REFv1 -o pulled --plain-http --unverified"), digest);
+    assert!(
+        fs::read(desk.at("pulled/node-taint.wasm")).unwrap() == fs::read(desk.at("hooks/node-taint.wasm")).unwrap()
+    );
+    let text = desk.bad("push one.bundle REFv2 --plain-http --wasm", 1);
+    assert!(text.contains("is packed already"), "{text}");
+}
+
 /// A file takes the place of a layout everywhere.
 #[test]
 fn one_file_goes_where_a_layout_goes() {

@@ -141,6 +141,24 @@ async fn a_single_component_is_a_bundle_of_one() {
     let error = artifact(named(Some("../x.wasm")), &config).await.unwrap_err();
     assert!(error.contains("../x"), "{error}");
     assert!(artifact(named(None), &config).await.is_ok());
+    // Some tools leave the config empty.
+    assert!(artifact(named(None), &json!({})).await.is_ok());
+
+    let (mut module, mut other) = (config.clone(), config.clone());
+    module["os"] = "wasip1".into();
+    other["layerDigests"] = json!([Digest::of(b"other").as_str()]);
+    let text = |config: &Value| json!({"schemaVersion": 2, "config": typed(config.clone(), "application/vnd.wasm.config.v0+json"), "layers": [typed(layer(4), "text/plain")]});
+    let two = |config: &Value| json!({"schemaVersion": 2, "config": typed(config.clone(), "application/vnd.wasm.config.v0+json"), "layers": [layer(4), layer(4)]});
+    for (result, why) in [
+        (artifact(named(None), &module).await, "it is for \"wasip1\""),
+        (artifact(named(None), &other).await, "describes another layer"),
+        (artifact(named(None), &json!([])).await, "its config cannot be read"),
+        (artifact(text, &config).await, "its layer is \"text/plain\""),
+        (artifact(two, &config).await, "it has 2 layers"),
+    ] {
+        let error = result.unwrap_err();
+        assert!(error.contains(why), "{why}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -11,8 +11,11 @@ mod room;
 mod transfer;
 pub mod trust;
 
-use boathook_bundle::{FileInput, HookInput, Input, Packed, Policy, Progress, Pulled, Store, pack, push};
+use boathook_bundle::{
+    Digest, FileInput, HookInput, Input, Layout, Packed, Place, Policy, Progress, Pulled, Store, copy, pack, push,
+};
 use boathook_core::model::{HookName, Permission};
+use serde_json::json;
 
 /// A hook that may get what is named.
 pub fn hook(name: &str, component: &[u8], resource: &str) -> HookInput {
@@ -52,13 +55,33 @@ impl Local {
         Self { store: Store::open(directory.path()).unwrap(), _directory: directory }
     }
 
-    pub async fn pull(&self, from: &boathook_bundle::Place) -> Result<Pulled, boathook_bundle::BundleError> {
+    pub async fn pull(&self, from: &Place) -> Result<Pulled, boathook_bundle::BundleError> {
         boathook_bundle::pull(from, &self.store, &Policy::unchecked(), &Progress::default()).await
     }
 }
 
-pub async fn send(packed: &Packed, to: &boathook_bundle::Place) {
+pub async fn send(packed: &Packed, to: &Place) {
     push(packed, to, &Progress::default()).await.unwrap();
+}
+
+/// Pushes a component as `wkg oci push` does: without a title, a name or a permission.
+pub async fn send_as_wkg(component: &[u8], to: &Place) {
+    let directory = tempfile::tempdir().unwrap();
+    let layout = Layout::create(directory.path()).unwrap();
+    let put = |bytes: &[u8], kind: &str| {
+        let digest = Digest::of(bytes);
+        std::fs::write(directory.path().join("blobs/sha256").join(digest.hex()), bytes).unwrap();
+        json!({"mediaType": kind, "digest": digest.as_str(), "size": bytes.len()})
+    };
+    let config = json!({"created": "2026-01-01T00:00:00Z", "author": null, "architecture": "wasm", "os": "wasip2",
+        "layerDigests": [Digest::of(component).as_str()], "component": {"exports": [], "imports": [], "target": null}});
+    let manifest = json!({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "config": put(config.to_string().as_bytes(), "application/vnd.wasm.config.v0+json"),
+        "layers": [put(component, "application/wasm")], "annotations": {"org.opencontainers.image.version": "1.0.0"}});
+    let entry = put(manifest.to_string().as_bytes(), "application/vnd.oci.image.manifest.v1+json");
+    let index = json!({"schemaVersion": 2, "manifests": [entry]});
+    std::fs::write(directory.path().join("index.json"), index.to_string()).unwrap();
+    copy(&Place::layout(layout), to, &Progress::default()).await.unwrap();
 }
 
 /// The whole chain of an error, as a person reads it.

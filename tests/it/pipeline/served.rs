@@ -16,7 +16,7 @@ use super::{
     written::{Deed, hook},
 };
 use crate::{
-    bundle::{registry::Registry, send},
+    bundle::{registry::Registry, send, send_as_wkg},
     support::{
         cluster::TestCluster,
         guests::{asks, cache_dir, guest, image_policy_asks},
@@ -128,6 +128,17 @@ async fn a_tag_is_followed_and_a_registry_may_be_away() {
     let other = format!("sha256:{}", "0".repeat(64));
     let mut serving = desk.serve(&["--digest", &other]);
     serving.told("the store has no version of the bundle that this policy let in", &[]).await;
+    serving.end().await;
+}
+
+/// As wkg pushes it, the hook has the name of its repository.
+#[tokio::test]
+async fn an_artifact_of_a_single_component_runs() {
+    let registry = Registry::start();
+    let desk = Desk::new(&registry).await;
+    send_as_wkg(&hook(DOCUMENT, &Deed::Says("alone")), &registry.place("team/hooks:v1")).await;
+    let mut serving = desk.serve(&["--unverified"]);
+    serving.told("alone", &["hooks.team"]).await;
     serving.end().await;
 }
 
