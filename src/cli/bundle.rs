@@ -315,7 +315,8 @@ pub struct Annotations {
 /// Flags for a registry.
 #[derive(Debug, Default, Args)]
 pub struct Registry {
-    /// Docker config or pull secret with credentials [default: $DOCKER_CONFIG/config.json, ~/.docker/config.json]
+    /// Docker config or pull secret with credentials; commands other than `serve` also run the credential helper that
+    /// it names [default: $DOCKER_CONFIG/config.json, ~/.docker/config.json]
     #[arg(long, value_name = "FILE")]
     pub docker_config: Option<PathBuf>,
     /// CA certificates of the registry (PEM)

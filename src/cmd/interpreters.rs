@@ -68,7 +68,7 @@ fn or_nowhere(places: &[String]) -> String {
 
 async fn pull(args: Pull) -> anyhow::Result<()> {
     let trust = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
-    let from = place::named(&args.from, &args.registry)?;
+    let from = place::named(&args.from, &args.registry).await?;
     // A temporary store suffices, because the interpreter is stored in its own directory.
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let pulled = bundle::pull(&from, &Store::open(scratch.path())?, &trust, &Progress::default()).await?;
@@ -115,7 +115,7 @@ async fn push(args: Push) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     usable(&args.file.display().to_string(), &stem, scratch.path(), &bytes).await?;
     let packed = bundle::single(&stem, bytes.into())?;
-    let to = place::registry(&at, &args.registry)?;
+    let to = place::registry(&at, &args.registry).await?;
     let pushed = bundle::push(&packed, &to, &Progress::default()).await?;
     println!("{}", at.pinned(&pushed.digest));
     Ok(())

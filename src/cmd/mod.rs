@@ -25,6 +25,8 @@ mod bundle;
 mod cluster;
 mod connect;
 #[cfg(feature = "author")]
+mod credential_helper;
+#[cfg(feature = "author")]
 mod demo;
 #[cfg(feature = "author")]
 mod dev;

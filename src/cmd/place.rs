@@ -1,4 +1,5 @@
-//! Finds the place of a bundle and the policy from the flags. It contacts no registry.
+//! Finds the place of a bundle and the policy from the flags. It contacts no registry. Only what a person types starts
+//! a credential helper, and `serve` does not.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +8,53 @@ use boathook_bundle::{Connect, Credentials, Digest, Layout, NamedKey, Place, Pol
 
 use crate::cli::bundle::{Registry, Trust};
 
+/// What a person names: a layout, or else a reference.
+pub(super) async fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
+    match layout(text)? {
+        Some(layout) => Ok(Place::layout(layout)),
+        None => registry(&reference(text)?, flags).await,
+    }
+}
+
+/// What the operator's admin names. No program is started for it.
+pub(super) fn named_to_operator(text: &str, flags: &Registry) -> anyhow::Result<Place> {
+    match layout(text)? {
+        Some(layout) => Ok(Place::layout(layout)),
+        None => place(&reference(text)?, flags, credentials(flags.docker_config.as_deref())?),
+    }
+}
+
 /// A layout if there is a directory or a file with that name; otherwise a reference.
-pub(super) fn named(text: &str, flags: &Registry) -> anyhow::Result<Place> {
+fn layout(text: &str) -> anyhow::Result<Option<Layout>> {
     let path = Path::new(text);
     if path.exists() {
-        return Ok(Place::layout(Layout::open(path, None)?));
+        return Ok(Some(Layout::open(path, None)?));
     }
     // `LAYOUT:TAG`, as other tools write it.
     if let Some((path, tag)) = text.rsplit_once(':').filter(|(path, _)| Layout::is_at(Path::new(path))) {
-        return Ok(Place::layout(Layout::open(Path::new(path), Some(tag))?));
+        return Ok(Some(Layout::open(Path::new(path), Some(tag))?));
     }
-    registry(&reference(text)?, flags)
+    Ok(None)
 }
 
 pub(super) fn reference(text: &str) -> anyhow::Result<Reference> {
     Ok(text.parse()?)
 }
 
-pub(super) fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place> {
+/// A registry that a person names.
+pub(super) async fn registry(at: &Reference, flags: &Registry) -> anyhow::Result<Place> {
+    let credentials = credentials(flags.docker_config.as_deref())?;
+    #[cfg(feature = "author")]
+    let credentials = super::credential_helper::add_login(credentials, at).await?;
+    place(at, flags, credentials)
+}
+
+fn place(at: &Reference, flags: &Registry, credentials: Credentials) -> anyhow::Result<Place> {
     let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     let connect = Connect {
         plain_http: flags.plain_http,
         ca: flags.ca.as_ref().map(read).transpose()?.unwrap_or_default(),
-        credentials: credentials(flags.docker_config.as_deref())?,
+        credentials,
         // Users who type the reference can send the same requests themselves.
         reach: Reach::Anywhere,
     };

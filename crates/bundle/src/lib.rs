@@ -34,7 +34,7 @@ pub use place::{Place, archive, save};
 pub use pull::{MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, inspect, look, pull, verify};
 pub use push::{Pushed, Signed, copy, push, sign};
 pub use reference::{InvalidReference, Reference};
-pub use registry::{Allowed, Connect, Credentials, CredentialsError, Reach, RegistryError, RegistryProblem};
+pub use registry::{Allowed, Connect, Credentials, CredentialsError, Helper, Reach, RegistryError, RegistryProblem};
 pub use store::{Store, StoreError};
 pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
 pub use unpack::{UnpackError, Unpacked, unpack};

@@ -101,7 +101,7 @@ fn target(text: &str) -> anyhow::Result<Reference> {
 
 async fn push(args: &Push) -> anyhow::Result<()> {
     let at = target(&args.to)?;
-    let to = place::registry(&at, &args.registry)?;
+    let to = place::registry(&at, &args.registry).await?;
     let progress = Progress::default();
     let pushed = if Layout::is_at(&args.from) {
         if args.wasm {
@@ -124,7 +124,7 @@ fn report(at: &Reference, pushed: &Pushed) {
 }
 
 async fn save(args: &Save) -> anyhow::Result<()> {
-    let from = place::named(&args.from, &args.registry)?;
+    let from = place::named(&args.from, &args.registry).await?;
     let progress = Progress::default();
     let saved = during(&progress, bundle::archive(&from, &args.output, &progress)).await?;
     eprintln!("saved: {} signatures and attachments with it", saved.companions);
@@ -141,7 +141,7 @@ async fn load_file(args: &Load) -> anyhow::Result<()> {
         })?,
     };
     let at = target(&to)?;
-    let to = place::registry(&at, &args.registry)?;
+    let to = place::registry(&at, &args.registry).await?;
     let progress = Progress::default();
     let pushed = during(&progress, bundle::copy(&bundle::Place::layout(from), &to, &progress)).await?;
     report(&at, &pushed);
@@ -150,7 +150,7 @@ async fn load_file(args: &Load) -> anyhow::Result<()> {
 
 async fn pull(args: &Pull) -> anyhow::Result<()> {
     let policy = if args.unverified { Policy::unchecked() } else { policy(&args.trust, "or --unverified")? };
-    let from = place::named(&args.from, &args.registry)?;
+    let from = place::named(&args.from, &args.registry).await?;
     let store =
         args.store.clone().or_else(directories::bundles).context("no cache directory is set: name one with --store")?;
     let store = Store::open(&store)?;
@@ -173,14 +173,14 @@ async fn pull(args: &Pull) -> anyhow::Result<()> {
 }
 
 async fn inspect(args: &InspectBundle) -> anyhow::Result<()> {
-    let from = place::named(&args.from, &args.registry)?;
+    let from = place::named(&args.from, &args.registry).await?;
     let seen = bundle::inspect(&from).await?;
     super::print(args.output, &serde_json::to_value(&seen)?, || seen_text(&seen))
 }
 
 async fn verify(args: &Verify) -> anyhow::Result<()> {
     let policy = policy(&args.trust, "")?;
-    let from = place::named(&args.from, &args.registry)?;
+    let from = place::named(&args.from, &args.registry).await?;
     bundle::inspect(&from).await?;
     let (seen, verified) = bundle::verify(&from, &policy).await?;
     let data = serde_json::json!({ "reference": seen.reference, "digest": seen.digest, "verified": verified });
@@ -190,7 +190,7 @@ async fn verify(args: &Verify) -> anyhow::Result<()> {
 async fn sign(args: &Sign) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&args.key).with_context(|| format!("cannot read {}", args.key.display()))?;
     let key = PrivateKey::from_pem(&text).with_context(|| format!("{} cannot be used", args.key.display()))?;
-    let at = place::named(&args.from, &args.registry)?;
+    let at = place::named(&args.from, &args.registry).await?;
     let signed = bundle::sign(&at, &key).await?;
     eprintln!("signed: {} signatures under the tag {}", signed.signatures, signed.tag);
     println!("{}", signed.digest);

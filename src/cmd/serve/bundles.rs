@@ -220,7 +220,7 @@ impl Wanted {
     /// Built again each time, because credentials and certificates may have changed, and a layout is read when it is
     /// opened.
     fn place(&self, shared: &Shared) -> anyhow::Result<Place> {
-        place::named(&self.reference, &shared.registry)
+        place::named_to_operator(&self.reference, &shared.registry)
     }
 
     async fn recall(&self, shared: &Arc<Shared>) -> Option<Ready> {

@@ -34,14 +34,18 @@ impl Desk {
     }
 
     fn run(&self, line: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_boathook"))
+        self.command(line).output().unwrap()
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boathook"));
+        command
             .arg("bundle")
             .args(line.split(' ').map(|word| word.replace("REF", &self.reference(""))))
             .current_dir(self.directory.path())
             .env("BOATHOOK_BUNDLE_STORE", self.at("store"))
-            .env_remove("SOURCE_DATE_EPOCH")
-            .output()
-            .unwrap()
+            .env_remove("SOURCE_DATE_EPOCH");
+        command
     }
 
     fn good(&self, line: &str) -> String {
@@ -87,6 +91,53 @@ fn from_hooks_to_hooks() {
     }
     // What was pulled packs to the same again.
     assert_eq!(desk.good("pack pulled -o third.bundle"), digest);
+}
+
+/// `docker-credential-test`, which people's PATH has.
+#[test]
+fn a_login_comes_from_the_credential_helper() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = Desk { registry: Registry::private(), ..Desk::new() };
+    let host = desk.registry.host.clone();
+    fs::create_dir(desk.at("bin")).unwrap();
+    let program = desk.at("bin/docker-credential-test");
+    let config = |text: String| fs::write(desk.at("docker.json"), text).unwrap();
+    let answers = |script: &str| {
+        fs::write(&program, format!("#!/bin/sh\nread server\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let run = |tag: &str| {
+        let path = format!("{}:{}", desk.at("bin").display(), std::env::var("PATH").unwrap());
+        desk.command(&format!("push hooks REF{tag} --plain-http --docker-config docker.json"))
+            .env("PATH", path)
+            .output()
+            .unwrap()
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    config(format!(r#"{{"credHelpers": {{"{host}": "test"}}}}"#));
+    answers(&format!(
+        r#"[ "$1 $server" = "get {host}" ] && echo '{{"ServerURL": "x", "Username": "team", "Secret": "secret"}}'"#
+    ));
+    let output = run("v1");
+    assert!(output.status.success(), "{}", said(&output));
+    config(format!(r#"{{"auths": {{"{host}": {{}}}}, "credsStore": "test"}}"#));
+    let output = run("v2");
+    assert!(output.status.success(), "{}", said(&output));
+
+    for (script, why) in [
+        ("echo 'credentials not found in native keychain'; exit 1", "the registry refuses everybody without a login"),
+        ("echo 'the keychain is locked'; exit 1", "(the keychain is locked)"),
+        (r#"echo '{"Username": "<token>", "Secret": "x"}'"#, "identity token"),
+        ("echo 'hunter2'", "something other than a login"),
+        ("exec cat /dev/zero", "more than 65536 bytes"),
+    ] {
+        answers(script);
+        let output = run("v3");
+        let text = said(&output);
+        assert!(!output.status.success() && text.contains(why), "{why}: {text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
 }
 
 /// What tools for components read: the config names the component's imports and exports.

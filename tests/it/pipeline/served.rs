@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    process::Command,
 };
 
 use super::{
@@ -54,6 +55,10 @@ impl Desk {
     }
 
     fn serve(&self, more: &[&str]) -> Serving {
+        Serving(Process::start(self.command(more)))
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
         let mut arguments: Vec<OsString> =
             vec!["serve".into(), "--bundle".into(), format!("team={}", self.reference).into()];
         for (flag, path) in [
@@ -65,7 +70,7 @@ impl Desk {
         }
         let flags = ["--plain-http", "--listen", "127.0.0.1:0", "--log-format", "json", "--bundle-interval", "1s"];
         arguments.extend(flags.iter().chain(more).map(Into::into));
-        Serving(Process::start(boathook(arguments)))
+        boathook(arguments)
     }
 
     async fn touch(&self, value: &str) {
@@ -128,6 +133,28 @@ async fn a_tag_is_followed_and_a_registry_may_be_away() {
     let other = format!("sha256:{}", "0".repeat(64));
     let mut serving = desk.serve(&["--digest", &other]);
     serving.told("the store has no version of the bundle that this policy let in", &[]).await;
+    serving.end().await;
+}
+
+/// The helper would leave a file.
+// mutant: src/cmd/place.rs: `None => place(&reference(text)?, flags, credentials(flags.docker_config.as_deref())?),` => `None => tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(registry(&reference(text)?, flags))),`
+#[tokio::test]
+async fn the_operator_starts_no_credential_helper() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let registry = Registry::start();
+    let desk = Desk::new(&registry).await;
+    fs::create_dir(desk.at("bin")).unwrap();
+    let (program, started) = (desk.at("bin/docker-credential-test"), desk.at("started"));
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\n", started.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let config = json!({"credHelpers": {registry.host.clone(): "test"}});
+    fs::write(desk.at("docker.json"), config.to_string()).unwrap();
+    let config = desk.at("docker.json").display().to_string();
+    let mut command = desk.command(&["--unverified", "--docker-config", &config]);
+    command.env("PATH", format!("{}:{}", desk.at("bin").display(), std::env::var("PATH").unwrap()));
+    let mut serving = Serving(Process::start(command));
+    serving.told("cannot pull the bundle", &["which the operator does not run"]).await;
+    assert!(!started.exists());
     serving.end().await;
 }
 

@@ -1,4 +1,4 @@
-//! Logins for registries, from a docker config or a pull secret. Credential helpers are never started.
+//! Logins for registries, from a docker config or a pull secret. A credential helper is named here, and never started.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum CredentialsError {
     Entry(String),
     /// A credential helper would have to run.
     #[error(
-        "the docker config leaves the login of {host} to the credential helper {helper:?}, which Boathook does not run: \
+        "the docker config leaves the login of {host} to the credential helper {helper:?}, which the operator does not run: \
          write a config with `auths` for it, and name it with --docker-config"
     )]
     Helper { host: String, helper: String },
@@ -46,6 +46,17 @@ impl std::fmt::Debug for Login {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
     }
+}
+
+/// A credential helper that knows a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Helper {
+    /// Its program is `docker-credential-NAME`.
+    pub name: String,
+    /// What the helper calls the registry.
+    pub server: String,
+    /// Whether the config says that the helper has a login for this registry. If not, it is a store for any registry.
+    pub certain: bool,
 }
 
 /// Logins by registry, or by registry and the beginning of a path.
@@ -101,20 +112,54 @@ impl Credentials {
         self.config.creds_store = self.config.creds_store.take().or(other.config.creds_store);
     }
 
+    /// The helper to which the config leaves the login for a reference, if it has none itself.
+    pub fn helper(&self, at: &Reference) -> Option<Helper> {
+        let server = || match at.registry() {
+            "docker.io" => "https://index.docker.io/v1/".to_owned(),
+            host => host.to_owned(),
+        };
+        if let Some(name) = self.config.cred_helpers.get(at.registry()) {
+            return Some(Helper { name: name.clone(), server: server(), certain: true });
+        }
+        let name = self.config.creds_store.clone()?;
+        let key = self.key(at);
+        match key.and_then(|key| self.config.auths.get(key)) {
+            // docker keeps an empty entry for each login that is in the store, by the store's own name for it.
+            Some(entry) if entry.is_empty() => Some(Helper { name, server: key?.clone(), certain: true }),
+            Some(_) => None,
+            None => Some(Helper { name, server: server(), certain: false }),
+        }
+    }
+
+    /// Sets the login for a reference, which a helper returned.
+    pub fn set_login(&mut self, at: &Reference, user: String, password: String) {
+        self.forget_helpers();
+        let entry = Entry { username: Some(user), password: Some(password), ..Entry::default() };
+        self.config.auths.insert(at.source(), entry);
+    }
+
+    /// Does without the logins that helpers have.
+    pub fn forget_helpers(&mut self) {
+        self.config.cred_helpers.clear();
+        self.config.creds_store = None;
+    }
+
+    fn key(&self, at: &Reference) -> Option<&String> {
+        let source = at.source();
+        let fits = |key: &&String| {
+            let key = plain(key);
+            source == key || source.strip_prefix(key).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.config.auths.keys().filter(fits).max_by_key(|key| plain(key).len())
+    }
+
     /// Returns the login of the longest key with which the reference begins, or `None` if there is no such key.
     pub(super) fn login(&self, at: &Reference) -> Result<Option<Login>, CredentialsError> {
         let host = || at.registry().to_owned();
         if let Some(helper) = self.config.cred_helpers.get(at.registry()) {
             return Err(CredentialsError::Helper { host: host(), helper: helper.clone() });
         }
-        let source = at.source();
-        let fits = |key: &&String| {
-            let key = plain(key);
-            source == key || source.strip_prefix(key).is_some_and(|rest| rest.starts_with('/'))
-        };
-        let Some(key) = self.config.auths.keys().filter(fits).max_by_key(|key| plain(key).len()) else {
-            return Ok(None);
-        };
+        let Some(key) = self.key(at) else { return Ok(None) };
         let login = self.config.auths.get(key).map(|entry| entry.login(key)).transpose()?.flatten();
         match (login, &self.config.creds_store) {
             (None, Some(helper)) => Err(CredentialsError::Helper { host: host(), helper: helper.clone() }),
@@ -132,6 +177,11 @@ fn plain(key: &str) -> &str {
 }
 
 impl Entry {
+    fn is_empty(&self) -> bool {
+        let texts = [&self.auth, &self.username, &self.password, &self.identitytoken];
+        texts.iter().all(|text| text.as_deref().is_none_or(str::is_empty))
+    }
+
     fn login(&self, key: &str) -> Result<Option<Login>, CredentialsError> {
         if self.identitytoken.as_ref().is_some_and(|token| !token.is_empty()) {
             return Err(CredentialsError::IdentityToken(key.to_owned()));
@@ -187,6 +237,28 @@ mod tests {
         assert!(matches!(login(&config, "r.io/x"), Err(CredentialsError::IdentityToken(_))));
         let config = json!({"auths": {"r.io": {"auth": "no base64"}}});
         assert!(matches!(login(&config, "r.io/x"), Err(CredentialsError::Entry(_))));
+    }
+
+    #[test]
+    fn a_helper_is_named_with_what_it_calls_the_registry() {
+        let config = json!({
+            "auths": {"https://index.docker.io/v1/": {}, "r.io": {"auth": STANDARD.encode("a:b")}, "s.io/team": {}},
+            "credsStore": "desktop", "credHelpers": {"ecr.io": "ecr-login"},
+        });
+        let mut credentials = Credentials::from_docker_config(config.to_string().as_bytes()).unwrap();
+        let helper = |credentials: &Credentials, at: &str| {
+            credentials.helper(&at.parse().unwrap()).map(|helper| (helper.name, helper.server, helper.certain))
+        };
+        let some = |name: &str, server: &str, certain| Some((name.to_owned(), server.to_owned(), certain));
+        assert_eq!(helper(&credentials, "ecr.io/x"), some("ecr-login", "ecr.io", true));
+        assert_eq!(helper(&credentials, "docker.io/x"), some("desktop", "https://index.docker.io/v1/", true));
+        assert_eq!(helper(&credentials, "s.io/team/x"), some("desktop", "s.io/team", true));
+        assert_eq!(helper(&credentials, "other.io/x"), some("desktop", "other.io", false));
+        assert_eq!(helper(&credentials, "r.io/x"), None);
+        let at = "ecr.io/x".parse().unwrap();
+        credentials.set_login(&at, "u".to_owned(), "p".to_owned());
+        assert_eq!(credentials.login(&at).unwrap().unwrap().user, "u");
+        assert_eq!(credentials.helper(&at), None);
     }
 
     #[test]

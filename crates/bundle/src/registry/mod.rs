@@ -20,7 +20,7 @@ use crate::{
     manifest::{INDEX_TYPE, Index, MANIFEST_TYPE, MAX_MANIFEST, bytes_of},
 };
 
-pub use credentials::{Credentials, CredentialsError};
+pub use credentials::{Credentials, CredentialsError, Helper};
 pub use reach::{Allowed, Reach};
 
 /// How to reach registries.
