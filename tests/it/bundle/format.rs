@@ -152,7 +152,7 @@ async fn a_single_component_is_a_bundle_of_one() {
     for (result, why) in [
         (artifact(named(None), &module).await, "it is for \"wasip1\""),
         (artifact(named(None), &other).await, "describes another layer"),
-        (artifact(named(None), &json!([])).await, "its config cannot be read"),
+        (artifact(named(None), &json!(7)).await, "its config cannot be read"),
         (artifact(text, &config).await, "its layer is \"text/plain\""),
         (artifact(two, &config).await, "it has 2 layers"),
     ] {
