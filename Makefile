@@ -13,14 +13,14 @@ help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
 
 demo: guests ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
-	$(CARGO) build --quiet
+	$(CARGO) build --locked --quiet
 	$(TARGET)/debug/boathook demo $(if $(KEEP),--keep)
 
 test: guests interpreters scripts ## unit and integration tests, on the local cluster
-	$(CARGO) test --no-run
+	$(CARGO) test --locked --no-run
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
-	$(CARGO) test
-	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test
+	$(CARGO) test --locked
+	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
 	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
 	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
 
@@ -29,15 +29,15 @@ check: ## formatting, lints, documentation, generated files
 
 # The binary that the tests of `make test` run, for a release build takes longer than all of them; BIN names another.
 e2e: guests apiserver ## the real binary against a real kube-apiserver and the local cluster
-	$(CARGO) test --no-run
+	$(CARGO) test --locked --no-run
 	BOATHOOK_BIN=$(abspath $(BIN)) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
-		$(CARGO) test --package boathook-e2e -- --test-threads=4 --skip node::tests --skip attack::
-	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --package boathook-conformance
+		$(CARGO) test --locked --package boathook-e2e -- --test-threads=4 --skip node::tests --skip attack::
+	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --locked --package boathook-conformance
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
 	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER)
 
 node: guests apiserver ## deploy/ on a real node: kubelet, containerd, runc (root on Linux; else it is skipped)
-	$(CARGO) test --no-run
+	$(CARGO) test --locked --no-run
 	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER) node::tests
 
 # As it is shipped: latencies of a debug build are others.
@@ -52,7 +52,7 @@ bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
 	tools/bench
 
 build: ## target/release/boathook
-	$(CARGO) build --release
+	$(CARGO) build --locked --release
 
 # The interpreters are where the program looks for them, compiled, so that no hook waits for that.
 install: build interpreters ## boathook and its interpreters, in PREFIX (~/.local)
