@@ -10,7 +10,7 @@ pub struct HookBundles {
     /// Run the cluster's HookBundles. --policy, --key and --digest apply to them in addition to what each one specifies
     #[arg(long, value_enum, default_value_t = Mode::Auto, value_name = "WHEN", env = "BOATHOOK_HOOK_BUNDLES")]
     pub hook_bundles: Mode,
-    /// Let the hooks of this namespace's HookBundles watch and act outside of it, as far as their ServiceAccounts may;
+    /// Let the hooks of this namespace's HookBundles watch and act outside it, as far as their ServiceAccounts may;
     /// may be repeated
     #[arg(long, value_name = "NAME", env = "BOATHOOK_UNCONFINED_NAMESPACES", value_delimiter = ',')]
     pub unconfined_namespace: Vec<String>,

@@ -16,7 +16,7 @@ pub struct Webhooks {
     /// Service in the operator's namespace through which the API server reaches that address, at port 443
     #[arg(long, value_name = "NAME", env = "BOATHOOK_WEBHOOK_SERVICE", conflicts_with = "webhook_url")]
     pub webhook_service: Option<String>,
-    /// URL at which the API server reaches that address, for an operator outside of the cluster: https://HOST:PORT
+    /// URL at which the API server reaches that address, for an operator outside the cluster: https://HOST:PORT
     #[arg(long, value_name = "URL", value_parser = https, env = "BOATHOOK_WEBHOOK_URL")]
     pub webhook_url: Option<String>,
     /// Secret in the operator's namespace for the certificates that Boathook creates
