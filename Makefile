@@ -21,6 +21,7 @@ test: guests interpreters scripts ## unit and integration tests, on the local cl
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
 	$(CARGO) test --locked
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
+	cd interpreters/jq && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),interpreters/jq/target))/native $(CARGO) test --locked --quiet
 	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
 	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
 

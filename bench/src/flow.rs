@@ -11,13 +11,14 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use boathook_core::{
-    filter::{self, Binding, Driver, Evaluator, Input, Output, Room, Snapshots, SourceId, WorkerConfig},
+    fair::Tenant,
+    filter::{self, Binding, Driver, Filter, Input, Output, Room, Snapshots, SourceId},
     hooks,
     model::{Change, HookName, Job, Object, Resource},
     queue::{Action, Finished, HookQueueConfig, Observer, QueueConfig, Runner, Verdict},
     tasks::Tasks,
 };
-use boathook_sandbox::{Sandbox, SandboxConfig};
+use boathook_sandbox::{Filters, Sandbox, SandboxConfig};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -66,22 +67,23 @@ pub fn report(report: &mut Report, rounds: &Rounds<Figures>) {
 /// Measures one round.
 pub async fn measure(paths: &Paths) -> Result<Figures> {
     let changes = Changes::new()?;
-    let (queue, _) = through(Arc::new(|_| std::future::ready(Ok(())).boxed()), &changes).await?;
-
     let sandbox = Arc::new(Sandbox::new(SandboxConfig::default())?);
+    let filters = sandbox.filters().clone();
+    let (queue, _) = through(Arc::new(|_| std::future::ready(Ok(())).boxed()), &filters, &changes).await?;
+
     let hook = HookName::new("noop")?;
     let loaded = Arc::new(sandbox.load(&hook, &paths.guest("test/noop.wasm")?).await?);
     let action = move |job: Job| {
         let (sandbox, loaded) = (sandbox.clone(), loaded.clone());
         async move { sandbox.run(&loaded, request(&loaded, job), Arc::new(Nothing)).await.outcome }.boxed()
     };
-    let (runs, together) = through(Arc::new(action), &changes).await?;
+    let (runs, together) = through(Arc::new(action), &filters, &changes).await?;
     Ok(Figures { queue, runs, together })
 }
 
 /// Thousands of events a second, and events a run.
-async fn through(action: Action, changes: &Changes) -> Result<(f64, f64)> {
-    let stage = Stage::new(action)?;
+async fn through(action: Action, filters: &Filters, changes: &Changes) -> Result<(f64, f64)> {
+    let stage = Stage::new(action, filters).await?;
     stage.pass(&changes.warm_up).await?;
     let (started, runs) = (Instant::now(), stage.ended.runs.load(Ordering::Relaxed));
     stage.pass(&changes.measured).await?;
@@ -139,11 +141,11 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(action: Action) -> Result<Self> {
+    async fn new(action: Action, filters: &Filters) -> Result<Self> {
         let ended = Arc::new(Ended::default());
         ended.room.add_permits(WINDOW * BINDINGS);
         let runner = Runner::new(QueueConfig::default(), action, ended.clone(), &Tasks::default());
-        let (evaluator, snapshots) = (Arc::new(Evaluator::new(WorkerConfig::of_this_process()?)), Snapshots::default());
+        let snapshots = Snapshots::default();
         let (mut inlets, mut drivers) = (Vec::new(), tokio::task::JoinSet::new());
         for i in 0..BINDINGS {
             let hook = HookName::new(&format!("noop-{i}"))?;
@@ -156,7 +158,7 @@ impl Stage {
                     queue.push(trigger);
                 }
             };
-            drivers.spawn(bind(hook, changes, &evaluator, &snapshots, out)?);
+            drivers.spawn(bind(hook, changes, filters, &snapshots, out).await?);
         }
         Ok(Self { inlets, ended, _runner: runner, _drivers: drivers })
     }
@@ -184,19 +186,20 @@ impl Stage {
 }
 
 /// One binding, as `app` makes it.
-fn bind(
+async fn bind(
     hook: HookName,
     changes: mpsc::Receiver<Change>,
-    evaluator: &Arc<Evaluator>,
+    filters: &Filters,
     snapshots: &Snapshots,
     out: impl Fn(Output) + Send + Sync + 'static,
 ) -> Result<impl Future<Output = ()> + Send + 'static> {
-    let compiles = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
-    let spec = hooks::parse(&hook, DOCUMENT, &compiles)?.kubernetes.pop().context("no binding")?;
+    let spec = hooks::parse(&hook, DOCUMENT, &|_| Ok(()))?.kubernetes.pop().context("no binding")?;
     let resource = Resource::of("v1", "ConfigMap", "configmaps", true);
+    // Each hook is a tenant of its own, as in an operator.
+    let program = spec.jq_filter.as_deref().context("no filter")?;
+    let filter = filters.compile(&Tenant::hook(hook.as_str()), program).await?;
     let driver = Driver {
-        filter: spec.jq_filter.as_deref().map(filter::compile).transpose()?,
-        evaluator: evaluator.clone(),
+        filter: Some(Arc::new(filter) as Arc<dyn Filter>),
         publisher: snapshots.publisher(&hook, &spec.name),
         status: Arc::default(),
         binding: Binding::new(hook, spec),

@@ -1,22 +1,25 @@
 #!/bin/sh
-# sbom.sh Cargo.lock: the bill of materials (CycloneDX 1.5) of the crates on standard input, as dependencies.sh prints
+# sbom.sh Cargo.lock…: the bill of materials (CycloneDX 1.5) of the crates on standard input, as dependencies.sh prints
 # them. The same crates at the same SOURCE_DATE_EPOCH give the same bytes. Crates that no registry has are the project's.
 set -eu
-lock=$1
+locks=$*
 at=${SOURCE_DATE_EPOCH:-0}
 time=$(date -u -d "@$at" +%Y-%m-%dT%H:%M:%SZ)
-sed -e 's/ (\*)//g' | LC_ALL=C sort -u | awk -F'|' -v lock="$lock" -v time="$time" '
+sed -e 's/ (\*)//g' | LC_ALL=C sort -u | awk -F'|' -v locks="$locks" -v time="$time" '
 function text(s) { gsub(/\\/, "\\\\", s); gsub(/"/, "\\\"", s); return "\"" s "\"" }
 BEGIN {
-	while ((getline line < lock) > 0) {
-		split(line, part, "\"")
-		if (line ~ /^\[\[package\]\]/) { name = version = "" }
-		else if (line ~ /^name = /) name = part[2]
-		else if (line ~ /^version = /) version = part[2]
-		else if (line ~ /^source = /) known[name " " version] = 1
-		else if (line ~ /^checksum = /) sum[name " " version] = part[2]
+	count = split(locks, lock, " ")
+	for (i = 1; i <= count; i++) {
+		while ((getline line < lock[i]) > 0) {
+			split(line, part, "\"")
+			if (line ~ /^\[\[package\]\]/) { name = version = "" }
+			else if (line ~ /^name = /) name = part[2]
+			else if (line ~ /^version = /) version = part[2]
+			else if (line ~ /^source = /) known[name " " version] = 1
+			else if (line ~ /^checksum = /) sum[name " " version] = part[2]
+		}
+		close(lock[i])
 	}
-	close(lock)
 }
 {
 	if (split($1, word, " ") < 2 || word[2] !~ /^v[0-9]/) { print "sbom: no crate: " $0 > "/dev/stderr"; failed = 1; exit 1 }

@@ -12,7 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_core::{effect::{self, Effect, Ending, State, Style}, filter::{Binding, Evaluator, Program, Projection, WorkerConfig, compile}, hooks::parse, model::{Cause, Change, HookName, HookSpec, Object, ObjectRef, Resource, RunId}};
+use boathook_core::{effect::{self, Effect, Ending, State, Style}, fair::Tenant, filter::{Binding, Projection}, hooks::parse, model::{Cause, Change, HookName, HookSpec, Object, ObjectRef, Resource, RunId}};
+use boathook_sandbox::{Program, Sandbox, SandboxConfig};
 use boathook_kube::watch::{Observer, Selection, StreamConfig, Streams, WatchErrorKind};
 use futures::StreamExt as _;
 use kube::client::Body;
@@ -21,7 +22,7 @@ use serde_json::{Value, value::RawValue};
 use tokio::time::timeout;
 use tower::service_fn;
 
-/// A binding of each content, with filters that run in this process.
+/// A binding of each content, with filters.
 const DOCUMENT: &str = r#"
 configVersion: v1
 kubernetes:
@@ -35,9 +36,11 @@ kubernetes:
 static SPEC: LazyLock<HookSpec> =
     LazyLock::new(|| parse(&HookName::new("fuzz").unwrap(), DOCUMENT, &|_| Ok(())).unwrap());
 static PROGRAMS: LazyLock<Vec<Option<Program>>> = LazyLock::new(|| {
-    let programs =
-        SPEC.kubernetes.iter().map(|binding| binding.jq_filter.as_deref().map(|text| compile(text).unwrap()));
-    programs.inspect(|program| assert!(program.as_ref().is_none_or(Program::is_native))).collect()
+    let sandbox = Sandbox::new(SandboxConfig { pooling: false, ..SandboxConfig::default() }).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (filters, tenant) = (sandbox.filters().clone(), Tenant::hook("fuzz"));
+    let compile = |text| runtime.block_on(filters.compile(&tenant, text)).unwrap();
+    SPEC.kubernetes.iter().map(|binding| binding.jq_filter.as_deref().map(compile)).collect()
 });
 
 /// The objects that follow the input.
@@ -46,6 +49,8 @@ const AFTER: &str = r#"{"metadata":{"name":"after","namespace":"n","uid":"a","re
 
 fuzz_target!(|input: &[u8]| {
     // Time stands still while there is something to do, and passes at once when there is not.
+    // Outside of the other runtime, the first time.
+    LazyLock::force(&PROGRAMS);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let changes = heard(input).await;
@@ -129,7 +134,6 @@ impl Observer for Watchful {
 
 /// Each binding gets all changes, and what it delivers is JSON.
 async fn bind(changes: &[Change]) {
-    let evaluator = Evaluator::new(WorkerConfig::new("no-worker-is-needed"));
     for (spec, program) in SPEC.kubernetes.iter().zip(PROGRAMS.iter()) {
         let (now, mut triggers) = (Instant::now(), Vec::new());
         let mut binding = Binding::new(SPEC.name.clone(), spec.clone());
@@ -139,7 +143,7 @@ async fn bind(changes: &[Change]) {
         for change in changes {
             let projection = match (change, program) {
                 (Change::Upsert(object), Some(program)) if binding.wants_filter(object) => {
-                    match evaluator.evaluate(program, &object.json).await {
+                    match program.run(&object.json).await {
                         Ok(outputs) => Projection::Result(outputs.combined()),
                         Err(error) => Projection::Failed(error.to_string()),
                     }

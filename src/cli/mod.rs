@@ -81,9 +81,6 @@ pub enum Command {
     /// Commands that query and control a running operator.
     #[command(flatten)]
     Admin(admin::Admin),
-    /// Evaluate jq filters for a parent process
-    #[command(hide = true)]
-    FilterWorker(WorkerBounds),
     /// Check settings against a schema for a parent process
     #[command(hide = true)]
     SettingsWorker(WorkerBounds),
@@ -447,6 +444,9 @@ pub struct CompileFor {
     /// For an engine without one
     #[arg(long)]
     pub on_demand: bool,
+    /// For the engine of filters
+    #[arg(long)]
+    pub filters: bool,
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use boathook_bundle as bundle;
 use boathook_bundle::{Policy, Progress, Store};
 use boathook_core::model::{HookName, InterpreterRef};
-use boathook_sandbox::{Sandbox, SandboxConfig, compile_interpreter, interpreter_files};
+use boathook_sandbox::{Compiled, Sandbox, SandboxConfig, compile_filters, compile_interpreter, interpreter_files};
 use serde_json::{Value, json};
 
 use super::{
@@ -54,12 +54,20 @@ fn compile(args: Compile) -> anyhow::Result<()> {
         let places: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
         bail!("there is no interpreter NAME-VERSION.wasm in {}: name their directory", or_nowhere(&places));
     }
-    for (interpreter, path) in found {
-        let compiled = compile_interpreter(&path)?;
-        let kept = if compiled.kept { ", as it was" } else { "" };
-        println!("{} {}: {} bytes of code{kept}", interpreter.name, interpreter.version, compiled.bytes);
+    // Filters run in a module that is part of this program. Its code is where the operator looks for that of interpreters.
+    if let Some(directory) = found.iter().find_map(|(_, path)| path.parent()) {
+        report("jq", &compile_filters(directory)?);
+    }
+    for (interpreter, path) in &found {
+        let compiled = compile_interpreter(path)?;
+        report(&format!("{} {}", interpreter.name, interpreter.version), &compiled);
     }
     Ok(())
+}
+
+fn report(name: &str, compiled: &Compiled) {
+    let kept = if compiled.kept { ", as it was" } else { "" };
+    println!("{name}: {} bytes of code{kept}", compiled.bytes);
 }
 
 fn or_nowhere(places: &[String]) -> String {

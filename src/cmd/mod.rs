@@ -13,9 +13,10 @@ use std::{
 
 use anyhow::Context as _;
 use boathook_core::child::Bounds;
+use boathook_sandbox::Engines;
 use serde_json::Value;
 
-use crate::cli::{Command, Output, WorkerBounds, webhooks::Remove};
+use crate::cli::{Command, CompileFor, Output, WorkerBounds, webhooks::Remove};
 
 #[cfg(feature = "author")]
 mod build;
@@ -93,7 +94,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Bundle(args) => bundle::run(args),
         Command::Interpreters(args) => interpreters::run(args),
         Command::CompileWorker(args) => {
-            Ok(boathook_sandbox::compiler::serve(args.bounds.into(), args.engine.pooled, args.keep.as_deref()))
+            Ok(boathook_sandbox::compiler::serve(args.bounds.into(), args.engine.into(), args.keep.as_deref()))
         }
         #[cfg(feature = "author")]
         Command::Dev(args) => dev::run(args),
@@ -107,8 +108,17 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Record(Record::Replay(args)) => replay::run(&args),
         Command::Remove(Remove::Uninstall(args)) => uninstall::run(args),
         Command::Admin(args) => admin::run(args),
-        Command::FilterWorker(args) => Ok(boathook_core::filter::worker::serve(args.into())),
         Command::SettingsWorker(args) => Ok(boathook_operator::app::serve_settings(args.into())),
+    }
+}
+
+impl From<CompileFor> for Engines {
+    fn from(args: CompileFor) -> Self {
+        match args {
+            CompileFor { pooled: true, .. } => Self::Pooled,
+            CompileFor { filters: true, .. } => Self::Filters,
+            _ => Self::OnDemand,
+        }
     }
 }
 

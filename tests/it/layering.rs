@@ -218,7 +218,7 @@ fn every_file_says_what_it_is() {
 }
 
 /// Who starts tasks or threads without telling `tasks`, and why nobody needs to know when they end.
-const UNSUPERVISED: [(&str, &str); 18] = [
+const UNSUPERVISED: [(&str, &str); 15] = [
     ("crates/cel/src/source.rs", "joined by the call that starts it"),
     ("crates/operator/src/app/bundles/mod.rs", "awaited by the call that starts it"),
     ("crates/operator/src/app/hook_tasks.rs", "tasks of a hook, which HookTasks restarts"),
@@ -226,9 +226,6 @@ const UNSUPERVISED: [(&str, &str); 18] = [
     ("crates/core/src/child.rs", "deadlines and work of a child process"),
     ("src/cmd/replay/mod.rs", "awaited by the call that starts it"),
     ("crates/operator/src/admin/client.rs", "a connection of a command"),
-    ("crates/core/src/filter/evaluator.rs", "ends an idle worker"),
-    ("crates/core/src/filter/jq/compile.rs", "joined by the call that starts it"),
-    ("crates/core/src/filter/worker/mod.rs", "the work of a child process"),
     ("crates/operator/src/hookbundle/reconciler.rs", "awaited by the reconciler that starts it"),
     ("crates/core/src/queue/runner.rs", "runs, which the driver awaits"),
     ("crates/sandbox/src/turns.rs", "awaited by the call that starts it"),

@@ -2,7 +2,10 @@
 //!
 //! Never asks gojq: its column was filled by hand, and is compared with what is to be written instead.
 
-use boathook_core::filter::{Evaluator, WorkerConfig, compile};
+use boathook_core::fair::Tenant;
+use boathook_sandbox::{FilterConfig, Filters};
+
+use crate::support;
 
 /// A line of the table: code as it is, everything else as a word.
 struct Row {
@@ -28,9 +31,9 @@ fn row(line: &str) -> Row {
     Row { filter: filter.clone(), on: on.clone(), gojq: gojq.clone(), here: here.clone(), instead }
 }
 
-async fn evaluate(evaluator: &Evaluator, filter: &str, on: &str) -> String {
-    let Ok(program) = compile(filter) else { return "refused".to_owned() };
-    match evaluator.evaluate(&program, on).await {
+async fn evaluate(filters: &Filters, filter: &str, on: &str) -> String {
+    let Ok(program) = filters.compile(&Tenant::hook("h"), filter).await else { return "refused".to_owned() };
+    match program.run(&on.into()).await {
         Ok(outputs) => outputs.combined().to_string(),
         Err(_) => "error".to_owned(),
     }
@@ -38,17 +41,17 @@ async fn evaluate(evaluator: &Evaluator, filter: &str, on: &str) -> String {
 
 #[tokio::test]
 async fn filters_give_what_the_migration_page_says() {
-    let evaluator = Evaluator::new(WorkerConfig::new(env!("CARGO_BIN_EXE_boathook")));
+    let filters = support::filters::filters(FilterConfig::default());
     let rows = rows();
     assert!(rows.len() > 15, "the table is not found");
     let mut wrong = Vec::new();
     for Row { filter, on, gojq, here, instead } in rows {
-        let found = evaluate(&evaluator, &filter, &on).await;
+        let found = evaluate(&filters, &filter, &on).await;
         if found != here || found == gojq {
             wrong.push(format!("`{filter}` on `{on}` gives {found}; the page says {here}, gojq {gojq}"));
         }
         let Some(instead) = instead else { continue };
-        let found = evaluate(&evaluator, &instead, &on).await;
+        let found = evaluate(&filters, &instead, &on).await;
         if found != gojq {
             wrong.push(format!("`{instead}` on `{on}` gives {found}, not {gojq} as gojq does"));
         }

@@ -1,4 +1,4 @@
-//! Child processes that do one bounded piece of work: compile a component, evaluate a filter, check settings. This file
+//! Child processes that do one bounded piece of work: compile a component, check settings. This file
 //! contains how such a process starts, what it may use, and why it ended. It does not know what the work is.
 //!
 //! Dropping a child kills it, so no process is left behind.

@@ -10,7 +10,7 @@
 //! | [`fair`] | fair shares of runs, memory, disk and the like for each tenant |
 //! | [`memory`] | how much memory the operator may take, and for what |
 //! | [`tasks`] | the long-lived tasks of an operator: if one ends by itself, the operator ends |
-//! | [`child`] | bounded processes of this program: they compile, filter, check settings |
+//! | [`child`] | bounded processes of this program: they compile, check settings |
 //!
 //! Nothing here uses the network.
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! limit ─┬─ a quarter: what hooks do at the same time; the memories of guests, and what host calls copy
-//!        ├─ a quarter: the one process that compiles
-//!        ├─ a quarter: workers, processes that evaluate filters and check settings
+//!        ├─ a quarter: the one process that compiles or checks settings
+//!        ├─ a quarter: filters while they run
 //!        └─ the rest ─┬─ 9/16: what bindings keep, objects included
 //!                     ├─ 2/16: what queues hold: triggers that wait, dead letters
 //!                     ├─ 1/16: what ended runs leave for the next ones
@@ -20,9 +20,13 @@ use std::{
 
 const MIB: u64 = 1024 * 1024;
 
-/// Bytes of one worker. An object of 1.5 MiB (etcd's limit), and what a filter makes of it, take a hundred times that
-/// as values.
-pub const WORKER: u64 = 256 * MIB;
+/// Bytes of the process that checks settings.
+pub const SETTINGS: u64 = 256 * MIB;
+/// Bytes of the values of one filter. An object of 1.5 MiB (etcd's limit), and what a filter makes of it, take a hundred
+/// times that.
+pub const FILTER: u64 = 168 * MIB;
+/// Bytes of one filter in addition: its stacks, jq's own data, and what an instance keeps for the next filter.
+pub const FILTER_BASE: u64 = 16 * MIB;
 /// Bytes that one host call may copy out of a guest, whatever the hook may pass in total. They are copied before they
 /// are counted, and each thread of the runtime copies for one call at a time.
 pub const CALL: usize = 8 * 1024 * 1024;
@@ -41,22 +45,22 @@ pub const SERIES: u64 = 2 * WATCH;
 pub const WATCH: u64 = 32 * 1024;
 /// Ended runs leave one part in this many of the memory of runs for the next ones.
 pub const WARM: u64 = 16;
-/// More workers would not help.
-const MOST_WORKERS: u64 = 16;
+/// More memory for filters would not help.
+const MOST_FOR_FILTERS: u64 = 4096 * MIB;
 /// No component that can be run needs more for compiling.
 const MOST_TO_COMPILE: u64 = 1024 * MIB;
 /// The smallest limit in which everything has room.
-const LEAST: u64 = 4 * WORKER;
+const LEAST: u64 = 4 * SETTINGS;
 
 /// The parts of the operator's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     /// All runs and answers together.
     pub runs: u64,
-    /// The process that compiles.
+    /// The process that compiles. The one that checks settings takes its place.
     pub compiler: u64,
-    /// The number of workers at a time, of [`WORKER`] bytes each.
-    pub workers: usize,
+    /// All filters that run.
+    pub filters: u64,
     /// The most threads of the runtime. What they copy at a time is a quarter of the memory of runs.
     pub threads: usize,
     /// What bindings keep: themselves, their watches, and objects.
@@ -70,13 +74,12 @@ impl Parts {
     #[must_use]
     pub fn of(limit: u64) -> Self {
         let quarter = limit.max(LEAST) / 4;
-        let workers = (quarter / WORKER).min(MOST_WORKERS);
         let threads = quarter / 4 / CALL as u64;
         let count = |many: u64| usize::try_from(many).unwrap_or(usize::MAX);
         Self {
             runs: quarter,
             compiler: quarter.min(MOST_TO_COMPILE),
-            workers: count(workers),
+            filters: quarter.min(MOST_FOR_FILTERS),
             threads: count(threads),
             kept: quarter / 16 * 9,
             queues: quarter / 8,
@@ -92,7 +95,7 @@ impl Parts {
     /// What is planned in addition to the operator's own quarter.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.runs + self.compiler + self.workers as u64 * WORKER
+        self.runs + self.compiler + self.filters
     }
 
     /// What is planned within the operator's own quarter.
@@ -145,6 +148,7 @@ fn total(meminfo: &str) -> Option<u64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::fair::Pool;
 
     // mutant: crates/core/src/memory.rs: `compiler: quarter.min(MOST_TO_COMPILE)` => `compiler: 2 * quarter`
     #[test]
@@ -152,12 +156,14 @@ mod tests {
         for limit in (1024..32 * 1024).step_by(64).map(|mebibytes| mebibytes * MIB) {
             let parts = Parts::of(limit);
             assert!(Parts::fit(limit) && parts.bytes() <= limit / 4 * 3, "{limit}: {parts:?}");
-            assert!(parts.workers >= 1 && parts.compiler >= WORKER && parts.runs >= WORKER, "{limit}: {parts:?}");
+            assert!(parts.compiler >= SETTINGS && parts.runs >= SETTINGS, "{limit}: {parts:?}");
+            // One filter fits into what a tenant may have.
+            assert!(FILTER + FILTER_BASE <= Pool::new(parts.filters).most(), "{limit}: {parts:?}");
         }
         assert_eq!((Parts::of(1024 * MIB).threads, Parts::of(2048 * MIB).threads), (8, 16));
         assert!(!Parts::fit(1023 * MIB));
         assert_eq!(Parts::of(0), Parts::of(1024 * MIB));
-        assert_eq!(Parts::of(u64::MAX).workers, 16);
+        assert_eq!(Parts::of(u64::MAX).filters, MOST_FOR_FILTERS);
     }
 
     // mutant: crates/core/src/memory.rs: `queues: quarter / 8` => `queues: quarter`

@@ -64,10 +64,35 @@ pub(super) struct Input<'a> {
     pub(super) kept: Option<(File, PathBuf)>,
 }
 
+/// The kinds of engines. Code for one cannot be used by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engines {
+    /// With a pool of instances.
+    Pooled,
+    /// Without one.
+    OnDemand,
+    /// For the module of filters.
+    Filters,
+}
+
+impl Engines {
+    pub(super) fn of(pooled: bool) -> Self {
+        if pooled { Self::Pooled } else { Self::OnDemand }
+    }
+
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Pooled => "--pooled",
+            Self::OnDemand => "--on-demand",
+            Self::Filters => "--filters",
+        }
+    }
+}
+
 /// Compiles in a child process, for an engine of the same kind.
-pub(super) async fn compile(config: &CompilerConfig, pooled: bool, input: Input<'_>) -> Result<Vec<u8>, Failed> {
+pub(super) async fn compile(config: &CompilerConfig, engines: Engines, input: Input<'_>) -> Result<Vec<u8>, Failed> {
     let mut args = config.args.clone();
-    args.push(if pooled { "--pooled" } else { "--on-demand" }.to_owned());
+    args.push(engines.flag().to_owned());
     if let Some((_, place)) = &input.kept {
         let place =
             place.to_str().ok_or_else(|| Failed::Compiler(io::Error::other("the cache's path is not UTF-8")))?;
@@ -108,11 +133,16 @@ fn explain(config: &CompilerConfig, cause: Cause) -> String {
 
 /// The child process: reads a component from stdin, writes native code to stdout and, if `keep` is given, to that path.
 /// Call it from a process that does nothing else.
-pub fn serve(bounds: Bounds, pooled: bool, keep: Option<&Path>) -> ExitCode {
+pub fn serve(bounds: Bounds, engines: Engines, keep: Option<&Path>) -> ExitCode {
     let keep = keep.map(Path::to_owned);
     child::serve(bounds, STACK, move |component| {
-        let engine = engine::for_compiling(pooled).map_err(|error| format!("{error:#}"))?;
-        let artifact = compile_here(&engine, &component).map_err(|error| format!("{error:#}"))?;
+        let compiled = match engines {
+            Engines::Filters => engine::for_filters().and_then(|engine| compile_module_here(&engine, &component)),
+            engines => {
+                engine::for_compiling(engines == Engines::Pooled).and_then(|engine| compile_here(&engine, &component))
+            }
+        };
+        let artifact = compiled.map_err(|error| format!("{error:#}"))?;
         if let Some(place) = keep {
             // The parent gets the code anyway, and reports a cache that it cannot write.
             let _ = cache::keep(&place, &artifact);
@@ -123,4 +153,8 @@ pub fn serve(bounds: Bounds, pooled: bool, keep: Option<&Path>) -> ExitCode {
 
 pub(super) fn compile_here(engine: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
     engine.precompile_component(component)
+}
+
+pub(super) fn compile_module_here(engine: &Engine, module: &[u8]) -> wasmtime::Result<Vec<u8>> {
+    engine.precompile_module(module)
 }

@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use boathook_core::memory::{self, WARM};
+use boathook_core::{
+    memory::{self, WARM},
+    tasks::Tasks,
+};
 use wasmtime::{
     Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, WasmBacktraceDetails,
 };
@@ -29,6 +32,10 @@ const LINGER: u32 = 200;
 const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
 /// The same for a table.
 const KEEP_OF_TABLE: u64 = 64 * 1024;
+/// The stack of a filter. The longest chain of operators that a program may have needs about a half of it.
+const FILTER_STACK: usize = 4 * 1024 * 1024;
+/// What the host needs of the same stack.
+const HOST_STACK: usize = 512 * 1024;
 /// The pages of a stack that stay with its slot.
 const KEEP_OF_STACK: u64 = 64 * 1024;
 
@@ -43,12 +50,22 @@ pub(super) struct TickingEngine {
 impl TickingEngine {
     pub(super) fn new(config: &SandboxConfig) -> Result<Self, SandboxError> {
         let (engine, pooled) = make(config)?;
+        Self::with("clock of runs", engine, pooled, &config.tasks)
+    }
+
+    /// The engine of filters, which has no pool.
+    pub(super) fn for_filters(tasks: &Tasks) -> Result<Self, SandboxError> {
+        let engine = for_filters().map_err(|error| SandboxError::Engine(error.into()))?;
+        Self::with("clock of filters", engine, false, tasks)
+    }
+
+    fn with(name: &'static str, engine: Engine, pooled: bool, tasks: &Tasks) -> Result<Self, SandboxError> {
         let ticker = Arc::new(Ticker::default());
         let work = {
             let (ticker, engine) = (ticker.clone(), engine.weak());
             move || ticker.tick(&engine)
         };
-        let thread = config.tasks.thread("clock of runs", work).map_err(SandboxError::Ticker)?.thread().clone();
+        let thread = tasks.thread(name, work).map_err(SandboxError::Ticker)?.thread().clone();
         Ok(Self { engine, ticker, thread, pooled })
     }
 
@@ -144,10 +161,39 @@ pub(super) fn for_compiling(pooled: bool) -> wasmtime::Result<Engine> {
 
 /// Like [`for_compiling`], but for every machine of this architecture: without the features of newer processors only.
 pub(super) fn for_any_machine(pooled: bool) -> wasmtime::Result<Engine> {
-    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
     let mut config = if pooled { base() } else { on_demand() };
-    config.target(&format!("{}-{system}", std::env::consts::ARCH))?;
+    config.target(&any_machine())?;
     Engine::new(&config)
+}
+
+/// An engine for the module of filters. It compiles the module, too.
+pub(super) fn for_filters() -> wasmtime::Result<Engine> {
+    Engine::new(&filters())
+}
+
+/// Like [`for_any_machine`].
+pub(super) fn filters_for_any_machine() -> wasmtime::Result<Engine> {
+    let mut config = filters();
+    config.target(&any_machine())?;
+    Engine::new(&config)
+}
+
+/// jaq recurses as deeply as programs and objects are nested. Instances are few and stay, so that a pool would not help.
+fn filters() -> Config {
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .max_wasm_stack(FILTER_STACK)
+        .async_stack_size(FILTER_STACK + HOST_STACK)
+        .concurrency_support(false)
+        .wasm_memory64(false)
+        .wasm_backtrace_max_frames(None);
+    config
+}
+
+fn any_machine() -> String {
+    let system = if cfg!(target_os = "macos") { "apple-darwin" } else { "unknown-linux-gnu" };
+    format!("{}-{system}", std::env::consts::ARCH)
 }
 
 fn base() -> Config {

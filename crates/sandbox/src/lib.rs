@@ -20,6 +20,7 @@ mod component_type;
 mod context;
 mod engine;
 mod error;
+mod filters;
 mod host;
 mod imports;
 mod interpreters;
@@ -37,7 +38,7 @@ mod turns;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use boathook_core::{
-    fair::{Pool, Tenant},
+    fair::{Pool, Share, Tenant},
     model::{BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Review, Reviewed, Trigger},
     tasks::Tasks,
 };
@@ -58,9 +59,10 @@ use wasmtime::{
 };
 
 pub use ambient::Ambient;
-pub use compiler::CompilerConfig;
+pub use compiler::{CompilerConfig, Engines};
 pub use component::LoadedHook;
 pub use error::{LoadError, SandboxError};
+pub use filters::{FilterConfig, Filters, Program, compile_filters};
 pub use host::{Host, Written};
 pub use interpreters::{Compiled, InterpreterError, compile_interpreter, interpreter_files, interpreters_in};
 
@@ -103,6 +105,8 @@ pub struct SandboxConfig {
     pub pooling: bool,
     /// The directories with the interpreters of scripts, as files `NAME-VERSION.wasm`. Default: none.
     pub interpreters: Vec<PathBuf>,
+    /// What filters may use.
+    pub filters: FilterConfig,
     /// The program that compiles components. Default: none, so this process compiles them.
     pub compiler: Option<CompilerConfig>,
     /// Called before an interpreter is compiled, which may take a minute. Default: none.
@@ -136,6 +140,7 @@ impl Default for SandboxConfig {
             max_component_bytes: 64 * MIB,
             pooling: true,
             interpreters: Vec::new(),
+            filters: FilterConfig::default(),
             compiler: None,
             compiles_interpreter: None,
             tasks: Tasks::default(),
@@ -198,6 +203,7 @@ pub struct Sandbox {
     config_limits: Limits,
     compiler: Option<CompilerConfig>,
     interpreters: Interpreters,
+    filters: Filters,
 }
 
 impl Sandbox {
@@ -216,20 +222,34 @@ impl Sandbox {
             maxima: config.maxima,
             max_bytes: config.max_component_bytes,
         };
+        let (loader, turns) = (Arc::new(loader), Turns::new());
+        let filters = Filters::new(&config, loader.clone(), turns.clone())?;
         Ok(Self {
             engine,
-            loader: Arc::new(loader),
+            loader,
             compiling: Pool::new(1),
             asking: Pool::new(ASKED_AT_ONCE as u64),
             rooms,
-            turns: Turns::new(),
+            turns,
             slots: Arc::new(Semaphore::new(config.max_concurrent_runs)),
             answering: Arc::new(Semaphore::new(config.max_concurrent_answers)),
             maxima: config.maxima,
             config_limits: config.config_limits,
             compiler: config.compiler,
             interpreters: Interpreters::new(config.interpreters, config.compiles_interpreter),
+            filters,
         })
+    }
+
+    /// Compiles and runs filters. They share the turns at the CPU with runs.
+    pub fn filters(&self) -> &Filters {
+        &self.filters
+    }
+
+    /// A tenant's turn at the one child process that may use much memory: the compiler's, or one that takes its place.
+    pub async fn child(&self, tenant: &Tenant) -> Option<Share> {
+        // One unit is never more than a tenant's share.
+        self.compiling.take(tenant, 1).await.ok()
     }
 
     /// The most memory of a run.

@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep};
 use super::{
     LoadError, LoadedHook, Sandbox,
     cache::Claim,
-    compiler,
+    compiler::{self, Engines},
     component::{Candidate, Loader},
     component_type::World,
 };
 
 /// How often to check whether another process has compiled the component.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Sandbox {
     /// Recognizes a component, compiles it or takes it from the cache, and checks it. The hook is its own tenant.
@@ -95,7 +95,7 @@ impl Sandbox {
             Some((file.ok()?, cache.place(&self.loader.key(candidate))))
         });
         let input = compiler::Input { component: candidate.bytes(), kept };
-        match compiler::compile(config, self.pooled(), input).await {
+        match compiler::compile(config, Engines::of(self.pooled()), input).await {
             Ok(artifact) => Ok(Some(artifact)),
             Err(compiler::Failed::Component(reason)) => {
                 Err(LoadError::Invalid { hook: candidate.name().clone(), source: reason.into() })

@@ -40,6 +40,7 @@ const NICE: i32 = 10;
 const SHORT: Duration = Duration::from_millis(10);
 
 /// The turns of a sandbox.
+#[derive(Clone)]
 pub(super) struct Turns(Pool);
 
 impl Turns {
@@ -111,12 +112,17 @@ fn cpu_time() -> u64 {
 }
 
 impl Turn {
+    /// The CPU time of the call so far. The call must be under way.
+    pub(super) fn cpu_time(&self) -> Duration {
+        self.0.used() + Duration::from_nanos(self.0.of_this_poll())
+    }
+
     /// Called when a tick comes while the guest computes. Returns when the guest may compute for another tick or has
     /// reached its deadline. The error that then ends it shows its place.
     pub(super) async fn next(self, deadline: Instant) {
         self.0.waits.store(true, Ordering::Relaxed);
         let mut share = None;
-        if self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT {
+        if self.cpu_time() > SHORT {
             self.0.long.store(true, Ordering::Relaxed);
             let turn = self.0.pool.take(&self.0.tenant, 1);
             share = timeout_at(deadline.into(), turn).await.ok().and_then(Result::ok);

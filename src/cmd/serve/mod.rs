@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use boathook_core::{
+    fair::Pool,
     memory::{self, Parts},
     tasks::{Ended, Tasks},
 };
@@ -223,7 +224,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     options.queue.max_dead_letter_bytes = usize::try_from(parts.queues / 2).unwrap_or(usize::MAX);
     options.sandbox.max_concurrent_runs = args.max_parallel_runs.into();
     options.sandbox.maxima.memory = u64::from(args.max_memory) * MIB;
-    options.filter.max_workers = parts.workers;
+    options.sandbox.filters.memory = Pool::new(parts.filters);
     options.kept = parts.kept;
     options.sandbox.memory = parts.runs;
     let compiler = CompilerConfig::new(std::env::current_exe()?);
@@ -237,8 +238,9 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
 
 /// Logs the parts of the operator's memory.
 fn tell(limit: u64, parts: Parts) {
-    let (mebibytes, runs, compiler) = (limit / MIB, parts.runs / MIB, parts.compiler / MIB);
-    info!(limit = mebibytes, runs, compiler, workers = parts.workers, "memory, in MiB");
+    let (mebibytes, runs, compiler, filters) =
+        (limit / MIB, parts.runs / MIB, parts.compiler / MIB, parts.filters / MIB);
+    info!(limit = mebibytes, runs, compiler, filters, "memory, in MiB");
     if !Parts::fit(limit) {
         warn!(limit = mebibytes, "less than 1 GiB of memory: the operator can run out of memory; raise the limit");
     }

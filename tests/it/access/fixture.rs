@@ -4,39 +4,34 @@
 use std::sync::{Arc, Mutex};
 
 use boathook_cluster::{Cluster, Options};
-use boathook_core::model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody, Permission, RunId};
+use boathook_core::{
+    fair::Tenant,
+    model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody, Permission, RunId},
+};
 use boathook_kube::{
     access::{Access, AccessConfig, JqRunner, Observer, WriteRecord},
     discovery::Discovery,
 };
+use boathook_sandbox::{FilterConfig, Filters};
 use futures::{FutureExt, future::BoxFuture};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-/// jaq in this process: the programs of these tests end.
-struct Jaq;
+use crate::support::filters::filters;
 
-impl JqRunner for Jaq {
-    fn run(&self, _hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>> {
-        let result = run_jq(program, &object);
-        async move { result }.boxed()
+/// Programs without an operator.
+struct Programs(Filters);
+
+impl JqRunner for Programs {
+    fn run(&self, hook: &HookName, program: &str, object: String) -> BoxFuture<'_, Result<String, String>> {
+        let (tenant, program) = (Tenant::hook(hook.as_str()), program.to_owned());
+        async move {
+            let program = self.0.compile(&tenant, &program).await.map_err(|error| error.to_string())?;
+            let outputs = program.run(&object.into()).await.map_err(|error| error.to_string())?;
+            outputs.values().next().map(str::to_owned).ok_or_else(|| "the program gave nothing".to_owned())
+        }
+        .boxed()
     }
-}
-
-fn run_jq(program: &str, object: &str) -> Result<String, String> {
-    use jaq_core::{Compiler, Ctx, Vars, data::JustLut, load};
-    let arena = load::Arena::default();
-    let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let modules = load::Loader::new(defs)
-        .load(&arena, load::File { code: program, path: () })
-        .map_err(|errors| format!("{errors:?}"))?;
-    let funs = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    let filter = Compiler::default().with_funs(funs).compile(modules).map_err(|errors| format!("{errors:?}"))?;
-    let input = jaq_json::read::parse_single(object.as_bytes()).map_err(|error| error.to_string())?;
-    let context = Ctx::<JustLut<jaq_json::Val>>::new(&filter.lut, Vars::new([]));
-    let mut results = filter.id.run((context, input)).map(jaq_core::unwrap_valr);
-    let result = results.next().ok_or("the program gave nothing")?;
-    result.map(|value| value.to_string()).map_err(|error| error.to_string())
 }
 
 /// `verb object subresource? outcome code dry-run tries` of each write.
@@ -141,7 +136,17 @@ pub fn access(mut config: kube::Config, bounds: AccessConfig) -> (Access, Arc<Re
     let client = kube::Client::try_from(config).unwrap();
     let records = Arc::new(Records::default());
     let discovery = Arc::new(Discovery::new(client.clone()));
-    (Access::new(client.clone(), discovery, Arc::new(Jaq), bounds, records.clone()), records, client)
+    (
+        Access::new(
+            client.clone(),
+            discovery,
+            Arc::new(Programs(filters(FilterConfig::default()))),
+            bounds,
+            records.clone(),
+        ),
+        records,
+        client,
+    )
 }
 
 pub fn patch(target: ObjectRef, body: PatchBody) -> Operation {

@@ -1,6 +1,6 @@
 //! What the operator shows of itself.
 
-use boathook_core::filter::WorkerConfig;
+use boathook_core::fair::Pool;
 use boathook_operator::admin::{
     Client, SnapshotQuery, Socket,
     views::{BindingKind, HookState, HookView, HooksView, RunResult, SnapshotItem, SnapshotsView},
@@ -14,7 +14,7 @@ use crate::{
         refused::{allow, with_rbac},
         written::{Deed, hook},
     },
-    support::cluster::TestCluster,
+    support::{cluster::TestCluster, filters::crowded},
 };
 
 fn find<'a>(view: &'a HooksView, name: &str) -> &'a HookView {
@@ -158,22 +158,23 @@ async fn snapshots_in_pages_and_with_values_of_secrets_only_when_asked_for() {
 const LATE: &str = r#"
 configVersion: v1
 kubernetes:
-- {name: late, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: "yes"}}, jqFilter: "def f: .data; f"}
+- {name: late, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: "yes"}}, jqFilter: ". as $map | [range(2000000)] | $map.data"}
 - {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: "yes"}}}
 - {name: widgets, apiVersion: example.com/v1, kind: Widget}
 "#;
 
-/// The filter's worker cannot be started at first.
+/// Other filters have the memory at first.
 // mutant: crates/operator/src/app/admin.rs: `page.incomplete = incomplete.get(index).cloned().flatten();` => ``
 #[tokio::test]
 async fn a_snapshot_that_is_not_complete_says_why() {
     let (cluster, directory) = (TestCluster::start().await, tempfile::tempdir().unwrap());
-    let (socket, worker) = (socket_in(directory.path()), directory.path().join("worker"));
+    let (socket, memory) = (socket_in(directory.path()), Pool::new(512 << 20));
+    let others = crowded(&memory);
     let map = |name: &str| config_map(name, ("test", "yes"), json!({"n": "0"}));
     cluster.admin.create(&map("one")).await.unwrap();
     let pipeline = Pipeline::on(cluster, &[("all", hook(LATE, &Deed::Says("ran")))], |options| {
         options.admin_socket = Some(Socket::At(socket.clone()));
-        options.filter = WorkerConfig { idle: std::time::Duration::ZERO, ..WorkerConfig::new(&worker) };
+        options.sandbox.filters.memory = memory.clone();
     })
     .await;
     let asked = Asked { pipeline, client: Client::new(vec![socket]), directory };
@@ -182,7 +183,8 @@ async fn a_snapshot_that_is_not_complete_says_why() {
     let why = |view: &SnapshotsView, name: &str| view.bindings[name].incomplete.clone();
     let late = |view: &SnapshotsView| {
         let why = why(view, "late").unwrap_or_default();
-        why.starts_with("1 objects are missing or old: ") && why.contains("the filter's process cannot be used")
+        why.starts_with("1 objects are missing or old: ")
+            && why.contains("the memory that all filters share is used up")
     };
     // A kind that is not served has no objects.
     let complete = |view: &SnapshotsView| ["maps", "widgets"].iter().all(|name| why(view, name).is_none());
@@ -194,14 +196,13 @@ async fn a_snapshot_that_is_not_complete_says_why() {
     let old: Value = serde_json::from_str(&get("/hook/all/snapshots.json").await).unwrap();
     assert!(old["late"]["incomplete"].is_string() && old["maps"].get("incomplete").is_none(), "{old}");
 
-    let make = || std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_boathook"), &worker).unwrap();
-    make();
+    drop(others);
     asked.until("the filter ran", ask, |view| why(view, "late").is_none() && view.bindings["late"].count == 1).await;
     // It was complete, and is so no longer.
-    std::fs::remove_file(&worker).unwrap();
+    let others = crowded(&memory);
     asked.pipeline.create(map("two")).await;
     asked.until("the second object is late", ask, late).await;
-    make();
+    drop(others);
     asked.until("it has both", ask, |view| why(view, "late").is_none() && view.bindings["late"].count == 2).await;
 }
 

@@ -20,7 +20,7 @@ async fn each_shell_has_a_script_that_knows_commands_and_flags() {
             assert!(script.stdout.contains(word), "{shell} does not know {word}");
         }
         // Nobody types it.
-        assert!(!script.stdout.contains("filter-worker"), "{shell}");
+        assert!(!script.stdout.contains("settings-worker"), "{shell}");
         assert_eq!(script.stderr, "");
     }
     let unknown = typed(Path::new("."), ["completion", "cmd"]).await;

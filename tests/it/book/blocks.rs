@@ -15,11 +15,12 @@ use std::fs;
 
 use boathook::cli::Cli;
 use boathook_author::scenario::Scenario;
-use boathook_core::{filter, hooks, model::HookName};
+use boathook_core::{hooks, model::HookName};
 use clap::Parser as _;
 use serde::Deserialize as _;
 
 use super::{Block, Page, pages};
+use crate::support::filters::compiles;
 
 #[test]
 fn blocks_are_what_they_say() {
@@ -83,9 +84,8 @@ fn yaml(text: &str) -> Result<(), String> {
 }
 
 fn document(text: &str) -> Result<(), String> {
-    let filters = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
     let name = HookName::new("example").unwrap();
-    hooks::parse(&name, text, &filters).map(drop).map_err(|error| error.to_string())
+    hooks::parse(&name, text, &compiles).map(drop).map_err(|error| error.to_string())
 }
 
 fn commands<'a>(lines: impl Iterator<Item = &'a str>) -> Result<(), String> {

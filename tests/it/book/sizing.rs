@@ -1,8 +1,7 @@
 //! `docs/admin/sizing.md` against the code and what is shipped: the parts of memory fit the Pod's limit.
 
 use boathook_core::{
-    filter::WorkerConfig,
-    memory::{BINDING, Parts, SERIES, WARM, WATCH, WORKER},
+    memory::{BINDING, FILTER, FILTER_BASE, Parts, SERIES, SETTINGS, WARM, WATCH},
     queue::QueueConfig,
 };
 use boathook_sandbox::{Sandbox, SandboxConfig};
@@ -37,7 +36,14 @@ fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
         format!("| {} MiB | the operator counts", parts.runs / MIB),
         format!("one tenant has {} MiB at most, and one run's `limits.memory` {} MiB", of_runs / MIB, run / MIB),
         format!("| {} MiB | the kernel (`RLIMIT_DATA`)", parts.compiler / MIB),
-        format!("| {} of {} MiB | the kernel, each", parts.workers, WORKER / MIB),
+        format!("settings against a schema, {} MiB", SETTINGS / MIB),
+        format!(
+            "| {} MiB | the operator counts; one filter has {} MiB at most for its values, and one tenant {} MiB",
+            parts.filters / MIB,
+            FILTER / MIB,
+            parts.filters / MIB / 4 * 3
+        ),
+        format!("A filter takes {} MiB in addition", FILTER_BASE / MIB),
         format!(
             "| {} MiB | the operator counts; one tenant has {} MiB at most",
             parts.kept / MIB,
@@ -60,8 +66,6 @@ fn what_is_shipped_fits_the_pods_limit_and_the_page_says_how() {
     ] {
         assert!(page.contains(&said), "docs/admin/sizing.md does not say {said:?}");
     }
-    // A worker's bound is that of its values, and of what every one has.
-    assert!(WorkerConfig::new("").memory < WORKER);
     let cache = SandboxConfig::default().cache_bytes;
     assert!(page.contains(&format!("compiled` | {} GiB;", cache / MIB / 1024)) && cache < limit("ephemeral-storage"));
 }

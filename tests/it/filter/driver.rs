@@ -7,16 +7,21 @@ use std::{
 
 use boathook_core::{
     fair::{Pool, Tenant},
-    filter::{
-        BindingStatus, Driver, Evaluator, Input, Output, OwnChanges, Room, Snapshots, WorkerConfig, compile, drive,
-    },
+    filter::{BindingStatus, Driver, Filter, FilterError, Input, Output, Outputs, OwnChanges, Room, Snapshots, drive},
     model::{BindingName, Cause, Change, HookName, Object, Trigger},
 };
-use futures::channel::mpsc;
+use boathook_sandbox::{FilterConfig, Filters};
+use futures::{
+    FutureExt as _,
+    channel::mpsc,
+    future::{BoxFuture, ready},
+};
 use serde_json::json;
 use tokio::{sync::Notify, time::timeout};
 
-use super::{binding, config, evaluator, eventually, hook, pod, spec};
+use crate::support;
+
+use super::{binding, compile, eventually, filters, hook, pod, spec};
 
 pub struct Rig {
     pub changes: mpsc::UnboundedSender<Input>,
@@ -34,14 +39,17 @@ pub struct Rig {
 }
 
 impl Rig {
-    pub fn new(name: &str, filter: &str, evaluator: Arc<Evaluator>, snapshots: Arc<Snapshots>) -> Self {
-        Self::knowing(name, filter, evaluator, snapshots, None, Room::unbounded())
+    pub async fn new(name: &str, filter: &str, filters: &Filters, snapshots: Arc<Snapshots>) -> Self {
+        Self::of(name, Arc::new(compile(filters, filter).await), snapshots)
+    }
+
+    pub fn of(name: &str, filter: Arc<dyn Filter>, snapshots: Arc<Snapshots>) -> Self {
+        Self::knowing(name, filter, snapshots, None, Room::unbounded())
     }
 
     fn knowing(
         name: &str,
-        filter: &str,
-        evaluator: Arc<Evaluator>,
+        filter: Arc<dyn Filter>,
         snapshots: Arc<Snapshots>,
         own: Option<Arc<dyn OwnChanges>>,
         room: Room,
@@ -50,7 +58,7 @@ impl Rig {
         let relist = Arc::<Notify>::default();
         let status = Arc::<BindingStatus>::default();
         let triggers = Arc::<Mutex<Vec<Trigger>>>::default();
-        let mut spec = spec(Some(filter));
+        let mut spec = spec(Some("."));
         spec.name = BindingName::new(name);
         let (complete, synchronised) = (Arc::<Mutex<Vec<bool>>>::default(), Arc::<Mutex<Vec<usize>>>::default());
         let out = {
@@ -85,8 +93,7 @@ impl Rig {
             own,
             room,
             relist: relist.clone(),
-            filter: Some(compile(filter).unwrap()),
-            evaluator,
+            filter: Some(filter),
             status: status.clone(),
             timings: None,
             out,
@@ -122,8 +129,8 @@ pub fn pair(name: &str, result: &str) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_become_snapshots_and_triggers() {
-    for filter in [".metadata.labels.a", "def f: .metadata.labels.a; f"] {
-        let rig = Rig::new("pods", filter, evaluator(), Arc::default());
+    for filter in [".metadata.labels.a", "last(range(.metadata.labels.a + 1))"] {
+        let rig = Rig::new("pods", filter, &filters(), Arc::default()).await;
         rig.send(Change::ListStarted);
         rig.upsert("x", 1, &json!({"a": 1}));
         rig.upsert("y", 2, &json!({"a": 2}));
@@ -145,7 +152,7 @@ async fn changes_become_snapshots_and_triggers() {
 
 #[tokio::test]
 async fn an_error_is_visible_with_all_names() {
-    let rig = Rig::new("pods", ".metadata.labels.a | error", evaluator(), Arc::default());
+    let rig = Rig::new("pods", ".metadata.labels.a | error", &filters(), Arc::default()).await;
     rig.send(Change::ListStarted);
     rig.upsert("x", 1, &json!({"a": "why"}));
     rig.send(Change::ListDone);
@@ -160,11 +167,11 @@ async fn an_error_is_visible_with_all_names() {
 /// The first binding's filter hangs on some objects; the second one's never waits for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hanging_filter_delays_only_its_own_binding() {
-    let evaluator = Arc::new(Evaluator::new(WorkerConfig { cpu_time: Duration::from_secs(1), ..config() }));
+    let filters = support::filters::filters(FilterConfig::default());
     let snapshots = Arc::<Snapshots>::default();
     let hanging = "def f: f; if .metadata.labels.hang then f else .metadata.labels.a end";
-    let bad = Rig::new("bad", hanging, evaluator.clone(), snapshots.clone());
-    let good = Rig::new("good", "def f: .metadata.labels.a; f", evaluator, snapshots);
+    let bad = Rig::new("bad", hanging, &filters, snapshots.clone()).await;
+    let good = Rig::new("good", ".metadata.labels.a", &filters, snapshots).await;
     for rig in [&bad, &good] {
         rig.send(Change::ListStarted);
         for name in ["h1", "h2", "h3"] {
@@ -200,8 +207,7 @@ impl OwnChanges for Version {
 async fn own_changes_wake_nobody_unless_a_list_finds_them() {
     let rig = Rig::knowing(
         "pods",
-        ".metadata.labels.a",
-        evaluator(),
+        Arc::new(compile(&filters(), ".metadata.labels.a").await),
         Arc::default(),
         Some(Arc::new(Version("7"))),
         Room::unbounded(),
@@ -220,7 +226,7 @@ async fn own_changes_wake_nobody_unless_a_list_finds_them() {
 
 #[tokio::test]
 async fn an_incomplete_snapshot_is_not_shown_and_that_of_a_lost_kind_is_empty() {
-    let rig = Rig::new("pods", ".metadata.labels.a", evaluator(), Arc::default());
+    let rig = Rig::new("pods", ".metadata.labels.a", &filters(), Arc::default()).await;
     rig.send(Change::ListStarted);
     rig.upsert("x", 1, &json!({"a": 1}));
     rig.send(Change::ListDone);
@@ -233,6 +239,21 @@ async fn an_incomplete_snapshot_is_not_shown_and_that_of_a_lost_kind_is_empty() 
 }
 
 const KIB: usize = 1024;
+
+/// `.metadata.labels` without the sandbox, whose threads would not stand still with the clock of these tests.
+#[derive(Debug)]
+struct Labels;
+
+impl Filter for Labels {
+    fn evaluate<'a>(&'a self, json: &'a Arc<str>) -> BoxFuture<'a, Result<Outputs, FilterError>> {
+        let object: serde_json::Value = serde_json::from_str(json).unwrap();
+        ready(Ok(Outputs::from_lines(object["metadata"]["labels"].to_string()))).boxed()
+    }
+
+    fn reads_only(&self, _: &[&str]) -> bool {
+        false
+    }
+}
 
 /// A Pod whose labels are so large.
 fn large(rig: &Rig, name: &str) {
@@ -250,7 +271,7 @@ async fn what_has_no_room_is_not_kept_and_makes_the_snapshot_incomplete_until_a_
     let pool = Pool::new(64);
     let (tenant, other) = (Tenant::namespace("team-a"), Tenant::namespace("team-b"));
     let room = Room::of(pool.try_take(&tenant, 1).unwrap());
-    let rig = Rig::knowing("pods", ".metadata.labels", evaluator(), Arc::default(), None, room);
+    let rig = Rig::knowing("pods", Arc::new(Labels), Arc::default(), None, room);
     rig.send(Change::ListStarted);
     for name in ["a", "b"] {
         large(&rig, name);
@@ -292,7 +313,7 @@ async fn what_a_run_still_reads_counts_until_the_run_ends() {
     let pool = Pool::new(1024);
     let tenant = Tenant::namespace("team-a");
     let room = Room::of(pool.try_take(&tenant, 1).unwrap());
-    let rig = Rig::knowing("pods", ".metadata.labels", evaluator(), Arc::default(), None, room);
+    let rig = Rig::knowing("pods", Arc::new(Labels), Arc::default(), None, room);
     rig.send(Change::ListStarted);
     large(&rig, "a");
     rig.send(Change::ListDone);

@@ -1,25 +1,31 @@
 //! Filters that cannot run for a reason that is not the object's: no live object is missing in a snapshot for that.
 
 use std::{
-    fs,
-    path::Path,
-    sync::Arc,
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use boathook_core::{
-    filter::{Applied, Binding, Evaluator, Projection, WorkerConfig},
+    filter::{Applied, Binding, Filter, FilterError, Outputs, Projection},
     model::{Cause, Change, Object, Trigger},
+};
+use boathook_sandbox::FilterConfig;
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
 };
 use serde_json::json;
 
 use super::{
-    binding, config,
+    binding,
     driver::{Rig, pair},
     eventually, pod, spec,
 };
-
-const FILTER: &str = "def f: .metadata.labels.a; f";
+use crate::support;
 
 fn object(name: &str, uid: &str, version: u32) -> Arc<Object> {
     pod(&json!({"metadata": {"name": name, "uid": uid, "resourceVersion": version.to_string()}}))
@@ -133,60 +139,61 @@ fn the_hooks_own_change_is_not_told_later_either() {
     assert_eq!((told(&applied).len(), subject.is_complete()), (0, true));
 }
 
-/// Workers that a shell starts: `before` is run for each, with the number of those before it in `$n`.
-fn workers(dir: &Path, before: &str) -> WorkerConfig {
-    let (dir, worker) = (dir.display(), env!("CARGO_BIN_EXE_boathook"));
-    let script = format!(
-        "n=0; [ ! -e {dir}/starts ] || read n < {dir}/starts; echo $((n + 1)) > {dir}/starts; {before}
-        echo $$ > {dir}/pid; exec {worker} filter-worker \"$0\" \"$@\""
-    );
-    WorkerConfig { command: "/bin/sh".into(), args: vec!["-c".into(), script], ..config() }
+/// `.metadata.labels.a`, as often as the machine lets it run.
+#[derive(Debug, Default)]
+struct Labels {
+    /// The machine's failures that are still to come.
+    failures: Mutex<VecDeque<FilterError>>,
+    /// Whether it cannot run.
+    stuck: AtomicBool,
+    runs: AtomicUsize,
 }
 
-fn number(dir: &Path, file: &str) -> i32 {
-    fs::read_to_string(dir.join(file)).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+impl Filter for Labels {
+    fn evaluate<'a>(&'a self, json: &'a Arc<str>) -> BoxFuture<'a, Result<Outputs, FilterError>> {
+        let next = self.failures.lock().unwrap().pop_front();
+        let failure = next.or_else(|| self.stuck.load(Ordering::SeqCst).then_some(FilterError::Crowded(16)));
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        let object: serde_json::Value = serde_json::from_str(json).unwrap();
+        let outputs = || Outputs::from_lines(object["metadata"]["labels"]["a"].to_string());
+        ready(failure.map_or_else(|| Ok(outputs()), Err)).boxed()
+    }
+
+    fn reads_only(&self, _: &[&str]) -> bool {
+        false
+    }
 }
 
-fn kill_worker(dir: &Path) {
-    let pid = rustix::process::Pid::from_raw(number(dir, "pid")).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-}
-
-/// Three workers in a row die by a signal while the first list comes, so that the filter has to wait, too.
+/// Every failure of the machine happens while the first list comes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-// mutant: crates/core/src/filter/jq/error.rs: `Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => true,` => `Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => false,`
-async fn workers_that_are_killed_cost_no_object_of_a_list() {
+// mutant: crates/core/src/filter/error.rs: `Self::BackingOff { .. } | Self::Late(_) | Self::Crowded(_) | Self::NoRoom(_) | Self::Engine(_) => true,` => `Self::BackingOff { .. } | Self::Late(_) | Self::Crowded(_) | Self::NoRoom(_) | Self::Engine(_) => false,`
+async fn failures_of_the_machine_cost_no_object_of_a_list() {
     const OBJECTS: usize = 20_000;
-    let dir = tempfile::tempdir().unwrap();
-    let config = workers(dir.path(), "[ $n != 1 ] && [ $n != 2 ] || kill -KILL $$;");
-    let rig = Rig::new("pods", FILTER, Arc::new(Evaluator::new(config)), Arc::default());
+    let (wait, last) = (Duration::from_millis(1), String::new());
+    let failures = VecDeque::from([
+        FilterError::Crowded(16),
+        FilterError::Late(Duration::from_secs(30)),
+        FilterError::Engine("no address space".into()),
+        FilterError::BackingOff { wait, failures: 3, last },
+    ]);
+    let filter = Arc::new(Labels { failures: Mutex::new(failures), ..Labels::default() });
+    let rig = Rig::of("pods", filter.clone(), Arc::default());
     rig.send(Change::ListStarted);
     for n in 0..OBJECTS {
         rig.upsert(&format!("o{n}"), 1, &json!({"a": n}));
     }
     rig.send(Change::ListDone);
-    eventually("the list is under way", || rig.status.objects() > OBJECTS / 10).await;
-    kill_worker(dir.path());
     eventually("the binding is synchronised", || rig.status.is_synchronised()).await;
     assert_eq!(*rig.synchronised.lock().unwrap(), [OBJECTS]);
     assert_eq!((rig.status.objects(), rig.status.failing(), rig.status.late()), (OBJECTS, 0, 0));
-    assert_eq!((number(dir.path(), "starts"), rig.triggers()), (4, 1));
+    assert_eq!((filter.runs.load(Ordering::SeqCst), rig.triggers()), (OBJECTS + 4, 1));
     assert_eq!(*rig.complete.lock().unwrap(), [true]);
 }
 
-/// Workers are started through this link.
-fn link(dir: &Path) -> WorkerConfig {
-    WorkerConfig { command: dir.join("worker"), ..config() }
-}
-
-fn make_link(dir: &Path) {
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_boathook"), dir.join("worker")).unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn workers_that_can_not_be_started_are_waited_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let rig = Rig::new("pods", FILTER, Arc::new(Evaluator::new(link(dir.path()))), Arc::default());
+async fn filters_that_can_not_run_are_waited_for() {
+    let filter = Arc::new(Labels { stuck: true.into(), ..Labels::default() });
+    let rig = Rig::of("pods", filter.clone(), Arc::default());
     rig.send(Change::ListStarted);
     for name in ["x", "y", "z"] {
         rig.upsert(name, 1, &json!({"a": 1}));
@@ -195,46 +202,44 @@ async fn workers_that_can_not_be_started_are_waited_for() {
     eventually("the filter had to be tried again", || rig.status.filter_errors() > 4).await;
     assert_eq!((rig.status.late(), rig.status.failing(), rig.status.is_listed()), (3, 0, false));
     assert_eq!((rig.results(), rig.triggers()), (vec![], 0));
-    make_link(dir.path());
+    filter.stuck.store(false, Ordering::SeqCst);
     eventually("the binding is synchronised", || rig.status.is_synchronised()).await;
     assert_eq!((*rig.synchronised.lock().unwrap()).clone(), [3]);
 }
 
+/// Other filters have all the memory, so that this one gets no turn in its time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_that_the_machine_holds_up_is_waited_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let stops = workers(dir.path(), "[ $n != 0 ] || kill -STOP $$;");
-    let config = WorkerConfig { patience: Duration::from_secs(2), ..stops };
-    let rig = Rig::new("pods", FILTER, Arc::new(Evaluator::new(config)), Arc::default());
+async fn a_filter_that_others_hold_up_is_waited_for() {
+    let config = FilterConfig { patience: Duration::from_millis(200), ..FilterConfig::default() };
+    let filters = support::filters::filters(config);
+    let rig = Rig::new("pods", ".metadata.labels.a", &filters, Arc::default()).await;
+    let others = support::filters::take_all_but(filters.memory(), 0);
     rig.send(Change::ListStarted);
     rig.upsert("x", 1, &json!({"a": 1}));
     rig.send(Change::ListDone);
+    eventually("the object is late", || rig.status.late() == 1).await;
+    let error = rig.status.last_error().unwrap();
+    assert!(error.contains("had no turn within 200ms"), "{error}");
+    drop(others);
     eventually("the binding is synchronised", || rig.status.is_synchronised()).await;
     assert_eq!((*rig.synchronised.lock().unwrap()).clone(), [1]);
-    let error = rig.status.last_error().unwrap();
-    assert!(error.contains("did not answer within 2s"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_snapshot_that_lacks_the_newest_state_says_so_before_what_comes_later() {
-    let dir = tempfile::tempdir().unwrap();
-    make_link(dir.path());
-    // Nothing is idle for so short a time: each object has a worker of its own.
-    let config = WorkerConfig { idle: Duration::ZERO, ..link(dir.path()) };
-    let evaluator = Arc::new(Evaluator::new(config));
-    let rig = Rig::new("pods", FILTER, evaluator.clone(), Arc::default());
+    let filter = Arc::<Labels>::default();
+    let rig = Rig::of("pods", filter.clone(), Arc::default());
     rig.send(Change::ListStarted);
     rig.upsert("x", 1, &json!({"a": 1}));
     rig.upsert("y", 1, &json!({"a": 1}));
     rig.send(Change::ListDone);
     eventually("the binding is synchronised", || rig.status.is_synchronised()).await;
-    eventually("no worker is left", || evaluator.workers() == 0).await;
-    fs::remove_file(dir.path().join("worker")).unwrap();
+    filter.stuck.store(true, Ordering::SeqCst);
     rig.upsert("x", 2, &json!({"a": 2}));
     eventually("the object is late", || rig.status.late() == 1).await;
     assert_eq!(rig.results(), [pair("x", "1"), pair("y", "1")]);
     assert_eq!((rig.complete.lock().unwrap().clone(), rig.triggers()), (vec![true, false], 1));
-    make_link(dir.path());
+    filter.stuck.store(false, Ordering::SeqCst);
     eventually("the object is there", || rig.triggers() == 2).await;
     assert_eq!(rig.results(), [pair("x", "2"), pair("y", "1")]);
     eventually("the snapshot is complete", || *rig.complete.lock().unwrap() == [true, false, true]).await;

@@ -1,4 +1,4 @@
-//! Stage 2 on its own: filters in this process and in workers, bindings, drivers.
+//! Stage 2 on its own: filters, bindings, drivers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -15,20 +15,24 @@ use std::{
 };
 
 use boathook_core::{
-    filter::{Applied, Binding, Evaluator, WorkerConfig},
+    fair::Tenant,
+    filter::{Applied, Binding},
     model::{
         BindingName, Content, HookName, KubernetesBinding, Object, QueueName, Resource, RetryPolicy, WatchEventKind,
     },
 };
 
-/// Workers are this crate's own binary.
-fn config() -> WorkerConfig {
-    WorkerConfig::new(env!("CARGO_BIN_EXE_boathook"))
+use boathook_sandbox::{FilterConfig, Filters, Program};
+
+use crate::support;
+
+fn filters() -> Filters {
+    // Only hostile programs come near this.
+    support::filters::filters(FilterConfig { cpu_time: Duration::from_secs(20), ..FilterConfig::default() })
 }
 
-fn evaluator() -> Arc<Evaluator> {
-    // Only hostile programs come near this.
-    Arc::new(Evaluator::new(WorkerConfig { cpu_time: Duration::from_secs(20), ..config() }))
+async fn compile(filters: &Filters, program: &str) -> Program {
+    filters.compile(&Tenant::hook("h"), program).await.unwrap()
 }
 
 fn hook() -> HookName {

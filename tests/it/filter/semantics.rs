@@ -1,8 +1,11 @@
-//! What a filter gives, the same in this process and in a worker.
+//! What a filter gives.
 
-use boathook_core::filter::{Evaluator, FilterError, compile};
+use std::sync::Arc;
 
-use super::evaluator;
+use boathook_core::{fair::Tenant, filter::FilterError};
+use boathook_sandbox::Filters;
+
+use super::{compile, filters};
 
 const OBJECT: &str = r#"{"kind":"Pod","metadata":{"name":"a","labels":{"z":"1","b":"2"}},"spec":{"n":3,"f":1.5,"big":9007199254740993,"list":[{"k":"x","v":1},{"k":"y","v":2}],"none":null}}"#;
 
@@ -76,85 +79,68 @@ const TABLE: &[(&str, Result<&str, &str>)] = &[
     ("\"a\" | tobytes", Err("the filter's result is not JSON: a string of bytes")),
 ];
 
-async fn combined(evaluator: &Evaluator, program: &str) -> Result<String, String> {
-    let program = compile(program).unwrap();
-    let outputs = evaluator.evaluate(&program, OBJECT).await;
+async fn combined(filters: &Filters, program: &str) -> Result<String, String> {
+    let outputs = compile(filters, program).await.run(&OBJECT.into()).await;
     outputs.map(|outputs| outputs.combined().into()).map_err(|error| error.to_string())
 }
 
 #[tokio::test]
-async fn a_filter_gives_the_same_here_and_in_a_worker() {
-    let evaluator = evaluator();
-    let mut native = 0;
+async fn a_filter_gives_what_jq_gives() {
+    let filters = filters();
     for (program, expected) in TABLE {
         let expected = expected.map(str::to_owned).map_err(str::to_owned);
-        native += usize::from(compile(program).unwrap().is_native());
-        assert_eq!(combined(&evaluator, program).await, expected, "{program}");
-        // A definition is what never runs in this process.
-        let in_worker = format!("def f: {program}; f");
-        assert!(!compile(&in_worker).unwrap().is_native(), "{in_worker}");
-        assert_eq!(combined(&evaluator, &in_worker).await, expected, "{program}, in a worker");
+        assert_eq!(combined(&filters, program).await, expected, "{program}");
+        // A definition sees all of the object.
+        assert_eq!(combined(&filters, &format!("def f: {program}; f")).await, expected, "{program}, defined");
     }
-    assert!(native > 20, "{native} of {} programs run here", TABLE.len());
+    // One instance has run them all.
+    assert_eq!(filters.instances(), 1);
 }
 
 #[tokio::test]
-async fn what_is_no_object_is_an_error_on_both_ways() {
-    let evaluator = evaluator();
-    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
-    for program in [".", "def f: .; f"] {
-        let program = compile(program).unwrap();
+async fn programs_that_are_wrong_say_where() {
+    let filters = filters();
+    for (program, error) in [
+        (".a |\n  foo(1)", "line 2, column 3: there is no filter foo with 1 arguments"),
+        ("{a: .b", "{ is never closed"),
+        ("import \"a\" as a; .", "line 1, column 9: a filter cannot import or include other files"),
+        ("input", "line 1, column 1: there is no filter input with 0 arguments"),
+    ] {
+        let found = filters.compile(&Tenant::hook("h"), program).await.unwrap_err();
+        assert_eq!(found.to_string(), error, "{program}");
+    }
+    // The longest ones that are not refused.
+    for program in [["."; 990].join("|"), ["."; 990].join("+"), format!("{}.", "- ".repeat(990))] {
+        compile(&filters, &program).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_object_is_an_error() {
+    let (filters, deep) = (filters(), format!("{}1{}", "[".repeat(200), "]".repeat(200)));
+    for program in [".", ".a"] {
+        let program = compile(&filters, program).await;
         for input in ["{", "{\"a\":NaN}", "{1:2}", deep.as_str(), ""] {
-            let error = evaluator.evaluate(&program, input).await.unwrap_err();
+            let error = program.run(&input.into()).await.unwrap_err();
             assert!(matches!(error, FilterError::Input(_)), "{input}: {error}");
         }
-        assert_eq!(evaluator.evaluate(&program, "{}").await.unwrap().values().collect::<Vec<_>>(), ["{}"]);
+        assert_eq!(program.run(&"{}".into()).await.unwrap().values().count(), 1);
     }
 }
 
 #[tokio::test]
 async fn long_error_texts_are_cut() {
-    let object = format!("{{\"metadata\":{{\"name\":\"{}\"}}}}", "é".repeat(10_000));
-    for program in [".metadata.x.y.z | .metadata.name | .[0]", "def f: .metadata.name.x; f"] {
-        let program = compile(program).unwrap();
-        match evaluator().evaluate(&program, &object).await {
-            Err(error) => assert!(error.to_string().len() < 500, "{}", error.to_string().len()),
-            Ok(outputs) => assert_eq!(outputs.values().len(), 1),
-        }
-    }
+    let object: Arc<str> = format!("{{\"metadata\":{{\"name\":\"{}\"}}}}", "é".repeat(10_000)).into();
+    let program = compile(&filters(), ".metadata.name.x").await;
+    let error = program.run(&object).await.unwrap_err();
+    assert!(error.to_string().len() < 500, "{}", error.to_string().len());
 }
 
 #[tokio::test]
-async fn large_objects_leave_this_process() {
-    let evaluator = evaluator();
-    let program = compile("[.items[] | {name, image: .image}] | length").unwrap();
-    assert!(program.is_native());
-    let object = format!("{{\"items\":[{}]}}", vec![r#"{"name":"x"}"#; 100_000].join(","));
-    assert_eq!(&*evaluator.evaluate(&program, &object).await.unwrap().combined(), "100000");
-    assert_eq!(evaluator.workers(), 1);
-}
-
-/// As deep as what runs in this process can be, on a thread with the usual stack.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_deepest_native_programs_have_stack_enough() {
-    let object = format!("{}1{}", "{\"a\":[".repeat(60), "]}".repeat(60));
-    let evaluator = evaluator();
-    let run = async move {
-        for program in [
-            format!("{}.{}", "[".repeat(44), "]".repeat(44)),
-            vec!["."; 44].join(" | "),
-            vec![".a"; 44].join(" // "),
-            vec!["length"; 44].join(" + "),
-            format!("{}.{}", "map(".repeat(20), ")".repeat(20)),
-            format!("{}.a{}", "if ".repeat(40), " then 1 else 2 end".repeat(40)),
-            format!("{}.a", "try ".repeat(44)),
-            ". == .".to_owned(),
-            "keys, to_entries, tojson".to_owned(),
-        ] {
-            let program = compile(&program).unwrap();
-            assert!(program.is_native(), "{}", program.text());
-            let _ = evaluator.evaluate(&program, &object).await;
-        }
-    };
-    tokio::spawn(run).await.unwrap();
+async fn objects_of_any_size_fit() {
+    let program = compile(&filters(), "[.items[] | {name, image: .image}] | length").await;
+    for count in [0, 1, 10_000, 100_000, 1] {
+        let object = format!("{{\"items\":[{}]}}", vec![r#"{"name":"x"}"#; count].join(","));
+        assert_eq!(&*program.run(&object.into()).await.unwrap().combined(), count.to_string());
+    }
 }

@@ -238,7 +238,7 @@ async fn help_tells_of_every_subcommand() {
         assert!(of_command.stdout.contains(&format!("Usage: boathook {name}")), "{}", of_command.stdout);
         assert!(of_command.stdout.contains("Examples:"), "{}", of_command.stdout);
     }
-    assert!(!help.stdout.contains("filter-worker"));
+    assert!(!help.stdout.contains("settings-worker"));
     let unknown = run(boathook(["sevre"])).await;
     assert_eq!((unknown.code, unknown.stderr.contains("serve")), (Some(2), true), "{}", unknown.stderr);
     let version = run(boathook(["--version"])).await;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use boathook_core::{
-    filter::WorkerConfig,
+    fair::Pool,
     model::{AdmissionKind, HookName, QueueName},
     queue::QueueState,
 };
@@ -15,7 +15,11 @@ use super::{
     validating::validating,
     written::{Deed, hook},
 };
-use crate::support::{cluster::TestCluster, guests::guest};
+use crate::support::{
+    cluster::TestCluster,
+    filters::{HUNGRY, crowded},
+    guests::guest,
+};
 
 fn filtering(program: &str) -> Vec<u8> {
     let binding = json!({
@@ -38,8 +42,7 @@ async fn a_filter_without_end_is_an_error_of_its_binding_alone() {
     let mut hooks: Vec<_> = hostile.iter().map(|(name, program)| (*name, filtering(program))).collect();
     hooks.push(("echo", guest("echo")));
     let pipeline = Pipeline::on(cluster, &hooks, |options| {
-        options.filter.cpu_time = Duration::from_secs(1);
-        options.filter.memory = 64 * 1024 * 1024;
+        options.sandbox.filters.values = 64 * 1024 * 1024;
     })
     .await;
     let operator = &pipeline.operator;
@@ -70,18 +73,17 @@ async fn a_filter_without_end_is_an_error_of_its_binding_alone() {
     }
 }
 
-/// No worker can be started at first, and again later. The hook runs when its filter has, and never with a snapshot
-/// that lacks objects.
+/// Other filters have all the memory at first, and again later. The hook runs when its filter has, and never with a
+/// snapshot that lacks objects.
 #[tokio::test]
 async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
-    let dir = tempfile::tempdir().unwrap();
-    let worker = dir.path().join("worker");
-    let make = || std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_boathook"), &worker).unwrap();
+    let memory = Pool::new(512 << 20);
+    let others = crowded(&memory);
     let cluster = TestCluster::start().await;
     cluster.admin.create(&config_map("there", ("echo", "true"), json!({"n": "0"}))).await.unwrap();
-    let hooks = [("late", filtering("def f: .data; f")), ("plain", filtering(".data"))];
+    let hooks = [("late", filtering(HUNGRY)), ("plain", filtering(".data"))];
     let pipeline = Pipeline::on(cluster, &hooks, |options| {
-        options.filter = WorkerConfig { idle: Duration::ZERO, ..WorkerConfig::new(&worker) };
+        options.sandbox.filters.memory = memory.clone();
     })
     .await;
     let operator = &pipeline.operator;
@@ -89,12 +91,12 @@ async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
     operator.told("filter cannot run: runs that include this snapshot wait", "late", 1).await;
     let waits = missing(&operator.app.readiness(), "late");
     assert!(waits.starts_with("binding maps: its filter could not run on 1 objects yet: "), "{waits}");
-    assert!(waits.contains("the filter's process cannot be used"), "{waits}");
-    make();
+    assert!(waits.contains("the memory that all filters share is used up"), "{waits}");
+    drop(others);
     operator.ready().await;
     assert_eq!(operator.log.said("late"), ["woken"]);
     // A change that the filter cannot be run on: the run that it is for waits, and so does nothing else.
-    std::fs::remove_file(&worker).unwrap();
+    let others = crowded(&memory);
     pipeline.create(config_map("second", ("echo", "true"), json!({"n": "1"}))).await;
     operator.until("the neighbour hears of it", |operator| (operator.log.said("plain").len() == 2).then_some(())).await;
     operator.told("filter cannot run: runs that include this snapshot wait", "late", 2).await;
@@ -107,7 +109,7 @@ async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
     };
     operator.until("the event waits", waits).await;
     assert_eq!(operator.log.said("late"), ["woken"]);
-    make();
+    drop(others);
     operator.until("both are told", |operator| (operator.log.said("late").len() >= 2).then_some(())).await;
     operator.told("no object is waiting: the snapshot is complete", "late", 2).await;
 }
@@ -117,21 +119,20 @@ async fn a_filter_that_can_not_run_holds_its_hook_until_it_can() {
 #[tokio::test]
 async fn a_review_gets_no_answer_from_a_snapshot_that_lacks_objects() {
     const REVIEW: &str = "validate.late.test";
-    let dir = tempfile::tempdir().unwrap();
-    let worker = dir.path().join("worker");
-    let make = || std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_boathook"), &worker).unwrap();
+    let memory = Pool::new(512 << 20);
+    let others = crowded(&memory);
     let cluster = TestCluster::start().await;
     cluster.admin.create(&config_map("there", ("echo", "true"), json!({"n": "0"}))).await.unwrap();
     let binding = json!({
         "name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "labelSelector": {"matchLabels": {"echo": "true"}},
-        "jqFilter": "def f: .data; f", "executeHookOnSynchronization": false, "executeHookOnEvent": [],
+        "jqFilter": HUNGRY, "executeHookOnSynchronization": false, "executeHookOnEvent": [],
     });
     let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"]});
     let review = json!({"name": REVIEW, "rules": [rule], "includeSnapshotsFrom": ["maps"]});
     let document = json!({"configVersion": "v1", "kubernetes": [binding], "kubernetesValidating": [review]});
     let hooks = [("late", validating(&document.to_string()))];
     let pipeline = Pipeline::on(cluster, &hooks, |options| {
-        options.filter = WorkerConfig { idle: Duration::ZERO, ..WorkerConfig::new(&worker) };
+        options.sandbox.filters.memory = memory.clone();
     })
     .await;
     let answerer = pipeline.operator.app.answerer();
@@ -157,14 +158,14 @@ async fn a_review_gets_no_answer_from_a_snapshot_that_lacks_objects() {
     pipeline.operator.told(late, "late", 1).await;
     assert_eq!(ask(1).await, not_ready);
     // A review that has the time waits until the snapshot is complete.
-    let (answer, ()) = tokio::join!(ask(120), async { make() });
+    let (answer, ()) = tokio::join!(ask(120), async { drop(others) });
     assert!(matches!(answer, Unanswered::Failed(_)), "{answer:?}");
     // The snapshot was complete, and is so no longer.
-    std::fs::remove_file(&worker).unwrap();
+    let others = crowded(&memory);
     pipeline.create(config_map("second", ("echo", "true"), json!({"n": "1"}))).await;
     pipeline.operator.told(late, "late", 2).await;
     assert_eq!(ask(1).await, not_ready);
-    make();
+    drop(others);
     let answer = ask(120).await;
     assert!(matches!(answer, Unanswered::Failed(_)), "{answer:?}");
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use boathook_core::{filter::WorkerConfig, queue::Drained};
+use boathook_core::queue::Drained;
 use boathook_operator::{
     app::{App, Options, SettingsConfig},
     telemetry::Readiness,
@@ -75,7 +75,6 @@ impl Operator {
         let (log, collecting) = Log::collect();
         let directory = hooks_dir(hooks).await;
         let mut options = Options::new(client, directory.path()).unwrap();
-        options.filter = WorkerConfig::new(env!("CARGO_BIN_EXE_boathook"));
         options.settings = SettingsConfig::new(env!("CARGO_BIN_EXE_boathook"));
         options.sandbox.cache_dir = Some(cache_dir());
         // Many operators live in this process at the same time.

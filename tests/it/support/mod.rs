@@ -3,6 +3,7 @@
 //! Never used by the tests of single stages, which have fixtures of their own.
 
 pub mod cluster;
+pub mod filters;
 pub mod guests;
 pub mod log;
 pub mod process;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tracing::{Instrument as _, info, info_span, warn};
 
 use super::{
-    Binding, BindingStatus, Evaluator, FilterError, Program, Projection, Publisher, Room, SourceId, Timings,
+    Binding, BindingStatus, Filter, FilterError, Projection, Publisher, Room, SourceId, Timings,
     binding::Applied,
     pending::{Pending, Waiting},
     project,
@@ -77,8 +77,7 @@ pub struct Driver<F> {
     /// The binding. Nothing else changes it.
     pub binding: Binding,
     /// Its compiled `jqFilter`, if it has one.
-    pub filter: Option<Program>,
-    pub evaluator: Arc<Evaluator>,
+    pub filter: Option<Arc<dyn Filter>>,
     /// With `ignoreOwnWrites`: knows the hook's own changes.
     pub own: Option<Arc<dyn OwnChanges>>,
     /// The room for what it keeps.
@@ -261,7 +260,7 @@ impl<F: Fn(Output) + Send> Running<F> {
             target: "boathook::trace", "filter",
             hook = %binding.hook(), binding = %binding.spec().name, object = %object.reference()
         );
-        let outputs = self.driver.evaluator.evaluate(filter, &object.json).instrument(span).await;
+        let outputs = filter.evaluate(&object.json).instrument(span).await;
         if let Some(timings) = &self.driver.timings {
             timings.filtered(begun.elapsed());
         }

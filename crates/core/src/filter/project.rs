@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap, collections::HashSet, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use super::Program;
+use super::Filter;
 use crate::model::{Content, Item, Object};
 
 /// The item for an object, with its filter's result.
@@ -25,7 +25,7 @@ pub fn item(object: &Object, content: Content, filter_result: Option<Arc<str>>) 
 
 /// Whether a binding needs only the metadata of its objects. A binding that delivers nothing and has no filter needs
 /// more, because any change wakes its hook.
-pub fn uses_only_metadata(content: Content, filter: Option<&Program>) -> bool {
+pub fn uses_only_metadata(content: Content, filter: Option<&dyn Filter>) -> bool {
     match (content, filter) {
         (Content::Full, _) | (Content::None, None) => false,
         (Content::Metadata, None) => true,

@@ -8,7 +8,6 @@ use std::{
 
 use boathook_core::{
     fair::Tenant,
-    filter,
     hooks::{DocumentError, HookFile, parse},
     model::{
         AdmissionKind::{Mutating, Validating},
@@ -17,7 +16,7 @@ use boathook_core::{
     },
     queue::HookQueueConfig,
 };
-use boathook_sandbox::{LoadError, LoadedHook, Sandbox};
+use boathook_sandbox::{Filters, LoadError, LoadedHook, Sandbox};
 use tokio_util::sync::CancellationToken;
 
 /// A hook that can run.
@@ -133,7 +132,7 @@ pub(super) async fn load_for(
 ) -> Result<Hook, Quarantine> {
     let component = sandbox.load_for(tenant, name, bytes).await?;
     let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
-    let spec = read(name, document).await?;
+    let spec = read(name, document, tenant, sandbox.filters()).await?;
     check_exports(&spec, &component)?;
     let misfits = component.functions().map(|functions| misfits(&spec, functions)).unwrap_or_default();
     if !misfits.is_empty() {
@@ -143,10 +142,11 @@ pub(super) async fn load_for(
 }
 
 /// Parses the document on a blocking thread, because it takes time to compile its filters and conditions.
-async fn read(name: &HookName, document: String) -> Result<HookSpec, Quarantine> {
-    let name = name.clone();
+async fn read(name: &HookName, document: String, tenant: &Tenant, filters: &Filters) -> Result<HookSpec, Quarantine> {
+    let (name, tenant, filters) = (name.clone(), tenant.clone(), filters.clone());
     let work = move || {
-        let check = |program: &str| filter::compile(program).map(drop).map_err(|error| error.to_string());
+        let check =
+            |program: &str| filters.compile_blocking(&tenant, program).map(drop).map_err(|error| error.to_string());
         let mut spec = parse(&name, &document, &check)?;
         let conditions = bad_conditions(&spec);
         spec.warnings.extend(conditions);
@@ -356,6 +356,7 @@ impl HookRegistry {
 #[cfg(test)]
 mod tests {
     use ScriptFunction as F;
+    use boathook_sandbox::SandboxConfig;
 
     use super::*;
 
@@ -370,7 +371,9 @@ mod tests {
         let large = ["\\(.a)"; 5000].concat();
         let document = format!("{{configVersion: v1, kubernetes: [{{kind: Pod, jqFilter: '\"{large}\"'}}]}}");
         let name = HookName::new("h").unwrap();
-        let mut read = std::pin::pin!(read(&name, document));
+        let sandbox = Sandbox::new(SandboxConfig { pooling: false, ..SandboxConfig::default() }).unwrap();
+        let tenant = Tenant::hook("h");
+        let mut read = std::pin::pin!(read(&name, document, &tenant, sandbox.filters()));
         // The first poll gave the thread back.
         assert!(futures::poll!(&mut read).is_pending());
         assert!(read.await.unwrap().kubernetes[0].jq_filter.is_some());

@@ -34,7 +34,7 @@ use std::{future::pending, net::SocketAddr, path::PathBuf, sync::Arc, time::Dura
 
 use boathook_core::{
     fair::Pool,
-    filter::{Evaluator, Snapshots},
+    filter::Snapshots,
     hooks::{DirectoryError, HookFile},
     memory::UNIT,
     model::{HookName, Installer, Job},
@@ -366,10 +366,10 @@ fn connect(
     recorder: Option<Arc<Recorder>>,
 ) -> Services {
     let (leadership, tasks) = (health.leadership().clone(), health.tasks().clone());
-    let evaluator = Arc::new(Evaluator::new(options.filter.clone()));
+    let filters = sandbox.filters().clone();
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
-    let programs = Arc::new(PatchPrograms::new(evaluator.clone(), hook_registry.clone()));
+    let programs = Arc::new(PatchPrograms::new(filters.clone(), hook_registry.clone()));
     let effects = Arc::new(runs::Effects(options.effects.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = Operator {
@@ -389,7 +389,7 @@ fn connect(
         discovery,
         streams: Streams::new(options.client.clone(), options.streams.clone(), report),
         kept: Pool::new(options.kept / UNIT),
-        evaluator,
+        filters,
         snapshots,
         queue,
         // Each request of the API server reaches only one replica, so answers are not fenced.

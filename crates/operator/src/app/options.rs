@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use boathook_core::{effect::Sink, filter::WorkerConfig, queue::QueueConfig};
+use boathook_core::{effect::Sink, queue::QueueConfig};
 use boathook_kube::{access::AccessConfig, election::ElectionConfig, watch::StreamConfig};
 use boathook_sandbox::SandboxConfig;
 
@@ -68,7 +68,6 @@ pub struct Options {
     /// them. Default: no limit.
     pub kept: u64,
     pub streams: StreamConfig,
-    pub filter: WorkerConfig,
     pub queue: QueueConfig,
     pub sandbox: SandboxConfig,
     pub access: AccessConfig,
@@ -76,8 +75,7 @@ pub struct Options {
 
 impl Options {
     /// Returns defaults for everything except the cluster and the hooks: health on a free loopback port, no admin
-    /// socket, and filters and settings in workers of this process's own executable. Fails if the executable cannot be
-    /// found.
+    /// socket, and settings in a worker of this process's own executable. Fails if the executable cannot be found.
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,
@@ -102,7 +100,6 @@ impl Options {
             settings: SettingsConfig::of_this_process()?,
             kept: u64::MAX,
             streams: StreamConfig::default(),
-            filter: WorkerConfig::of_this_process()?,
             queue: QueueConfig::default(),
             sandbox: SandboxConfig::default(),
             access: AccessConfig::default(),

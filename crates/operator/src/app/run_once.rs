@@ -7,6 +7,7 @@ use std::{
 };
 
 use boathook_core::{
+    fair::Tenant,
     filter::{self, BindingStatus, FilterError},
     model::{
         AdmissionBinding, AdmissionKind, BindingName, Cause, ConversionBinding, Failure, FailureKind, HookName,
@@ -594,7 +595,7 @@ async fn trigger(services: &Services, spec: &HookSpec, set: &Set) -> Result<Trig
         Bound::Kubernetes(binding) => {
             let cause = match (&set.asked.occasion, &set.object) {
                 (TriggerRequest::Event { kind, filter_result, .. }, Some(object)) => {
-                    Cause::Event(event(services, binding, *kind, object, filter_result.as_ref()).await?)
+                    Cause::Event(event(services, spec, binding, *kind, object, filter_result.as_ref()).await?)
                 }
                 _ => Cause::Synchronization,
             };
@@ -619,6 +620,7 @@ async fn trigger(services: &Services, spec: &HookSpec, set: &Set) -> Result<Trig
 
 async fn event(
     services: &Services,
+    spec: &HookSpec,
     binding: &KubernetesBinding,
     kind: WatchEventKind,
     (object, before): &(Value, Option<Value>),
@@ -634,13 +636,13 @@ async fn event(
     let object = read(object)?;
     let result = match (filter_result, &binding.jq_filter) {
         (Some(given), Some(_)) => Some(given.to_string().into()),
-        _ => filtered(services, binding, &object).await?,
+        _ => filtered(services, spec, binding, &object).await?,
     };
     let item = filter::item(&object, binding.content, result);
     let (mut previous_filter_result, mut previous_object) = (None, None);
     if let Some(before) = before {
         let before = read(before)?;
-        previous_filter_result = filtered(services, binding, &before).await?;
+        previous_filter_result = filtered(services, spec, binding, &before).await?;
         previous_object = filter::item(&before, binding.content, None).object.filter(|_| binding.previous_object);
     }
     Ok(ObjectEvent { kind, resource, item: Arc::new(item), previous_filter_result, previous_object })
@@ -648,13 +650,15 @@ async fn event(
 
 async fn filtered(
     services: &Services,
+    spec: &HookSpec,
     binding: &KubernetesBinding,
     object: &Object,
 ) -> Result<Option<Arc<str>>, OnceError> {
     let Some(program) = &binding.jq_filter else { return Ok(None) };
     let failed = |source| OnceError::Filter { binding: binding.name.clone(), source };
-    let program = filter::compile(program).map_err(|error| failed(filter::FilterError::Program(error.to_string())))?;
-    let outputs = services.evaluator.evaluate(&program, &object.json).await.map_err(failed)?;
+    let compiled = services.filters.compile(&Tenant::hook(spec.name.as_str()), program).await;
+    let program = compiled.map_err(|error| failed(filter::FilterError::Program(error.to_string())))?;
+    let outputs = program.run(&object.json).await.map_err(failed)?;
     Ok(Some(Arc::from(outputs.combined())))
 }
 

@@ -8,13 +8,13 @@ use std::sync::{
 use boathook_core::{
     effect::Sink,
     fair::Pool,
-    filter::{Evaluator, Snapshots},
+    filter::Snapshots,
     model::{BindingName, HookName, MetricOp, RunId},
     queue,
     tasks::Tasks,
 };
 use boathook_kube::{discovery::Discovery, election::Leadership, watch::Streams};
-use boathook_sandbox::Sandbox;
+use boathook_sandbox::{Filters, Sandbox};
 use tokio::sync::watch;
 use tracing::warn;
 
@@ -35,7 +35,7 @@ pub(super) struct Services {
     pub streams: Streams,
     /// What all bindings together may keep, in units of [`UNIT`](boathook_core::memory::UNIT).
     pub kept: Pool,
-    pub evaluator: Arc<Evaluator>,
+    pub filters: Filters,
     pub snapshots: Arc<Snapshots>,
     pub queue: queue::Handle,
     /// For runs. It is fenced, so its writes end with the leadership.

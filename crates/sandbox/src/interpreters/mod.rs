@@ -157,9 +157,14 @@ impl Sandbox {
         let candidate = Candidate::new(hook.clone(), tenant.clone(), bytes.to_vec(), World::Interpreter);
         let pooled = self.pooled();
         let taken = self
-            .blocking(hook, move |loader| match installed_code(&file, candidate.bytes(), pooled) {
-                Some(artifact) => loader.load_installed(candidate, &artifact).map(Result::ok),
-                None => loader.load_cached(candidate).map(Result::ok),
+            .blocking(hook, move |loader| {
+                match installed(
+                    file.parent().unwrap_or(&file),
+                    &name(&digest(candidate.bytes()), Installed::of(pooled)),
+                ) {
+                    Some(artifact) => loader.load_installed(candidate, &artifact).map(Result::ok),
+                    None => loader.load_cached(candidate).map(Result::ok),
+                }
             })
             .await??;
         match taken {
@@ -202,51 +207,83 @@ pub struct Compiled {
 /// Compiles an interpreter for operators of this version on machines of this architecture, with a pool of instances and
 /// without one. This takes seconds for a large interpreter.
 pub fn compile_interpreter(file: &Path) -> Result<Compiled, InterpreterError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| InterpreterError::File { path, source }
-    };
-    let component = fs::read(file).map_err(failed(file))?;
-    let folder = folder(file);
-    fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    let component = fs::read(file).map_err(|source| InterpreterError::File { path: file.to_owned(), source })?;
+    let (directory, digest) = (file.parent().unwrap_or(file), digest(&component));
     let mut compiled = Compiled { bytes: 0, kept: true };
     for pooled in [true, false] {
-        let name = name(&component, pooled);
-        let path = folder.join(&name);
-        if let Ok(Some(there)) = cache::installed(&folder, &name) {
-            compiled.bytes += there.len() as u64;
-            continue;
-        }
-        let made = engine::for_any_machine(pooled).and_then(|engine| compiler::compile_here(&engine, &component));
-        let artifact =
-            made.map_err(|error| InterpreterError::Component { path: file.to_owned(), reason: format!("{error:#}") })?;
-        // Readers find nothing, or the whole file.
-        let beside = folder.join(format!("{name}.new"));
-        let written = fs::write(&beside, [cache::seal(&artifact), artifact.clone()].concat());
-        written.and_then(|()| fs::rename(&beside, &path)).map_err(failed(&path))?;
-        compiled = Compiled { bytes: compiled.bytes + artifact.len() as u64, kept: false };
+        let one = install(directory, &name(&digest, Installed::of(pooled)), || {
+            compiler::compile_here(&engine::for_any_machine(pooled)?, &component)
+        });
+        let one = one.map_err(|error| match error {
+            InterpreterError::Component { reason, .. } => InterpreterError::Component { path: file.to_owned(), reason },
+            error => error,
+        })?;
+        compiled = Compiled { bytes: compiled.bytes + one.bytes, kept: compiled.kept && one.kept };
     }
     Ok(compiled)
 }
 
-/// Returns the code of an interpreter for this operator, if it was compiled at installation.
-fn installed_code(file: &Path, component: &[u8], pooled: bool) -> Option<Vec<u8>> {
-    let (folder, name) = (folder(file), name(component, pooled));
-    cache::installed(&folder, &name).unwrap_or_else(|error| {
-        tracing::warn!(path = %folder.join(&name).display(), "installed code is not used: {error}");
+/// Stores code in a directory of interpreters, if it is not there yet.
+pub(super) fn install(
+    directory: &Path,
+    name: &str,
+    compile: impl FnOnce() -> wasmtime::Result<Vec<u8>>,
+) -> Result<Compiled, InterpreterError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| InterpreterError::File { path, source }
+    };
+    let folder = directory.join(FOLDER);
+    fs::create_dir_all(&folder).map_err(failed(&folder))?;
+    let path = folder.join(name);
+    if let Ok(Some(there)) = cache::installed(&folder, name) {
+        return Ok(Compiled { bytes: there.len() as u64, kept: true });
+    }
+    let artifact =
+        compile().map_err(|error| InterpreterError::Component { path: path.clone(), reason: format!("{error:#}") })?;
+    // Readers find nothing, or the whole file.
+    let beside = folder.join(format!("{name}.new"));
+    let written = fs::write(&beside, [cache::seal(&artifact), artifact.clone()].concat());
+    written.and_then(|()| fs::rename(&beside, &path)).map_err(failed(&path))?;
+    Ok(Compiled { bytes: artifact.len() as u64, kept: false })
+}
+
+/// Returns the code of this name, if it was compiled at installation next to the interpreters in a directory.
+pub(super) fn installed(directory: &Path, name: &str) -> Option<Vec<u8>> {
+    let folder = directory.join(FOLDER);
+    cache::installed(&folder, name).unwrap_or_else(|error| {
+        tracing::warn!(path = %folder.join(name).display(), "installed code is not used: {error}");
         None
     })
 }
 
-fn folder(file: &Path) -> PathBuf {
-    file.with_file_name(FOLDER)
+/// The kinds of code.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Installed {
+    Pooled,
+    Plain,
+    Filters,
+}
+
+impl Installed {
+    fn of(pooled: bool) -> Self {
+        if pooled { Self::Pooled } else { Self::Plain }
+    }
 }
 
 /// Code for another engine, another version or another kind of operator has another name.
-fn name(component: &[u8], pooled: bool) -> String {
-    let digest = cache::hex(&Sha256::digest(component));
-    let (engine, kind) = (ENGINE.replace(' ', ""), if pooled { "pooled" } else { "plain" });
+pub(super) fn name(digest: &[u8; 32], kind: Installed) -> String {
+    let (digest, engine) = (cache::hex(digest), ENGINE.replace(' ', ""));
+    let kind = match kind {
+        Installed::Pooled => "pooled",
+        Installed::Plain => "plain",
+        Installed::Filters => "filters",
+    };
     format!("{digest}-{engine}-{}-{}-{kind}.cwasm", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH)
+}
+
+fn digest(component: &[u8]) -> [u8; 32] {
+    Sha256::digest(component).into()
 }
 
 /// How many files of one directory are read.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use boathook_core::{
     fair::{Share, Tenant},
-    filter::{self, Binding, Driver, Output, OwnChanges, Room},
+    filter::{self, Binding, Driver, Filter, Output, OwnChanges, Room},
     memory::{BINDING, UNIT, WATCH},
     model::{HookName, KubernetesBinding},
 };
@@ -37,9 +37,9 @@ pub(super) async fn run(
     let spec = terms.borrow().clone();
     // Create the publisher first, so that a pending binding has an empty snapshot.
     let publisher = services.snapshots.publisher(&hook, &spec.name);
-    let compiled = spec.jq_filter.as_deref().map(|text| services.evaluator.compile(&tenant, text));
+    let compiled = spec.jq_filter.as_deref().map(|text| services.filters.compile(&tenant, text));
     let filter = match OptionFuture::from(compiled).await.transpose() {
-        Ok(filter) => filter,
+        Ok(filter) => filter.map(|filter| Arc::new(filter) as Arc<dyn Filter>),
         // The check of the document rejects such a filter.
         Err(error) => return progress.pending(&error.to_string()),
     };
@@ -52,13 +52,12 @@ pub(super) async fn run(
     let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
     let binding = Binding::new(hook.clone(), spec.clone());
     let binding = if services.leadership.is_alone() { binding } else { binding.held_back() };
-    let metadata_only = filter::uses_only_metadata(spec.content, filter.as_ref());
+    let metadata_only = filter::uses_only_metadata(spec.content, filter.as_deref());
     let driver = Driver {
         room: Room::of(room),
         relist: relist.clone(),
         publisher,
         status: status.clone(),
-        evaluator: services.evaluator.clone(),
         own: own.as_ref().map(|_| writes as Arc<dyn OwnChanges>),
         filter,
         binding,

@@ -17,9 +17,9 @@ use boathook_bundle::MAX_SETTINGS_SCHEMA;
 use boathook_core::{
     child::{self, Bounds, Cause, Failed, Work},
     fair::Tenant,
-    filter::Evaluator,
     model::BundleId,
 };
+use boathook_sandbox::Sandbox;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -55,7 +55,7 @@ impl SettingsConfig {
         Self {
             command: command.into(),
             args: vec!["settings-worker".to_owned()],
-            memory: boathook_core::memory::WORKER - STACK as u64 - BASE,
+            memory: boathook_core::memory::SETTINGS - STACK as u64 - BASE,
             cpu: Duration::from_secs(2),
             deadline: Duration::from_secs(20),
         }
@@ -70,8 +70,8 @@ impl SettingsConfig {
 /// Checks settings, and remembers the verdicts.
 pub(super) struct Checker {
     config: SettingsConfig,
-    /// A check takes the place of a filter's worker.
-    places: Arc<Evaluator>,
+    /// A check takes the place of the compiler.
+    sandbox: Arc<Sandbox>,
     known: Mutex<Known>,
 }
 
@@ -84,8 +84,8 @@ enum Verdict {
 }
 
 impl Checker {
-    pub fn new(config: SettingsConfig, places: Arc<Evaluator>) -> Self {
-        Self { config, places, known: Mutex::default() }
+    pub fn new(config: SettingsConfig, sandbox: Arc<Sandbox>) -> Self {
+        Self { config, sandbox, known: Mutex::default() }
     }
 
     /// Returns the settings as hooks get them, in one line. The error says what is wrong, and where.
@@ -99,7 +99,7 @@ impl Checker {
         if let Some(verdict) = self.known().verdict(&digest, Instant::now()) {
             return verdict.map(|()| settings);
         }
-        let _place = self.places.place(&tenant(id)).await;
+        let _place = self.sandbox.child(&tenant(id)).await;
         // The same settings may have been checked in the meantime.
         if let Some(verdict) = self.known().verdict(&digest, Instant::now()) {
             return verdict.map(|()| settings);

@@ -14,11 +14,19 @@ use super::walk::walk;
 
 type Names<'a> = HashSet<&'a str>;
 
+thread_local! {
+    /// Parsed once: that takes longer than to compile most programs.
+    static LIBRARY: Vec<Def<&'static str>> = library().collect();
+}
+
 /// The definitions that a program needs, and all names that it calls.
 pub fn needed(program: &str) -> (Vec<Def<&'static str>>, Option<Names<'_>>) {
-    let all: Vec<_> = library().collect();
+    LIBRARY.with(|all| needed_of(all, program))
+}
+
+fn needed_of<'p>(all: &[Def<&'static str>], program: &'p str) -> (Vec<Def<&'static str>>, Option<Names<'p>>) {
     // The loader explains why a program cannot be parsed.
-    let Some(term) = load::parse(program, |parser| parser.term()) else { return (all, None) };
+    let Some(term) = load::parse(program, |parser| parser.term()) else { return (all.to_vec(), None) };
     let mut names = Names::new();
     collect(&term, &mut names);
     loop {
@@ -30,7 +38,7 @@ pub fn needed(program: &str) -> (Vec<Def<&'static str>>, Option<Names<'_>>) {
             break;
         }
     }
-    let defs = all.into_iter().filter(|def| names.contains(def.name)).collect();
+    let defs = all.iter().filter(|def| names.contains(def.name)).cloned().collect();
     (defs, Some(names))
 }
 

@@ -1,83 +1,53 @@
-//! Runs a compiled program on one object, in this thread, to the end.
-//!
-//! It never stops by itself: the caller knows that the program is linear, or can kill the process.
+//! Runs a compiled program on one object, to the end, and writes the results. It never stops by itself.
 
-use std::{
-    fmt::{self, Write as _},
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::fmt::{self, Write as _};
 
 use jaq_json::{Num, Val};
 
-use super::{compile::Compiled, error::FilterError};
-use crate::tasks::panic_message;
+use super::compile::Compiled;
 
 /// The largest result of an evaluation, in bytes of JSON.
 pub const MAX_RESULT: usize = 1024 * 1024;
 /// The longest text of jq's own errors.
 const MAX_MESSAGE: usize = 400;
 
-/// The outputs of a program for one input: any number of values, as compact JSON with sorted keys.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outputs(Vec<Box<str>>);
-
-impl Outputs {
-    /// The values in order.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.0.iter().map(AsRef::as_ref)
-    }
-
-    /// The outputs as a `filterResult`: no value is null, one value is itself, several are an array.
-    pub fn combined(mut self) -> Box<str> {
-        match self.0.len() {
-            0 => "null".into(),
-            1 => self.0.pop().unwrap_or_default(),
-            _ => format!("[{}]", self.0.join(",")).into(),
-        }
-    }
-
-    /// One value on each line. Compact JSON has no line breaks.
-    pub fn to_lines(&self) -> String {
-        self.0.join("\n")
-    }
-
-    /// Reads one value from each line.
-    pub fn from_lines(lines: &str) -> Self {
-        Self(lines.lines().map(Box::from).collect())
-    }
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The program raised an error. The text is jaq's, shortened.
+    Program(String),
+    /// The object is not JSON that jq can read.
+    Input(String),
+    /// The result is larger than [`MAX_RESULT`].
+    TooLarge,
+    /// The result cannot be given to a hook.
+    NotJson(String),
 }
 
-/// Runs the program on an object's JSON.
-pub fn run(program: &Compiled, json: &str) -> Result<Outputs, FilterError> {
-    let input = program.read(json).map_err(|error| FilterError::Input(error.to_string()))?;
-    catch_unwind(AssertUnwindSafe(|| collect(program, input))).unwrap_or_else(|panic| {
-        Err(FilterError::Crashed(format!("jq panicked: {}", panic_message(panic.as_ref()).unwrap_or("?"))))
-    })
-}
-
-fn collect(program: &Compiled, input: Val) -> Result<Outputs, FilterError> {
-    let mut outputs = Vec::new();
-    let mut room = MAX_RESULT;
+/// Runs the program on an object's JSON. Returns any number of values, as compact JSON with sorted keys, one in each line.
+pub fn run(program: &Compiled, json: &str) -> Result<String, Failure> {
+    let input = program.read(json).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut results = String::new();
     for output in program.run(input) {
         let value = match output {
             Ok(value) => value,
             Err(exception) => match exception.get_err().map_err(|exception| exception.get_halt()) {
-                Ok(error) => return Err(FilterError::Program(message(&error))),
+                Ok(error) => return Err(Failure::Program(message(&error))),
                 Err(Ok(0)) => break,
-                Err(Ok(code)) => return Err(FilterError::Program(format!("it halted with code {code}"))),
-                Err(Err(_)) => return Err(FilterError::Program("break outside of its label".into())),
+                Err(Ok(code)) => return Err(Failure::Program(format!("it halted with code {code}"))),
+                Err(Err(_)) => return Err(Failure::Program("break outside of its label".into())),
             },
         };
-        let mut text = String::new();
-        write(&value, &mut text, room).map_err(|error| match error {
-            Unwritable::TooLarge => FilterError::TooLarge(MAX_RESULT),
-            Unwritable::TooDeep => FilterError::NotJson(format!("more than {} levels", MAX_DEPTH)),
-            Unwritable::NotJson(what) => FilterError::NotJson(what.into()),
+        if !results.is_empty() {
+            results.push('\n');
+        }
+        write(&value, &mut results, MAX_RESULT).map_err(|error| match error {
+            Unwritable::TooLarge => Failure::TooLarge,
+            Unwritable::TooDeep => Failure::NotJson(format!("more than {MAX_DEPTH} levels")),
+            Unwritable::NotJson(what) => Failure::NotJson(what.into()),
         })?;
-        room = room.saturating_sub(text.len() + 1);
-        outputs.push(text.into());
     }
-    Ok(Outputs(outputs))
+    Ok(results)
 }
 
 /// Errors show whole values, but only their beginning is useful.
@@ -220,5 +190,32 @@ impl Writer<'_> {
         }
         self.out.push_str(text);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::{super::compile, *};
+
+    // mutant: interpreters/jq/src/run.rs: `if serde_json::from_str::<f64>(text).is_ok() {` => `if true {`
+    #[test]
+    fn every_number_is_one_that_a_reader_accepts() {
+        let program = compile(".[] | tonumber").unwrap();
+        let results = run(&program, r#"["1e999","-1e999","+1.5","01.5","1.50","1e3"]"#).unwrap();
+        for line in results.lines() {
+            assert!(serde_json::from_str::<f64>(line).is_ok(), "{line}");
+        }
+        assert!(results.starts_with("1.7976931348623157e308\n-1.7976931348623157e308\n1.5\n1.5\n1.50\n"), "{results}");
+    }
+
+    #[test]
+    fn results_are_lines_and_bounded() {
+        let run = |program: &str, json| run(&compile(program).unwrap(), json);
+        assert_eq!(run("empty", "{}").unwrap(), "");
+        assert_eq!(run(".[]", r#"["a\nb",{"b":1,"a":2}]"#).unwrap(), "\"a\\nb\"\n{\"a\":2,\"b\":1}");
+        assert_eq!(run("\"x\" * 2000000", "{}"), Err(Failure::TooLarge));
+        assert_eq!(run("range(1000000)", "{}"), Err(Failure::TooLarge));
+        assert!(matches!(run("{(1, 2 | [.]): 1}", "{}"), Err(Failure::NotJson(_))));
     }
 }

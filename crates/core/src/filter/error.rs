@@ -1,29 +1,13 @@
 //! Why a filter gave no result.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
-/// A program that cannot be used.
+type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// A program that cannot be used, and where it is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}{message}")]
-pub struct CompileError {
-    /// `line 1, column 7: `, or empty if the error concerns the whole program.
-    place: String,
-    message: String,
-}
-
-impl CompileError {
-    pub(in crate::filter) fn whole(message: impl Into<String>) -> Self {
-        Self { place: String::new(), message: message.into() }
-    }
-
-    /// An error at a byte of the program.
-    pub(super) fn at(program: &str, offset: usize, message: impl Into<String>) -> Self {
-        let before = program.get(..offset).unwrap_or(program);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Self { place: format!("line {line}, column {column}: "), message: message.into() }
-    }
-}
+#[error("{0}")]
+pub struct CompileError(pub String);
 
 /// A bound that an evaluation reached. The evaluation was ended, and nothing else was harmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,31 +74,34 @@ pub enum FilterError {
     /// jaq panicked.
     #[error("the filter crashed: {0}")]
     Crashed(String),
-    /// The filter's process died, and neither the program nor the object is known to be the reason.
-    #[error("the filter could not run: {0}")]
-    Killed(String),
-    /// The filter's process did not answer in this time, and reached no limit of its own: the machine is too busy.
-    #[error("the filter's process did not answer within {0:?}")]
+    /// The filter did not end in this time, and reached no bound of its own: the machine, or the memory of filters, is
+    /// too busy.
+    #[error("the filter had no turn within {0:?}: give the operator more CPU time and memory")]
     Late(Duration),
+    /// Other filters have the memory that all filters share.
+    #[error(
+        "the memory that all filters share is used up, of which this one has {0} MiB: give the operator more memory \
+         (--memory-limit)"
+    )]
+    Crowded(u64),
     /// The operator may not keep the object.
     #[error("not enough memory to keep the object: {0}")]
     NoRoom(String),
-    /// The filter's process could not be started, or the communication with it failed.
-    #[error("the filter's process cannot be used")]
-    Worker(#[source] io::Error),
+    /// jq cannot be started in this process.
+    #[error("jq cannot be started")]
+    Engine(#[source] Source),
 }
 
 impl FilterError {
-    /// Whether the process in which the error happened cannot be used any more.
-    pub fn ends_worker(&self) -> bool {
-        matches!(self, Self::Limit(_) | Self::Crashed(_) | Self::Killed(_) | Self::Late(_) | Self::Worker(_))
+    /// Whether the evaluation had to be stopped.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Limit(_) | Self::Crashed(_))
     }
 
     /// Whether the error says nothing about the program or the object, so that the same evaluation may succeed later.
-    /// An unknown reason counts as transient, because a retry is harmless and a snapshot without the object is not.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::BackingOff { .. } | Self::Killed(_) | Self::Late(_) | Self::NoRoom(_) | Self::Worker(_) => true,
+            Self::BackingOff { .. } | Self::Late(_) | Self::Crowded(_) | Self::NoRoom(_) | Self::Engine(_) => true,
             Self::Program(_)
             | Self::Input(_)
             | Self::TooLarge(_)
@@ -134,10 +121,10 @@ impl FilterError {
             Self::Limit(limit) => limit.label(),
             Self::BackingOff { .. } => "backing-off",
             Self::Crashed(_) => "crashed",
-            Self::Killed(_) => "killed",
             Self::Late(_) => "late",
+            Self::Crowded(_) => "crowded",
             Self::NoRoom(_) => "no-room",
-            Self::Worker(_) => "worker",
+            Self::Engine(_) => "engine",
         }
     }
 }
