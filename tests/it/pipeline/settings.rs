@@ -87,7 +87,7 @@ async fn a_schema_that_takes_too_much_is_refused_and_the_operator_goes_on() {
 }
 
 /// The checks of tenants take turns, whichever came first.
-// mutant: crates/operator/src/app/bundles/settings.rs: `let _place = self.places.place(&tenant(id)).await;` => `let _place = self.places.place(&Tenant::namespace("all")).await;`
+// mutant: crates/operator/src/app/bundles/settings.rs: `let _place = self.sandbox.child(&tenant(id)).await;` => `let _place = self.sandbox.child(&Tenant::namespace("all")).await;`
 #[tokio::test]
 async fn many_bad_bundles_of_one_tenant_hold_up_no_other() {
     let pipeline = operator(worker()).await;

@@ -76,7 +76,7 @@ async fn a_call_reaches_the_host_and_its_answer_the_guest() {
 }
 
 /// Ticks come while it waits, and it does nothing else. A thread of its own would cost each call a change of threads.
-// mutant: crates/sandbox/src/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `true`
+// mutant: crates/sandbox/src/turns.rs: `if self.cpu_time() > SHORT {` => `if true {`
 #[tokio::test]
 async fn a_guest_that_waits_for_its_host_stays_on_the_threads_of_the_runtime() {
     let host = Arc::new(Memory { answers_after: Duration::from_millis(12), ..Memory::default() });
@@ -86,7 +86,7 @@ async fn a_guest_that_waits_for_its_host_stays_on_the_threads_of_the_runtime() {
 }
 
 /// It computes for less than a tick, and waits, again and again.
-// mutant: crates/sandbox/src/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll()) > SHORT` => `Duration::from_nanos(self.0.of_this_poll()) > SHORT`
+// mutant: crates/sandbox/src/turns.rs: `self.0.used() + Duration::from_nanos(self.0.of_this_poll())` => `Duration::from_nanos(self.0.of_this_poll())`
 #[tokio::test]
 async fn a_guest_that_computes_for_long_in_small_parts_leaves_the_threads_of_the_runtime() {
     let host = Arc::new(Memory { answers_after: Duration::from_millis(1), ..Memory::default() });

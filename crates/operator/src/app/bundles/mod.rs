@@ -88,7 +88,7 @@ impl Inner {
 
 impl Bundles {
     pub fn new(hook_manager: Arc<HookManager>, settings: SettingsConfig) -> Self {
-        let settings = settings::Checker::new(settings, hook_manager.sandbox.clone());
+        let settings = settings::Checker::new(settings, hook_manager.services.sandbox.clone());
         let readiness = Mutex::new(Recent::new(hook_manager.services.health.changes()));
         Self(Arc::new(Inner { hook_manager, settings, slots: Mutex::default(), readiness }))
     }
