@@ -41,7 +41,7 @@ pub enum BundleCommand {
   boathook bundle pack hooks/ -o team.bundle
   boathook bundle pack hooks/ -o team.tar                            # as one file
   boathook bundle pack hooks/ -o team.bundle --tag v1 --source https://git.example.com/team/hooks
-  boathook bundle pack project/ -o team.bundle --annotation "revision=$(git rev-parse HEAD)"
+  boathook bundle pack project/ -o team.bundle --annotation \"revision=$(git rev-parse HEAD)\"
 
 In DIR, each NAME.wasm is a hook. The bundle also includes *.json (JSON Schemas) and *.md files. If DIR is a
 project, the hooks are what `boathook build` has built, and the bundle includes the project's
