@@ -81,9 +81,8 @@ async fn no_answer_is_waited_for_after_the_end() {
         resource_version: None,
         wait: None,
     });
-    let began = Instant::now();
     let error = access.write(&anyone(), &deleted).await.unwrap_err();
-    assert!(began.elapsed() < Duration::from_secs(60));
+    // An answer that is waited for ends in a timeout.
     assert_eq!(error.reason, CallReason::Unavailable, "{error}");
     assert_eq!(script.requests().len(), 1, "repeated, had it been allowed");
 }

@@ -13,7 +13,7 @@ use boathook_core::model::{
 use boathook_sandbox::{Host, Sandbox, Written};
 use futures::future::{self, BoxFuture, FutureExt};
 
-use super::support::{Lines, load, one_second, plenty, request, run, sandbox};
+use super::support::{Lines, load, plenty, request, run, sandbox};
 use crate::support::guests::go_guest;
 
 /// One way to misbehave, and the next run after it.
@@ -21,7 +21,7 @@ async fn failure(sandbox: &Sandbox, component: &[u8], way: &str, limits: Limits)
     let bad = load(sandbox, way, component).await;
     let good = load(sandbox, "good", component).await;
     let report = run(sandbox, &bad, limits).await;
-    assert_eq!(run(sandbox, &good, one_second()).await.outcome, Ok(()), "after {way}");
+    assert_eq!(run(sandbox, &good, plenty()).await.outcome, Ok(()), "after {way}");
     report.outcome.expect_err(way)
 }
 

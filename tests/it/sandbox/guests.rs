@@ -7,7 +7,7 @@ use std::time::Duration;
 use boathook_core::model::{Failure, FailureKind, Limit, Limits};
 use boathook_sandbox::{LoadedHook, Sandbox, SandboxConfig};
 
-use super::support::{self, Lines, guest, load, one_second, plenty, run, sandbox};
+use super::support::{self, Lines, guest, load, plenty, run, sandbox};
 
 async fn noop(sandbox: &Sandbox) -> LoadedHook {
     load(sandbox, "noop", &guest("noop")).await
@@ -19,7 +19,7 @@ async fn failure(name: &str, limits: Limits) -> Failure {
     let bad = load(&sandbox, name, &guest(name)).await;
     let good = noop(&sandbox).await;
     let report = run(&sandbox, &bad, limits).await;
-    assert_eq!(run(&sandbox, &good, one_second()).await.outcome, Ok(()), "after {name}");
+    assert_eq!(run(&sandbox, &good, plenty()).await.outcome, Ok(()), "after {name}");
     report.outcome.unwrap_err()
 }
 
@@ -29,7 +29,7 @@ async fn config_failure(name: &str) -> Failure {
     let bad = load(&sandbox, name, &guest(name)).await;
     let good = noop(&sandbox).await;
     let failure = sandbox.config(&bad).await.unwrap_err();
-    assert_eq!(run(&sandbox, &good, one_second()).await.outcome, Ok(()), "after {name}");
+    assert_eq!(run(&sandbox, &good, plenty()).await.outcome, Ok(()), "after {name}");
     failure
 }
 

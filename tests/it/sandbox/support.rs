@@ -115,11 +115,6 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Limits for the run after a hostile one.
-pub fn one_second() -> Limits {
-    Limits { time: Duration::from_secs(1), ..Limits::default() }
-}
-
 /// Answers `get` with the object's name, or never; counts what it is asked.
 #[derive(Default)]
 pub struct Memory {
