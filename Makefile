@@ -7,21 +7,37 @@ PREFIX ?= $(HOME)/.local
 APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
 DURATION ?= 1h
 
-.PHONY: help demo test check e2e node attack mutants bench build install guests interpreters scripts apiserver fmt clean
+.PHONY: help demo test test-it test-guests test-go check e2e node attack mutants bench build install guests interpreters scripts apiserver fmt clean
 
 help: ## this list
-	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-10s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
-demo: guests ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
-	$(CARGO) build --locked --quiet
-	$(TARGET)/debug/boathook demo $(if $(KEEP),--keep)
+# One guest, and of the binary what it needs. It has a place of its own, so that target/debug/boathook stays the whole one.
+demo: ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
+	tools/build-guests registry-secret
+	$(CARGO) build --locked --quiet --profile demo --package boathook --no-default-features --features cluster
+	$(TARGET)/demo/boathook demo $(if $(KEEP),--keep)
 
 test: guests interpreters scripts ## unit and integration tests, on the local cluster
 	$(CARGO) test --locked --no-run
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
 	$(CARGO) test --locked
+	$(MAKE) test-guests test-go
+
+# What a crate's own tests need is that crate. Those of the whole, tests/it, are the package boathook.
+test-%: ## the tests of one crate: test-core, test-kube, test-cluster, …; FILTER='queue::' runs some of them
+	$(CARGO) test --locked --package boathook-$* $(FILTER)
+
+test-it: guests interpreters scripts ## the tests of all crates together (tests/it); FILTER='sandbox::' runs some of them
+	$(CARGO) test --locked --package boathook --no-run
+	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
+	$(CARGO) test --locked --package boathook $(FILTER)
+
+test-guests: ## the example hooks' own tests
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
-	cd interpreters/jq && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),interpreters/jq/target))/native $(CARGO) test --locked --quiet
+	cd interpreters/jq && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),interpreters/jq/target))/native $(CARGO) test --locked
+
+test-go: ## the tests of the SDK for Go, and of its hooks
 	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
 	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
 

@@ -8,6 +8,7 @@ use clap::Parser as _;
 
 /// The same on every C library. That of glibc keeps a part of what each thread has freed, and an operator under load grew
 /// by 10 MB a minute; that of musl, which the image has, makes all threads wait for one lock.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -21,6 +21,6 @@ export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=/boathook -ffile-prefix-map=$h
 export CARGO_ENCODED_RUSTFLAGS
 # Kernels of this architecture have pages of 4, 16 or 64 KiB, and jemalloc runs where they are no larger than it knows.
 case $target in aarch64-*) export JEMALLOC_SYS_WITH_LG_PAGE=16 ;; esac
-cargo build --release --locked --package boathook --bin boathook --no-default-features --target "$target"
+cargo build --release --locked --package boathook --bin boathook --no-default-features --features jemalloc --target "$target"
 mkdir -p "$out"
 install -m 0755 "${CARGO_TARGET_DIR:-target}/$target/release/boathook" "$out/boathook"

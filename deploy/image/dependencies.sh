@@ -3,7 +3,7 @@
 # of build scripts are not in it.
 set -eu
 cd "$(dirname "$0")/../.."
-cargo tree --locked --package boathook --no-default-features --edges normal --target "${BOATHOOK_TARGET:-$(uname -m)-unknown-linux-musl}" \
+cargo tree --locked --package boathook --no-default-features --features jemalloc --edges normal --target "${BOATHOOK_TARGET:-$(uname -m)-unknown-linux-musl}" \
 	--prefix none --no-dedupe --format '{p}|{l}'
 cargo tree --locked --manifest-path interpreters/jq/Cargo.toml --edges normal --target wasm32-unknown-unknown \
 	--prefix none --no-dedupe --format '{p}|{l}'

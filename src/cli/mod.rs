@@ -30,7 +30,7 @@ pub enum Command {
     /// Run the operator: watch the cluster and run hooks
     Serve(Box<Serve>),
     /// Run a Kubernetes API server in this process, for development and tests
-    #[cfg(feature = "author")]
+    #[cfg(feature = "cluster")]
     Cluster(Cluster),
     /// Show what a component is, what triggers it and what it requests
     #[cfg(feature = "author")]
@@ -54,7 +54,7 @@ pub enum Command {
     #[cfg(feature = "author")]
     Run(run::Run),
     /// Show a hook running on a local cluster, in ten seconds
-    #[cfg(feature = "author")]
+    #[cfg(feature = "cluster")]
     Demo(Demo),
     /// Print the least-privilege roles for hooks, or with --check the differences from them
     #[cfg(feature = "author")]
@@ -126,7 +126,7 @@ pub struct Serve {
     /// share/boathook/interpreters next to this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
-    /// How long running hooks may take to end on shutdown (at most 30s)
+    /// How long hooks that run may take to end on shutdown (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,
     /// Flags for bundles.

@@ -1,5 +1,5 @@
-//! The subcommands, one file each: from the parsed command line to exit code and output. Those for authors are behind a
-//! feature, and the operator's image does not include them.
+//! The subcommands, one file each: from the parsed command line to exit code and output. Those for authors, and those of
+//! the local cluster, are behind features, and the operator's image does not include them.
 
 mod admin;
 
@@ -22,12 +22,12 @@ use crate::cli::{Command, CompileFor, Output, WorkerBounds, webhooks::Remove};
 mod build;
 #[cfg(feature = "author")]
 mod bundle;
-#[cfg(feature = "author")]
+#[cfg(feature = "cluster")]
 mod cluster;
 mod connect;
 #[cfg(feature = "author")]
 mod credential_helper;
-#[cfg(feature = "author")]
+#[cfg(feature = "cluster")]
 mod demo;
 #[cfg(feature = "author")]
 mod dev;
@@ -67,7 +67,7 @@ use crate::cli::{author::Author, record::Record};
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(args) => serve::run(*args),
-        #[cfg(feature = "author")]
+        #[cfg(feature = "cluster")]
         Command::Cluster(args) => cluster::run(args),
         #[cfg(feature = "author")]
         Command::Inspect(args) => inspect::run(args),
@@ -86,7 +86,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Test(args) => test::run(args),
         #[cfg(feature = "author")]
         Command::Run(args) => run::run(args),
-        #[cfg(feature = "author")]
+        #[cfg(feature = "cluster")]
         Command::Demo(args) => demo::run(args),
         #[cfg(feature = "author")]
         Command::Rbac(args) => rbac::run(args),
