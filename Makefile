@@ -6,11 +6,12 @@ BIN ?= $(TARGET)/debug/boathook
 PREFIX ?= $(HOME)/.local
 APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
 DURATION ?= 1h
+OUT ?= $(TARGET)/release-out
 
-.PHONY: help demo test test-it test-guests test-go check e2e node attack mutants bench build install guests interpreters scripts apiserver fmt clean
+.PHONY: help demo test test-it test-guests test-go check e2e node attack mutants bench build install release release-test release-twice guests interpreters scripts apiserver fmt clean
 
 help: ## this list
-	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
+	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
 
 # One guest, and of the binary what it needs. It has a place of its own, so that target/debug/boathook stays the whole one.
 demo: ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
@@ -78,6 +79,15 @@ install: build interpreters ## boathook and its interpreters, in PREFIX (~/.loca
 	install -m 644 interpreters/dist/*.wasm $(PREFIX)/share/boathook/interpreters
 	$(PREFIX)/bin/boathook interpreters compile
 	@command -v boathook >/dev/null || echo 'boathook is in $(PREFIX)/bin, which is not in PATH yet'
+
+release: ## what each registry takes, of the commit, in OUT (target/release-out): binaries, image, chart, SDKs, checksums, provenance
+	tools/release $(OUT)
+
+release-test: ## installs each part of OUT and uses it (some minutes, and packages from their registries)
+	tools/release-test $(OUT)
+
+release-twice: ## two cold releases, and which files differ (an hour on two cores)
+	tools/release-twice $(OUT)
 
 guests: ## hooks-wasm/dist/NAME.wasm
 	tools/build-guests

@@ -99,6 +99,32 @@ first=$(packed "$work/first")
 files=$(cd "$work/first" && find . -type f | LC_ALL=C sort | tr '\n' ' ')
 [ "$files" = "./etc/group ./etc/passwd ./etc/ssl/certs/ca-certificates.crt ./usr/local/bin/boathook ./usr/share/doc/boathook/LICENSE ./usr/share/doc/boathook/sbom.cdx.json " ] ||
 	fail "the image has $files"
+# The archive of the image.
+archived() {
+	deploy/image/config.sh | BOATHOOK_LAYER=gzip deploy/image/archive.sh example.com/boathook:v1 "$work/first" "$1"
+}
+archived "$work/first.tar"
+find "$work/first" -exec touch {} +
+(umask 077; archived "$work/second.tar")
+cmp "$work/first.tar" "$work/second.tar" || fail "the same files make another archive"
+SOURCE_DATE_EPOCH=1 archived "$work/third.tar"
+! cmp -s "$work/first.tar" "$work/third.tar" || fail "the time of the archive is not SOURCE_DATE_EPOCH"
+mkdir "$work/archive"
+tar -xf "$work/first.tar" -C "$work/archive"
+# digests TYPE: of the blobs of this type that FILE names
+digests() { grep -oE "$1\"(,\"|\":\"|digest)+sha256:[0-9a-f]{64}" "$2" | grep -oE '[0-9a-f]{64}$'; }
+manifest=$work/archive/blobs/sha256/$(digests manifest.v1.json "$work/archive/index.json")
+layer=$work/archive/blobs/sha256/$(digests tar.gzip "$manifest")
+config=$work/archive/blobs/sha256/$(digests config.v1.json "$manifest")
+for blob in "$work/archive/blobs/sha256/"*; do
+	[ "$(sha256sum "$blob" | cut -d' ' -f1)" = "$(basename "$blob")" ] || fail "a blob has another digest"
+done
+grep -qF "$(gzip -dc "$layer" | sha256sum | cut -d' ' -f1)" "$config" || fail "the config names another layer"
+for part in '"User":"65532:65532"' '"Entrypoint":["/usr/local/bin/boathook"]' '"Cmd":["serve"]' '"TMPDIR=/tmp"' \
+	'"org.opencontainers.image.licenses":"Apache-2.0"' '"created":"2023-11-14T22:13:20Z"'; do
+	grep -qF "$part" "$config" || fail "the config has no $part: $(cat "$config")"
+done
+
 # With interpreters.
 cat >"$work/c" <<'COMPILE'
 #!/bin/sh

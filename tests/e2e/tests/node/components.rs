@@ -67,7 +67,8 @@ impl Node {
         for hook in hooks {
             std::fs::copy(hook_file(hook), place.join(format!("{hook}.wasm"))).expect("copy a hook");
         }
-        let (image, root, tar) = (workspace().join("tests/node/image"), root.display(), self.dir.join("image.tar"));
+        let (image, root, tar) =
+            (workspace().join("deploy/image/archive.sh"), root.display(), self.dir.join("image.tar"));
         let (image, tar) = (image.display(), tar.display());
         // This machine's cp with its libraries stands for busybox.
         self.sh(&format!(
