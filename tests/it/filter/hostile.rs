@@ -101,7 +101,7 @@ async fn results_are_bounded() {
     assert!(matches!(error, FilterError::TooLarge(_)), "{error}");
 }
 
-// mutant: crates/sandbox/src/filters/mod.rs: `if instance.is_small() {` => `if true {`
+// mutant: crates/sandbox/src/filters/mod.rs: `if sound && instance.is_small() {` => `if sound {`
 #[tokio::test]
 async fn an_instance_is_kept_unless_a_filter_let_it_grow() {
     let filters = filters();

@@ -1,9 +1,9 @@
 //! What a filter gives.
 
-use std::sync::Arc;
+use std::{fs, path::Path, sync::Arc};
 
 use boathook_core::{fair::Tenant, filter::FilterError};
-use boathook_sandbox::Filters;
+use boathook_sandbox::{Filters, Sandbox, SandboxConfig, compile_filters};
 
 use super::{compile, filters};
 
@@ -143,4 +143,22 @@ async fn objects_of_any_size_fit() {
         let object = format!("{{\"items\":[{}]}}", vec![r#"{"name":"x"}"#; count].join(","));
         assert_eq!(&*program.run(&object.into()).await.unwrap().combined(), count.to_string());
     }
+}
+
+/// The image has the code of filters next to the interpreters. Elsewhere, the first filter compiles it into the cache.
+#[tokio::test]
+async fn installed_code_is_used_and_other_code_is_kept() {
+    let [installed, unused, cache] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let run = async |interpreters: &[&Path], cache: &Path| {
+        let (interpreters, cache_dir) = (interpreters.iter().map(|it| it.to_path_buf()).collect(), Some(cache.into()));
+        let config = SandboxConfig { interpreters, cache_dir, pooling: false, ..SandboxConfig::default() };
+        let program = compile(Sandbox::new(config).unwrap().filters(), ".a").await;
+        assert_eq!(&*program.run(&"{\"a\":1}".into()).await.unwrap().combined(), "1");
+    };
+    assert!(!compile_filters(installed.path()).unwrap().kept);
+    assert!(compile_filters(installed.path()).unwrap().kept);
+    run(&[installed.path()], unused.path()).await;
+    assert_eq!(fs::read_dir(unused.path()).unwrap().count(), 0);
+    run(&[], cache.path()).await;
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1);
 }

@@ -151,11 +151,13 @@ impl Filters {
                     Instance::new(&code).await?
                 }
             };
-            let answer = instance.call(terms, &text, object.as_deref()).await?;
-            if instance.is_small() {
+            let answer = instance.call(terms, &text, object.as_deref()).await;
+            // A call that was ended leaves an instance in any state.
+            let sound = answer.as_ref().err().is_none_or(|error| !error.is_stopped() && !error.is_transient());
+            if sound && instance.is_small() {
                 filters.keep(instance);
             }
-            Ok(answer)
+            answer
         };
         match turn.apart(running, call.boxed()).await.0 {
             Err(FilterError::Late(_)) => Err(late()),
