@@ -304,13 +304,14 @@ async fn signatures_go_with_a_layout() {
     assert_eq!(local.pull(&place).await.unwrap().reused, 0);
 }
 
+const SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
+
 /// A Sigstore bundle that refers to a manifest: a signed statement, put into a layout by hand.
-fn sigstore(root: &std::path::Path, of: &Digest, der: &[u8], says: &Digest) {
+fn sigstore(root: &std::path::Path, of: &Digest, der: &[u8], says: &Digest, predicate: &str) {
     let kind = "application/vnd.in-toto+json";
-    let statement =
-        json!({"_type": "https://in-toto.io/Statement/v1", "predicateType": "https://sigstore.dev/cosign/sign/v1",
+    let statement = json!({"_type": "https://in-toto.io/Statement/v1", "predicateType": predicate,
         "subject": [{"digest": {"sha256": says.hex()}}], "predicate": {}})
-        .to_string();
+    .to_string();
     let message = format!("DSSEv1 {} {kind} {} {statement}", kind.len(), statement.len());
     let random = SystemRandom::new();
     let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, der, &random).unwrap();
@@ -345,7 +346,7 @@ async fn a_sigstore_bundle_is_a_signature() {
         let directory = tempfile::tempdir().unwrap();
         let layout = Layout::create(directory.path()).unwrap();
         save(&version("v1"), &layout, None).unwrap();
-        sigstore(directory.path(), &one, &der, says);
+        sigstore(directory.path(), &one, &der, says, SIGN);
         let here = Place::layout(layout);
         let place = registry.place(if trusted { "team/good:v1" } else { "team/bad:v1" });
         assert_eq!(copy(&here, &place, &Progress::default()).await.unwrap().companions, 1);
@@ -357,5 +358,21 @@ async fn a_sigstore_bundle_is_a_signature() {
             let wrong = reason(verify(at, &by(&p256())).await);
             assert!(matches!(wrong, TrustError::WrongKey { .. }), "{wrong}");
         }
+    }
+}
+
+/// A key that only attests what is in a bundle has not said that the bundle may run.
+// mutant: crates/bundle/src/trust/evidence.rs: `if statement.predicate_type != SIGN {` => `if false {`
+#[tokio::test]
+async fn an_attestation_is_no_signature() {
+    let der = p256_der();
+    let key = PrivateKey::from_pem(&pem(&der)).unwrap();
+    let one = version("v1").manifest.digest;
+    for (predicate, trusted) in [(SIGN, true), ("https://cyclonedx.org/bom", false), ("", false)] {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Layout::create(directory.path()).unwrap();
+        save(&version("v1"), &layout, None).unwrap();
+        sigstore(directory.path(), &one, &der, &one, predicate);
+        assert_eq!(verify(&Place::layout(layout), &by(&key)).await.is_ok(), trusted, "{predicate}");
     }
 }

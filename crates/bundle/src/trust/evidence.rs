@@ -14,6 +14,9 @@ use crate::{
 const MAX: usize = 32;
 const SIGSTORE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 const STATEMENT: &str = "application/vnd.in-toto+json";
+/// The predicate type of cosign's signatures in Sigstore's form. Statements with another one are attestations: they say
+/// something about the bundle, and not that it may run.
+const SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
 
 /// One signature, what it covers, and what that states.
 #[derive(Debug)]
@@ -106,7 +109,10 @@ struct MessageSignature {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Statement {
+    #[serde(default)]
+    predicate_type: String,
     #[serde(default)]
     subject: Vec<Subject>,
 }
@@ -122,8 +128,8 @@ fn sigstore(bytes: &[u8], digest: &Digest, manifest: &Bytes) -> Result<Vec<Evide
     let mut found = Vec::new();
     if let Some(envelope) = bundle.dsse_envelope
         && let Ok(payload) = STANDARD.decode(&envelope.payload)
+        && let Some(digests) = signed_digests(&envelope.payload_type, &payload)
     {
-        let digests = statement(&envelope.payload_type, &payload);
         let message: Bytes = encode(&envelope.payload_type, &payload).into();
         for signature in envelope.signatures.iter().filter_map(|one| STANDARD.decode(&one.sig).ok()).take(MAX) {
             found.push(Evidence { message: message.clone(), signature, digests: digests.clone(), tag: None });
@@ -135,12 +141,14 @@ fn sigstore(bytes: &[u8], digest: &Digest, manifest: &Bytes) -> Result<Vec<Evide
     Ok(found)
 }
 
-fn statement(kind: &str, payload: &[u8]) -> Vec<String> {
-    if kind != STATEMENT {
-        return Vec::new();
+/// Returns the digests that a statement signs. `None` for an attestation.
+fn signed_digests(kind: &str, payload: &[u8]) -> Option<Vec<String>> {
+    let statement = (kind == STATEMENT).then(|| serde_json::from_slice::<Statement>(payload).ok()).flatten()?;
+    if statement.predicate_type != SIGN {
+        return None;
     }
-    let subjects = serde_json::from_slice::<Statement>(payload).map(|statement| statement.subject).unwrap_or_default();
-    subjects.iter().filter_map(|subject| subject.digest.get("sha256")).map(|hex| format!("sha256:{hex}")).collect()
+    let digests = statement.subject.iter().filter_map(|subject| subject.digest.get("sha256"));
+    Some(digests.map(|hex| format!("sha256:{hex}")).collect())
 }
 
 /// What a DSSE signature covers: the type and the payload with their lengths, so that neither can be mistaken for the
