@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use boathook_core::{fair::Tenant, filter::FilterError};
+use boathook_core::{
+    fair::Tenant,
+    filter::{Filter as _, FilterError},
+};
 use boathook_sandbox::{Filters, Sandbox, SandboxConfig, compile_filters};
 
 use super::{compile, filters};
@@ -112,6 +115,20 @@ async fn programs_that_are_wrong_say_where() {
     // The longest ones that are not refused.
     for program in [["."; 990].join("|"), ["."; 990].join("+"), format!("{}.", "- ".repeat(990))] {
         compile(&filters, &program).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_sees_is_known() {
+    let filters = filters();
+    for (program, sees_only_metadata) in [
+        (".metadata.labels", true),
+        ("[.metadata.labels | paths]", true),
+        (".", false),
+        ("{a: .metadata, b: .spec.x}", false),
+    ] {
+        let program = compile(&filters, program).await;
+        assert_eq!(program.reads_only(&["metadata"]), sees_only_metadata, "{program:?}");
     }
 }
 
