@@ -2,6 +2,12 @@
 //!
 //! The parser and the library are those of kube-cel. We rejected its `validation` engine: it limits nothing, and its
 //! messages about wrong expressions differ from the API server's.
+//!
+//! | modules | content |
+//! | --- | --- |
+//! | `source`, `types`, `check` | expressions and their types against a schema |
+//! | `cost`, `budget` | the estimate before an evaluation, and the limit during it |
+//! | `eval`, `ops`, `values` | the evaluation, and values from and to JSON |
 
 mod budget;
 mod check;

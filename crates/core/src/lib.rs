@@ -1,4 +1,4 @@
-//! The parts of Boathook that need neither the Kubernetes API nor wasm.
+//! The parts of Boathook that need neither a Kubernetes client nor wasmtime.
 //!
 //! | module | content |
 //! | --- | --- |

@@ -1,10 +1,22 @@
 //! Stage 4: one run of a hook, in an instance that exists only for this run.
 //!
 //! ```text
-//!  bytes ─▶ shape ─▶ cache / compile ─▶ component (checked, linked) ─▶ invoke ─▶ RunReport
-//!                                                                        │
-//!                                       store: limiter, deadline, caps ◀─┴─▶ imports/*: imported functions
+//!  bytes ─▶ component_type ─▶ cache / compile ─▶ component (checked, linked) ─▶ invoke ─▶ RunReport
+//!                                                                                 │
+//!                                                store: limiter, deadline, caps ◀─┴─▶ imports/*: imported functions
 //! ```
+//!
+//! | modules | content |
+//! | --- | --- |
+//! | `load`, `component_type`, `component`, `script` | what a file's bytes are, and whether they are a hook |
+//! | `compiler`, `cache` | machine code: compiled in a child process, kept between starts |
+//! | `interpreters` | the interpreters that script hooks share |
+//! | `engine`, `turns`, `room`, `budget`, `limits` | bounds: CPU time in turns, memory in shares, calls, bytes |
+//! | `invoke`, `store`, `context`, `output`, `trap`, `error` | one run: its instance, what goes in and comes out, why it ended |
+//! | `bindings` | the WIT worlds as Rust types |
+//! | `answers` | the exports that answer webhooks |
+//! | `host`, `imports`, `snapshots`, `ambient` | the functions that a guest imports |
+//! | `filters` | jq programs, in instances of their own module |
 //!
 //! Only this crate knows wasmtime. A guest can waste nothing but its own budget. The crate never sees a Kubernetes
 //! client: calls go to an implementation of [`Host`].

@@ -1,5 +1,15 @@
 //! The operator: creates the services, connects them, and shuts them down. This is the only module that names every
-//! stage. It has no rule of any stage.
+//! stage. The rules here are about how stages meet; a stage's own rules are in its crate.
+//!
+//! | modules | content |
+//! | --- | --- |
+//! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
+//! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
+//! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
+//! | `runs`, `host`, `patches`, `run_once` | from a job to a run, and from a guest's call to the API server |
+//! | `bundles`, `scope`, `account`, `judge` | hooks of bundles: what they may do, and why they do not run |
+//! | `answers`, `webhooks` | reviews and conversions, and their registration |
+//! | `admin`, `health`, `history`, `contact`, `observers`, `failure_events`, `crd_watcher` | what people, probes and metrics see |
 
 mod account;
 mod admin;
