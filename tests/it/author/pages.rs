@@ -253,7 +253,7 @@ async fn the_first_hook_in_python_comes_by_typing_its_page() {
 /// The Makefile's own recipe, and not what it depends on: the program under test stands where a build would put it.
 async fn makes(author: &mut Author, target: &str) -> String {
     let built = author.home.join("target");
-    for profile in ["debug", "release"] {
+    for profile in ["debug", "demo", "release"] {
         fs::create_dir_all(built.join(profile)).unwrap();
         symlink(env!("CARGO_BIN_EXE_boathook"), built.join(profile).join("boathook")).unwrap();
     }

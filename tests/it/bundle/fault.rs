@@ -31,7 +31,7 @@ async fn what_a_pull_left_is_used_by_the_next() {
     let faulty = Faulty::start(&version("v1"), Faults { cuts: 1000, ..Faults::default() }).await;
     // Each attempt brings half of the rest, so only a small rest is left when it is given up.
     let error = words(&local.pull(&faulty.place("")).await.unwrap_err());
-    assert!(error.contains("own.wasm") && error.contains("try again"), "{error}");
+    assert!(error.contains("own.wasm") && error.contains("resumes"), "{error}");
     let before = faulty.log().len();
     faulty.becomes(&version("v1"), Faults::default());
     local.pull(&faulty.place("")).await.unwrap();
