@@ -14,8 +14,7 @@ help: ## this list
 	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
 
 # One guest, and of the binary what it needs. It has a place of its own, so that target/debug/boathook stays the whole one.
-demo: ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
-	tools/build-guests registry-secret
+demo: guest-registry-secret ## a hook copies a secret into a namespace that was created a moment ago (KEEP=1: play on)
 	$(CARGO) build --locked --quiet --profile demo --package boathook --no-default-features --features cluster
 	$(TARGET)/demo/boathook demo $(if $(KEEP),--keep)
 
@@ -91,6 +90,9 @@ release-twice: ## two cold releases, and which files differ (an hour on two core
 
 guests: ## hooks-wasm/dist/NAME.wasm
 	tools/build-guests
+
+guest-%: ## hooks-wasm/dist/NAME.wasm alone: guest-registry-secret
+	tools/build-guests $*
 
 interpreters: ## interpreters/dist/NAME-VERSION.wasm, which script hooks share
 	tools/build-interpreters

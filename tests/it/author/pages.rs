@@ -258,7 +258,7 @@ async fn makes(author: &mut Author, target: &str) -> String {
         symlink(env!("CARGO_BIN_EXE_boathook"), built.join(profile).join("boathook")).unwrap();
     }
     author.at = repository().to_owned();
-    let there = "-o guests -o interpreters -o build";
+    let there = "-o guest-registry-secret -o interpreters -o build";
     author.ends(&format!("make {there} {target} CARGO=true TARGET={}", built.display())).await;
     author.printed.pop().unwrap().1
 }
