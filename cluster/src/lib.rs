@@ -27,6 +27,7 @@ mod cluster;
 mod context;
 mod controllers;
 mod conversion;
+mod field;
 mod json;
 mod jsonpath;
 mod kinds;

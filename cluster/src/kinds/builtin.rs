@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::crd::Selectable;
 use super::published::ResourceList;
 use super::schema::Schema;
+use super::selectable::Selectable;
 use super::{Conversion, Resource, Sub, group_version, published};
 use crate::json;
 use crate::names::Naming;

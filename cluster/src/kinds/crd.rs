@@ -6,32 +6,10 @@ use serde_json::{Value, json};
 
 use super::rules::Rules;
 use super::schema::Schema;
+use super::selectable::Selectable;
 use super::{Conversion, Resource, Sub, builtin, group_version};
 use crate::json;
 use crate::names::Naming;
-
-/// A selectable field.
-#[derive(Debug, Clone)]
-pub(crate) struct Selectable {
-    /// The path in field selectors, for example `spec.color`.
-    pub path: Arc<str>,
-    /// The fields in the object, the first of which that is set counts.
-    sources: Vec<String>,
-    /// The value if none is set.
-    unset: String,
-}
-
-impl Selectable {
-    pub(crate) fn new<'a>(path: &str, sources: impl Iterator<Item = &'a str>, unset: &str) -> Self {
-        let sources = sources.map(|source| format!("/{}", source.replace('.', "/"))).collect();
-        Self { path: path.into(), sources, unset: unset.to_owned() }
-    }
-
-    pub(crate) fn value(&self, object: &Value) -> String {
-        let found = self.sources.iter().filter_map(|source| object.pointer(source)).map(crate::jsonpath::text);
-        found.into_iter().find(|text| !text.is_empty()).unwrap_or_else(|| self.unset.clone())
-    }
-}
 
 /// The paths of the replica counts of a custom resource.
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ pub(crate) mod published;
 pub(crate) mod rules;
 pub(crate) mod scale;
 pub(crate) mod schema;
+mod selectable;
 pub(crate) mod shape;
 pub(crate) mod structural;
 
@@ -108,7 +109,7 @@ pub(crate) struct Resource {
     /// `metadata.generation` counts changes of the desired state.
     pub generation: bool,
     pub naming: Naming,
-    pub selectable: Vec<crd::Selectable>,
+    pub selectable: Vec<selectable::Selectable>,
     /// Only for custom resources.
     pub custom: Option<crd::Custom>,
     pub delete_returns_object: bool,

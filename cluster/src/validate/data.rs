@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::Field;
+use crate::field::Field;
 use crate::json::text;
 use crate::names::config_key;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Field;
+use crate::field::Field;
 use crate::json::text;
 use crate::kinds::{Conversion, Resource};
 use crate::names;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Field, field};
+use crate::field::{self, Field};
 use crate::kinds::Resource;
 use crate::names::{label_value, qualified_name};
 use crate::status::Cause;

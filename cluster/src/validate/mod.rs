@@ -2,7 +2,6 @@
 
 pub(crate) mod data;
 mod events;
-pub(crate) mod field;
 pub(crate) mod metadata;
 mod network;
 pub(crate) mod objects;
@@ -10,5 +9,3 @@ mod pods;
 pub(crate) mod quantity;
 pub(crate) mod typed;
 mod webhooks;
-
-pub(crate) use field::Field;

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-use super::Field;
 use super::pods::PROTOCOLS;
+use crate::field::Field;
 use crate::json::text;
 use crate::names::{Naming, dns_label};
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::field::{Field, NOT_NEGATIVE, problems as collect};
 use super::quantity::Quantity;
 use super::{data, events, network, pods, webhooks};
+use crate::field::{Field, NOT_NEGATIVE, problems as collect};
 use crate::json::{at, object, text};
 use crate::kinds::{Resource, definition};
 use crate::names;

@@ -1,8 +1,8 @@
 //! Rules of pod specs, in pods and in templates. They cover common mistakes, and not every rule.
 
-use super::Field;
-use super::field::NOT_NEGATIVE;
 use super::quantity::Quantity;
+use crate::field::Field;
+use crate::field::NOT_NEGATIVE;
 use crate::names::{Naming, dns_label, port_name};
 
 pub(super) const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];

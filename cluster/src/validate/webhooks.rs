@@ -3,7 +3,7 @@
 use boathook_cel::match_condition;
 use serde_json::Value;
 
-use super::Field;
+use crate::field::Field;
 use crate::names::{Naming, qualified_name};
 
 /// Checks a configuration of either kind.

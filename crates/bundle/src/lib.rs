@@ -6,14 +6,13 @@
 //! | --- | --- |
 //! | `reference`, `digest`, `place` | where a bundle is: in a registry, in a layout on disk, or in one file |
 //! | `registry` | the client of registries: logins, allowed addresses, transfers that resume |
-//! | `layout`, `archive` | OCI layouts, as a directory and as a tar file |
+//! | `layout` | OCI layouts, as a directory and as a tar file |
 //! | `manifest`, `annotations`, `contents`, `wasm_config` | what a manifest says, and which hooks a bundle has |
 //! | `pack`, `push`, `pull`, `unpack` | the ways between files, layouts and registries |
 //! | `store` | layers on the operator's disk, in shares of the namespaces |
 //! | `trust` | signatures, keys and the policy |
 
 mod annotations;
-mod archive;
 mod contents;
 mod digest;
 mod layout;

@@ -99,14 +99,14 @@ fn what_other_tools_write_is_read() {
     assert_eq!(opened(&tar(&all)), Ok(digest));
 }
 
-// mutant: crates/bundle/src/archive.rs: `_ => return Err(format!("{:?} is not a plain file", shown())),` => `_ => {}`
-// mutant: crates/bundle/src/archive.rs: `match text.filter(|text| [MARKER, INDEX].contains(text) || is_blob(text)) {` => `match text {`
-// mutant: crates/bundle/src/archive.rs: `if files.insert(name.clone(), (start, size)).is_some() {` => `if files.insert(name.clone(), (start, size)).is_some() && false {`
-// mutant: crates/bundle/src/archive.rs: `if CHANGING.contains(&key) || key.starts_with("GNU.sparse") {` => `if key.is_empty() {`
-// mutant: crates/bundle/src/archive.rs: `if size > max || total > MAX_TOTAL {` => `if false && size > max {`
-// mutant: crates/bundle/src/archive.rs: `if start.checked_add(size).is_none_or(|last| last > end) {` => `if false && start > end {`
-// mutant: crates/bundle/src/archive.rs: `if entry.size() > MAX_EXTENDED {` => `if false {`
-// mutant: crates/bundle/src/archive.rs: `if n >= MAX_ENTRIES {` => `if false && n > 0 {`
+// mutant: crates/bundle/src/layout/archive.rs: `_ => return Err(format!("{:?} is not a plain file", shown())),` => `_ => {}`
+// mutant: crates/bundle/src/layout/archive.rs: `match text.filter(|text| [MARKER, INDEX].contains(text) || is_blob(text)) {` => `match text {`
+// mutant: crates/bundle/src/layout/archive.rs: `if files.insert(name.clone(), (start, size)).is_some() {` => `if files.insert(name.clone(), (start, size)).is_some() && false {`
+// mutant: crates/bundle/src/layout/archive.rs: `if CHANGING.contains(&key) || key.starts_with("GNU.sparse") {` => `if key.is_empty() {`
+// mutant: crates/bundle/src/layout/archive.rs: `if size > max || total > MAX_TOTAL {` => `if false && size > max {`
+// mutant: crates/bundle/src/layout/archive.rs: `if start.checked_add(size).is_none_or(|last| last > end) {` => `if false && start > end {`
+// mutant: crates/bundle/src/layout/archive.rs: `if entry.size() > MAX_EXTENDED {` => `if false {`
+// mutant: crates/bundle/src/layout/archive.rs: `if n >= MAX_ENTRIES {` => `if false && n > 0 {`
 #[test]
 fn a_hostile_file_is_refused_before_anything_of_it_is_used() {
     let files = files();

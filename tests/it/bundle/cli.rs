@@ -250,7 +250,7 @@ fn signed_verified_and_refused() {
 
 /// One byte of a component is another, or there are more of them.
 // mutant: crates/bundle/src/place.rs: `layers.iter().try_for_each(|layer| layout.blob(layer).map(drop))` => `layers.iter().try_for_each(|_| Ok::<_, BundleError>(drop(layout.path())))`
-// mutant: crates/bundle/src/layout.rs: `wanted.size.saturating_add(1)` => `wanted.size`
+// mutant: crates/bundle/src/layout/mod.rs: `wanted.size.saturating_add(1)` => `wanted.size`
 #[test]
 fn a_layout_that_was_changed_is_neither_shown_nor_signed() {
     let desk = Desk::new();

@@ -5,9 +5,9 @@ mod structure;
 
 use serde_json::{Value, json};
 
+use crate::field::Field;
 use crate::json;
 use crate::names::Naming;
-use crate::validate::Field;
 
 /// Checks a definition, which replaces `old`.
 pub(crate) fn check(definition: &Field<'_>, old: Option<&Value>) {

@@ -4,10 +4,10 @@ use boathook_cel as cel;
 use boathook_cel::{Program, Ty};
 use serde_json::{Value, json};
 
+use crate::field::Field;
 use crate::json;
 use crate::kinds::structural;
 use crate::status::Cause;
-use crate::validate::Field;
 
 /// The position of a schema.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,6 +1,8 @@
 //! A bundle on disk: a directory in the OCI image layout, or one file of it, with its signatures. Whatever is read is
 //! checked. Files that others put into the directory are never removed.
 
+mod archive;
+
 use std::{
     fs,
     io::{self, Write as _},
@@ -10,10 +12,11 @@ use std::{
 
 use bytes::Bytes;
 
+use archive::Archive;
+
 use super::{
     Descriptor, Digest, Manifest,
     annotations::{IMAGE_NAME, REF_NAME},
-    archive::{self, Archive},
     manifest::{Index, MAX_MANIFEST, bytes_of},
 };
 

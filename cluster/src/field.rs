@@ -9,7 +9,7 @@ use crate::json;
 use crate::names::{label_value, qualified_name};
 use crate::status::Cause;
 
-pub(super) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
+pub(crate) const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
     regex used for validation is '[0-9]+%')";
 

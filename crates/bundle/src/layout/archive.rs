@@ -12,10 +12,9 @@ use std::{
 
 use tar::{Archive as Tar, Builder, Entry, EntryType, Header, PaxExtensions};
 
+use super::{BLOBS, INDEX, LayoutError, MARKER};
 use crate::{
-    LayoutError,
     digest::Digest,
-    layout::{BLOBS, INDEX, MARKER},
     manifest::{MAX_LAYER, MAX_MANIFEST, MAX_TOTAL},
 };
 
