@@ -119,7 +119,7 @@ async fn a_start_without_the_registry_and_with_an_empty_store_lets_nothing_in() 
     assert_eq!(create(&stage, "starting").await.unwrap_err().0, 500);
     let looked = |operator: &Operator| {
         let (why, counts) = missing(&operator.app.readiness())?;
-        why.contains("no connection").then_some(counts)
+        why.contains("cannot connect").then_some(counts)
     };
     let counts = operator.until("the registry is away", looked).await;
     assert!(counts, "a replica waits a while for tenants' bundles");

@@ -230,7 +230,7 @@ async fn a_named_bundle_that_is_missing_opens_nothing() {
         stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).await.unwrap();
-        let why = text.contains("[-]bundle team is missing: ") && text.contains("no connection");
+        let why = text.contains("[-]bundle team is missing: ") && text.contains("cannot connect");
         why.then_some(text)
     };
     let text = until("the missing bundle is named", page).await;

@@ -43,7 +43,7 @@ const TASKS: [&str; 18] = [
     "what to register",
 ];
 /// Nobody can end a thread from outside; `crates/core/src/tasks.rs` has tests of those that panic.
-const THREADS: [&str; 2] = ["clock of runs", "records"];
+const THREADS: [&str; 3] = ["clock of filters", "clock of runs", "records"];
 const HEALTH: &str = "health and metrics";
 
 struct Whole {
