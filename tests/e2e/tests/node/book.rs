@@ -67,14 +67,14 @@ const TYPED: [(&str, &str, &str); 15] = [
         "More than one replica",
         "helm::documented_values, replicas::another_leads_when_the_leader_goes",
     ),
-    ("admin/install.md", "Outside of the cluster", "outside::as_printed"),
+    ("admin/install.md", "Running outside the cluster", "outside::as_printed"),
     ("admin/install.md", "Uninstalling", "install::as_printed"),
     ("admin/rights.md", "Rights", "rights::as_printed"),
     ("admin/rights.md", "Namespaces of HookBundles", "rights::as_printed"),
     ("admin/rights.md", "What hooks watch", "rights::as_printed"),
     ("admin/upgrade.md", "The operator", "upgrade::from_the_version_before"),
     ("admin/install.md", "Uninstalling a Helm release", "helm::installed_upgraded_and_uninstalled"),
-    ("admin/install.md", "Going to several replicas", "replicas::another_leads_when_the_leader_goes"),
+    ("admin/install.md", "Changing to several replicas", "replicas::another_leads_when_the_leader_goes"),
 ];
 
 /// A new section with commands needs a test that types them.

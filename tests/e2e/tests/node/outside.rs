@@ -7,7 +7,7 @@ use super::{Node, book};
 use crate::harness::hook_file;
 
 pub async fn as_printed(node: Arc<Node>) {
-    let commands = book::section("admin/install.md", "Outside of the cluster").commands;
+    let commands = book::section("admin/install.md", "Running outside the cluster").commands;
     let [command] = commands.as_slice() else { panic!("one command: {commands:?}") };
     let hooks = node.dir.join("hooks");
     std::fs::create_dir_all(&hooks).expect("make a directory");

@@ -8,7 +8,7 @@ use super::{Node, book, objects::TEAM};
 async fn two(node: &Node) {
     node.sh("kubectl apply --server-side -f deploy/install.yaml").await;
     node.team_at_work().await;
-    let page = book::section("admin/install.md", "Going to several replicas");
+    let page = book::section("admin/install.md", "Changing to several replicas");
     node.written_kustomization("my-boathook", &page.yaml[0]);
     for command in page.commands {
         let said = node.says_in(&node.dir, &command).await;
