@@ -84,7 +84,10 @@ fn reviewed(request: &AdmissionRequest) -> Result<Value, PatchError> {
 fn same_kind(before: &Value, after: &Value) -> Result<(), PatchError> {
     let kind = |value: &Value| {
         let text = |key| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        crate::webhook::envelope::found(text("apiVersion"), text("kind"))
+        match value {
+            Value::Object(_) => crate::webhook::envelope::found(text("apiVersion"), text("kind")),
+            _ => "a value that is not an object".to_owned(),
+        }
     };
     let (reviewed, answered) = (kind(before), kind(after));
     if after.is_object() && answered == reviewed {
@@ -309,7 +312,7 @@ mod tests {
             (r#"[{"op":"join","path":"/a"}]"#, "unknown variant"),
             (r#"[{"op":"add","path":"a","value":1}]"#, "is not a JSON Patch"),
             ("no json", "is not a JSON Patch"),
-            (r#"[{"op":"replace","path":"","value":[]}]"#, "must stay of its kind"),
+            (r#"[{"op":"replace","path":"","value":[]}]"#, "returned a value that is not an object for v1, Kind=Pod"),
         ];
         for (text, expected) in table {
             let error = patch(&Mutation::JsonPatch(text.into()), POD).unwrap_err();
@@ -321,7 +324,7 @@ mod tests {
     fn an_object_that_is_another_is_refused() {
         let table = [
             (r#"{"kind":"Secret","apiVersion":"v1"}"#, POD, "v1, Kind=Secret for v1, Kind=Pod"),
-            ("[]", POD, "must stay of its kind"),
+            ("[]", POD, "returned a value that is not an object for v1, Kind=Pod"),
             ("{", POD, "is not JSON"),
             (POD, "null", "a CREATE has none"),
         ];
