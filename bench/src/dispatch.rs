@@ -9,9 +9,9 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use boathook_core::{
     model::{
-        BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Item, Job, Limits, ListQuery, Moment,
-        ObjectEvent, ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, Trigger,
-        WatchEventKind,
+        BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Item, Job, Limits, ListQuery,
+        ObjectEvent, ObjectKey, ObjectRef, Operation, Page, QueueName, Resource, RetryPolicy, RunId, SnapshotSet,
+        Trigger, WatchEventKind,
     },
     queue::{Finished, HookQueueConfig, Observer, Pushed, QueueConfig, Runner, Verdict},
     tasks::Tasks,
@@ -244,7 +244,7 @@ impl Host for Nothing {
         nothing()
     }
 
-    fn moment(&self, _: &HookName) -> Moment {
-        Moment::default()
+    fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
+        SnapshotSet::default()
     }
 }

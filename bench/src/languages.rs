@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use boathook_core::model::{
-    CallError, Caller, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef, Operation, Page, RunId,
+    CallError, Caller, EmitEvent, HookName, Limits, ListQuery, ObjectRef, Operation, Page, RunId, SnapshotSet,
 };
 use boathook_sandbox::{Host, LoadedHook, RunRequest, Sandbox, SandboxConfig, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -243,8 +243,8 @@ impl Host for Answers {
         Nothing.emit_event(caller, event)
     }
 
-    fn moment(&self, hook: &HookName) -> Moment {
-        Nothing.moment(hook)
+    fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
+        Nothing.snapshot_set(hook)
     }
 }
 

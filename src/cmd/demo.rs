@@ -40,7 +40,7 @@ pub(super) fn run(args: Demo) -> anyhow::Result<ExitCode> {
         let app = App::start(options(client.clone(), directory.path())?).await?;
         say(&format!("the operator runs the hook {} in a sandbox", args.hook.display()));
         tokio::select! {
-            told = tell(&client) => told?,
+            reported = report(&client) => reported?,
             () = stop.requested() => return Ok(ExitCode::from(130)),
         }
         if args.keep {
@@ -71,7 +71,7 @@ fn options(client: Client, hooks: &Path) -> anyhow::Result<Options> {
     Ok(options)
 }
 
-async fn tell(client: &Client) -> anyhow::Result<()> {
+async fn report(client: &Client) -> anyhow::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let sources: Api<Secret> = Api::namespaced(client.clone(), "default");
     let copies: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);

@@ -123,7 +123,7 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
         let Some((case, subject)) = chosen.get(index) else { return };
         let ended = Ended { played, took };
         if args.output == Output::Text {
-            tell(case, subject, &ended);
+            report(case, subject, &ended);
         }
         if let Some(place) = all.get_mut(index) {
             *place = Some(ended);
@@ -145,18 +145,18 @@ fn colour(code: u8, text: &str) -> String {
     if plain { text.to_owned() } else { format!("\u{1b}[{code}m{text}\u{1b}[0m") }
 }
 
-fn tell(case: &Case, subject: &Subject<'_>, ended: &Ended) {
+fn report(case: &Case, subject: &Subject<'_>, ended: &Ended) {
     let (file, name, ms) = (case.file.display(), &subject.scenario.name, ended.took.as_millis());
     match &ended.played {
         Ok(played) if played.edits.is_empty() => say!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
         Ok(_) => say!("{} {file}: {name} ({ms} ms)", colour(33, "new ")),
         Err(failure) => {
-            say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), told(case, failure));
+            say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), reported(case, failure));
         }
     }
 }
 
-fn told(case: &Case, failure: &Failure) -> String {
+fn reported(case: &Case, failure: &Failure) -> String {
     let place = match failure.step {
         Some((step, line)) => format!("{}:{line}: steps[{step}]: ", case.file.display()),
         None => String::new(),

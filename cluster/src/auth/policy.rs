@@ -503,14 +503,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_by_place() {
+    fn what_is_missing_is_reported_by_place() {
         let held = [pods(&["get", "list"], &["pods", "*/scale"], &[]), pods(&["delete"], &["secrets"], &["a"])];
         let none: [Rule; 0] = [];
         assert_eq!(missing(&held, &[pods(&["get"], &["pods", "pods/scale"], &["x"])]), none);
         let wanted = [pods(&["get", "watch", "delete"], &["pods"], &[]), pods(&["delete"], &["secrets"], &[])];
-        let told: Vec<String> = missing(&held, &wanted).iter().map(ToString::to_string).collect();
+        let reported: Vec<String> = missing(&held, &wanted).iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 r#"{APIGroups:[""], Resources:["pods"], Verbs:["watch" "delete"]}"#,
                 r#"{APIGroups:[""], Resources:["secrets"], Verbs:["delete"]}"#,

@@ -218,11 +218,11 @@ impl Cause {
         if NO_MEMORY.iter().any(|refusal| words.contains(refusal)) {
             return Self::Memory;
         }
-        let told = format!("{status} {}", words.lines().last().unwrap_or_default()).trim_end().to_owned();
+        let reported = format!("{status} {}", words.lines().last().unwrap_or_default()).trim_end().to_owned();
         match signal {
             Some(SIGXCPU) => Self::Time,
-            Some(SIGKILL) => Self::Killed(told),
-            _ => Self::Other(told),
+            Some(SIGKILL) => Self::Killed(reported),
+            _ => Self::Other(reported),
         }
     }
 }
@@ -233,8 +233,10 @@ impl fmt::Display for Cause {
             Self::Time => f.write_str("its time is used up"),
             Self::Memory => f.write_str("its memory is used up"),
             Self::Stack => f.write_str("its stack is used up"),
-            Self::Killed(told) => write!(f, "its process was killed, maybe for want of memory on the machine: {told}"),
-            Self::Other(told) => write!(f, "its process ended with {told}"),
+            Self::Killed(reported) => {
+                write!(f, "its process was killed, maybe for want of memory on the machine: {reported}")
+            }
+            Self::Other(reported) => write!(f, "its process ended with {reported}"),
         }
     }
 }
@@ -254,13 +256,13 @@ pub fn serve(
             io::Error::other("it panicked")
         })
     });
-    let told = match done {
+    let reported = match done {
         Ok(Ok(answer)) => io::stdout().lock().write_all(&answer).map(|()| ExitCode::SUCCESS),
         Ok(Err(refusal)) => writeln!(io::stderr(), "{refusal}").map(|()| ExitCode::from(REFUSED)),
         Err(error) => writeln!(io::stderr(), "{error}").map(|()| ExitCode::FAILURE),
     };
     // If the write fails, nobody listens any more.
-    told.unwrap_or(ExitCode::FAILURE)
+    reported.unwrap_or(ExitCode::FAILURE)
 }
 
 #[cfg(test)]
@@ -317,6 +319,6 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_read_up_to_its_bound() {
         let flood = cause(ask("exec yes", Duration::from_secs(120)).await);
-        assert!(matches!(&flood, Cause::Other(told) if told.contains("more than 1000 bytes")), "{flood:?}");
+        assert!(matches!(&flood, Cause::Other(reported) if reported.contains("more than 1000 bytes")), "{flood:?}");
     }
 }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_an_end_and_a_kill_are_told_by_name() {
+    async fn a_panic_an_end_and_a_kill_are_reported_by_name() {
         let tasks = Tasks::default();
         let _held = tasks.spawn("a", async { panic!("boom {}", 7) });
         assert_eq!(why(&tasks, "a").await, "it panicked: boom 7");

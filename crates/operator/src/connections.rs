@@ -172,7 +172,7 @@ impl Place {
 
     /// Returns when the connection has to close: another one needs the place, or it was idle for too long (`first`
     /// before its first request, `idle` later).
-    pub async fn told_to_close(&self, first: Duration, idle: Duration) {
+    pub async fn close_gracefully(&self, first: Duration, idle: Duration) {
         loop {
             let Some(until) = self.idle_until(first, idle) else {
                 // Another connection took the place, and `close` is already notified.
@@ -240,7 +240,7 @@ mod tests {
     const IDLE: Duration = Duration::from_secs(100);
 
     fn closes(place: &Place) -> bool {
-        Box::pin(place.told_to_close(FIRST, IDLE)).as_mut().now_or_never().is_some()
+        Box::pin(place.close_gracefully(FIRST, IDLE)).as_mut().now_or_never().is_some()
     }
 
     #[tokio::test(start_paused = true)]
@@ -289,13 +289,13 @@ mod tests {
         let request = used.request();
         request.has_come();
         let start = Instant::now();
-        silent.told_to_close(FIRST, IDLE).await;
+        silent.close_gracefully(FIRST, IDLE).await;
         assert_eq!(start.elapsed().as_secs(), 10);
         tokio::time::advance(Duration::from_secs(500)).await;
         assert!(!closes(&used));
         drop(request);
         let start = Instant::now();
-        used.told_to_close(FIRST, IDLE).await;
+        used.close_gracefully(FIRST, IDLE).await;
         assert_eq!(start.elapsed().as_secs(), 100);
     }
 }

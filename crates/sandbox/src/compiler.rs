@@ -124,10 +124,10 @@ fn explain(config: &CompilerConfig, cause: Cause) -> String {
             limits::bytes(config.memory)
         ),
         Cause::Stack => "to compile it takes more stack than the compiler has".to_owned(),
-        Cause::Killed(told) => {
-            format!("its compiler was killed, maybe because the machine has too little memory: {told}")
+        Cause::Killed(reported) => {
+            format!("its compiler was killed, maybe because the machine has too little memory: {reported}")
         }
-        Cause::Other(told) => format!("its compiler ended with {told}"),
+        Cause::Other(reported) => format!("its compiler ended with {reported}"),
     }
 }
 

@@ -17,11 +17,6 @@ use wasmtime::{
 };
 
 use super::{
-    answers::Answers,
-    bindings::{
-        HookPre, functions::exports::boathook::interpreter::functions,
-        interpreter::exports::boathook::interpreter::script,
-    },
     cache::{Cache, InUse, Key},
     compiler,
     component_type::{self, World},
@@ -30,6 +25,11 @@ use super::{
     room::Usual,
     script::{Scripted, Source},
     store::State,
+    webhook_exports::Answers,
+    wit::{
+        HookPre, functions::exports::boathook::interpreter::functions,
+        interpreter::exports::boathook::interpreter::script,
+    },
 };
 
 /// The bytes of WebAssembly's unit of memory.

@@ -3,7 +3,7 @@
 
 use boathook_core::model::{BindingName, Cause, ObjectEvent, Trigger, WatchEventKind};
 
-use super::bindings::boathook::hook::types::{
+use super::wit::boathook::hook::types::{
     BindingContext, Change, ObjectRefParam, Tick, Trigger as WitTrigger, WatchEvent,
 };
 
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_told_whole() {
+    fn an_event_is_reported_whole() {
         let item = Item {
             key: ObjectKey { namespace: Some("n".into()), name: "p".into() },
             uid: "u".into(),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, Moment, ObjectRef,
-    Operation, Page,
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, ObjectRef,
+    Operation, Page, SnapshotSet,
 };
 use futures::future::BoxFuture;
 use tracing::Level;
@@ -39,7 +39,7 @@ pub trait Host: Send + Sync + 'static {
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>>;
 
     /// The hook's snapshots, all of one moment. Called at the beginning of a run that may open some.
-    fn moment(&self, hook: &HookName) -> Moment;
+    fn snapshot_set(&self, hook: &HookName) -> SnapshotSet;
 
     /// Whether a metric could be recorded if the run ended now. The text is for the hook's author. `in_run` is the
     /// number of series that the run has reported so far, including this one. This must be cheap, because it is called
@@ -99,8 +99,8 @@ impl Host for NoGrants {
         self.refuse("emit-event")
     }
 
-    fn moment(&self, _: &HookName) -> Moment {
-        Moment::default()
+    fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
+        SnapshotSet::default()
     }
 
     fn check_metric(&self, _: &Caller, _: &MetricSample, _: usize) -> Result<(), String> {

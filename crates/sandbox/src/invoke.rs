@@ -10,7 +10,6 @@ use wasmtime::{Engine, Store};
 
 use super::{
     ConversionRequest, ReviewRequest, RunReport, RunRequest,
-    bindings::{HookPre, boathook::hook::types, interpreter::exports::boathook::interpreter::script::Description},
     component::{Interpreter, LoadedHook},
     context,
     host::{Host, NoGrants},
@@ -22,6 +21,7 @@ use super::{
     store::{self, State},
     trap::{self, NotStarted},
     turns::Turn,
+    wit::{HookPre, boathook::hook::types, interpreter::exports::boathook::interpreter::script::Description},
 };
 
 /// The longest text of a guest's own failure that is kept.

@@ -13,8 +13,8 @@
 //! | `interpreters` | the interpreters that script hooks share |
 //! | `engine`, `turns`, `room`, `budget`, `limits` | bounds: CPU time in turns, memory in shares, calls, bytes |
 //! | `invoke`, `store`, `context`, `output`, `trap`, `error` | one run: its instance, what goes in and comes out, why it ended |
-//! | `bindings` | the WIT worlds as Rust types |
-//! | `answers` | the exports that answer webhooks |
+//! | `wit` | the WIT worlds as Rust types |
+//! | `webhook_exports` | the exports that answer webhooks |
 //! | `host`, `imports`, `snapshots`, `ambient` | the functions that a guest imports |
 //! | `filters` | jq programs, in instances of their own module |
 //!
@@ -22,8 +22,6 @@
 //! client: calls go to an implementation of [`Host`].
 
 mod ambient;
-mod answers;
-mod bindings;
 mod budget;
 mod cache;
 pub mod compiler;
@@ -46,6 +44,8 @@ mod snapshots;
 mod store;
 mod trap;
 mod turns;
+mod webhook_exports;
+mod wit;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -374,7 +374,7 @@ impl Sandbox {
         call: impl FnOnce(Engine, Given) -> BoxFuture<'static, T>,
     ) -> (T, Duration) {
         let (turn, running) = (given.turn.clone(), self.engine.running());
-        turn.apart((slot, running), call(self.engine.engine().clone(), given)).await
+        turn.run_isolated((slot, running), call(self.engine.engine().clone(), given)).await
     }
 
     /// wasmtime panics if a component belongs to another engine.
@@ -390,11 +390,9 @@ impl Sandbox {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    bindings::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     // No hook imports this interface. Only interpreters may.
-    bindings::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| {
-        state
-    })?;
+    wit::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 

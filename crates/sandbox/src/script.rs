@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use boathook_core::model::{AdmissionKind, Script, ScriptFunction};
 
-use super::bindings::{
+use super::wit::{
     functions::exports::boathook::interpreter::functions as listed,
     interpreter::exports::boathook::interpreter::script as wit,
 };

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
-use boathook_core::model::{BindingName, Item, Items, Moment, ObjectKey, Trigger};
+use boathook_core::model::{BindingName, Item, Items, ObjectKey, SnapshotSet, Trigger};
 
 /// One `next` ends after this many bytes.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -15,7 +15,7 @@ const ITEM_BYTES: usize = 64;
 #[derive(Default)]
 pub(super) struct Readable {
     names: Vec<Arc<[BindingName]>>,
-    moment: Option<Moment>,
+    moment: Option<SnapshotSet>,
 }
 
 impl Readable {
@@ -36,7 +36,7 @@ impl Readable {
 
     /// The same snapshots at this moment. This is cheap, because the maps are shared. A run keeps only what it may open,
     /// because the objects of a moment stay in memory until its run ends.
-    pub fn at(self, moment: impl FnOnce() -> Moment) -> Self {
+    pub fn at(self, moment: impl FnOnce() -> SnapshotSet) -> Self {
         let listed = |name: &BindingName| self.names.iter().any(|names| names.contains(name));
         let moment = self.names.iter().any(|names| !names.is_empty()).then(|| moment().only(listed));
         Self { moment, ..self }

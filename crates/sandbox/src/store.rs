@@ -66,7 +66,7 @@ impl State {
             ambient::put_in(&mut wasi, &ambient);
         }
         let wasi = wasi.build();
-        let snapshots = snapshots.at(|| host.moment(&caller.hook));
+        let snapshots = snapshots.at(|| host.snapshot_set(&caller.hook));
         Self {
             host,
             caller: Caller { memory: Allowance::of(room.clone()), ..caller },

@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn frames_of_an_interpreter_are_not_shown_as_the_scripts() {
         let failure = Failure { kind: FailureKind::Trap, message: "no".into(), backtrace: Some("_PyEval".into()) };
-        let told = in_a_script(failure.clone());
-        assert_eq!((told.kind, told.backtrace), (FailureKind::Trap, None));
-        assert!(told.message.starts_with("no; where in the script is not known"), "{}", told.message);
+        let reported = in_a_script(failure.clone());
+        assert_eq!((reported.kind, reported.backtrace), (FailureKind::Trap, None));
+        assert!(reported.message.starts_with("no; where in the script is not known"), "{}", reported.message);
         // A failure of the script itself contains its place.
         let own = Failure { backtrace: None, ..failure };
         assert_eq!(in_a_script(own.clone()), own);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_where_it_is_the_reason() {
+    fn a_panic_is_reported_where_it_is_the_reason() {
         let failure = classified(Trap::UnreachableCodeReached.into(), Some("src/lib.rs:3: no such key"));
         assert_eq!(failure.message, "the hook panicked at src/lib.rs:3: no such key");
         let failure = classified(Trap::StackOverflow.into(), Some("src/lib.rs:3: no such key"));

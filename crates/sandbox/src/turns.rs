@@ -137,7 +137,7 @@ impl Turn {
     /// Polls a call of the guest, and returns how much CPU time it took. The call starts in the current thread, and
     /// moves to a thread of its own if the guest computes for long. If the call is dropped then, it ends with the
     /// guest's current tick. What the call `holds` is dropped after it, where it ends.
-    pub(super) async fn apart<T: Send + 'static>(
+    pub(super) async fn run_isolated<T: Send + 'static>(
         &self,
         holds: impl Send + 'static,
         mut call: BoxFuture<'static, T>,
@@ -247,7 +247,7 @@ mod tests {
 
     impl Turn {
         async fn apart_of_nothing(self, call: BoxFuture<'static, ()>) -> Duration {
-            self.apart((), call).await.1
+            self.run_isolated((), call).await.1
         }
     }
 }

@@ -79,11 +79,11 @@ async fn ask(command: Admin) -> anyhow::Result<()> {
         }
         Admin::DeadLetters(args) => dead_letters(args).await,
         Admin::LogLevel(args) => log_level(args).await,
-        Admin::Pause(typed::Pause { one }) => tell(one, "pause", "paused").await,
-        Admin::Resume(typed::Resume { one }) => tell(one, "resume", "resumed").await,
-        Admin::Quarantine(typed::Quarantine { one }) => tell(one, "quarantine", "in quarantine").await,
-        Admin::Release(typed::Release { one }) => tell(one, "release", "released").await,
-        Admin::Reload(typed::Reload { one }) => tell(one, "reload", "reloaded").await,
+        Admin::Pause(typed::Pause { one }) => report(one, "pause", "paused").await,
+        Admin::Resume(typed::Resume { one }) => report(one, "resume", "resumed").await,
+        Admin::Quarantine(typed::Quarantine { one }) => report(one, "quarantine", "in quarantine").await,
+        Admin::Release(typed::Release { one }) => report(one, "release", "released").await,
+        Admin::Reload(typed::Reload { one }) => report(one, "reload", "reloaded").await,
         Admin::Raw(typed::Raw { path, at }) => raw(&path, at).await,
     }
 }
@@ -152,7 +152,7 @@ async fn log_level(args: typed::LogLevel) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn tell(one: typed::OneHook, action: &str, done: &str) -> anyhow::Result<()> {
+async fn report(one: typed::OneHook, action: &str, done: &str) -> anyhow::Result<()> {
     client(one.at)?.command(&one.hook, action).await?;
     println!("hook {} is {done}", one.hook);
     Ok(())

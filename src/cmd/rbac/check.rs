@@ -12,7 +12,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::{Subject, tell};
+use super::{Subject, report};
 use crate::{cli::rbac::Rbac, cmd::connect};
 
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -38,7 +38,7 @@ pub(super) async fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> 
     for (who, access, reasons) in refused.into_iter().flatten() {
         missing.entry(who.clone()).or_default().insert(access.clone(), reasons.clone());
     }
-    tell(args, &data(args, subject, needs.len(), &missing), &text(args, subject, &server, needs.len(), &missing))?;
+    report(args, &data(args, subject, needs.len(), &missing), &text(args, subject, &server, needs.len(), &missing))?;
     Ok(missing.is_empty())
 }
 

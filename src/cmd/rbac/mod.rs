@@ -110,7 +110,7 @@ fn tenant(args: &crate::cli::rbac::Tenant) -> Tenant {
     Tenant { namespace: args.namespace.clone(), service_account: args.service_account.clone() }
 }
 
-fn tell(args: &Rbac, data: &serde_json::Value, text: &str) -> anyhow::Result<()> {
+fn report(args: &Rbac, data: &serde_json::Value, text: &str) -> anyhow::Result<()> {
     super::print(args.output.unwrap_or(Output::Text), data, || text.to_owned())
 }
 

@@ -13,7 +13,7 @@ use boathook_core::model::{CallError, HookName};
 use boathook_operator::record::{self, Answer, Call, Request, SUFFIX};
 use serde_json::{Value, json};
 
-use super::{Subject, tell};
+use super::{Subject, report};
 use crate::cli::rbac::Rbac;
 
 /// Whether nothing differs.
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Rbac, subject: &Subject) -> anyhow::Result<bool> {
         eprintln!("warning: passed over: it tells of a write in a way that is not known: {line}");
     }
     let usages = rbac::compare(&subject.hooks, &evidence, &subject.kinds);
-    tell(args, &data(&usages), &usages.iter().map(text).collect::<String>())?;
+    report(args, &data(&usages), &usages.iter().map(text).collect::<String>())?;
     Ok(!usages.iter().any(Usage::differs))
 }
 

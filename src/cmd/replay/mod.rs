@@ -41,8 +41,8 @@ macro_rules! say {
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: &Replay) -> anyhow::Result<ExitCode> {
-    let told = block_on(async { Ok(replay_all(args).await) })?;
-    told.or_else(|error| {
+    let reported = block_on(async { Ok(replay_all(args).await) })?;
+    reported.or_else(|error| {
         eprintln!("error: {error:#}");
         Ok(ExitCode::from(UNUSABLE))
     })
@@ -89,7 +89,7 @@ async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
     while let Some(played) = runs.next().await {
         let played = played.context("a replay ended because of a defect")?;
         if args.output == Output::Text {
-            tell(&played);
+            report(&played);
         }
         all.push(played);
     }
@@ -212,7 +212,7 @@ impl Player {
     }
 }
 
-fn tell(replayed: &Replayed) {
+fn report(replayed: &Replayed) {
     let file = replayed.file.display();
     match &replayed.ended {
         Ended::Same => {}

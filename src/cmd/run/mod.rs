@@ -168,9 +168,9 @@ async fn on(
     }
     let hook: &HookName = &spec.name;
     let last: Arc<Mutex<Option<RunView>>> = Arc::default();
-    let told = last.clone();
+    let reported = last.clone();
     options.run_ended = Some(Arc::new(move |run| {
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
+        *reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(run.clone());
     }));
     let app = App::start(options).await?;
     if let Some((_, reason)) = app.readiness().quarantined.first() {

@@ -108,18 +108,18 @@ fn split(text: &str) -> anyhow::Result<(String, String)> {
 }
 
 async fn run(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>, leadership: Leadership) {
-    let (mut at_work, mut wait) = (None, FIRST_WAIT);
+    let (mut running, mut wait) = (None, FIRST_WAIT);
     loop {
         let leads = leadership.leads();
-        let (now, news) = wanted.settle(&shared, &*installer, at_work.as_ref()).await;
+        let (now, news) = wanted.settle(&shared, &*installer, running.as_ref()).await;
         if let Some(now) = now {
-            at_work = Some(now);
+            running = Some(now);
         }
         // The leader may have run a newer version. A replica that takes over checks again before anything of that
         // version is removed.
-        let news = if leads || news != BundleNews::Settled { news } else { BundleNews::AtWork };
+        let news = if leads || news != BundleNews::Settled { news } else { BundleNews::Running };
         installer.note(&wanted.id, news);
-        let pause = if at_work.is_some() { shared.interval } else { wait.min(shared.interval) };
+        let pause = if running.is_some() { shared.interval } else { wait.min(shared.interval) };
         wait = (wait * 2).min(shared.interval);
         tokio::select! {
             () = sleep(pause) => {}
@@ -130,7 +130,7 @@ async fn run(wanted: Wanted, shared: Arc<Shared>, installer: Arc<dyn Installer>,
 
 /// What a bundle is installed as.
 #[derive(PartialEq, Eq)]
-struct AtWork {
+struct Running {
     digest: Digest,
     settings: Option<String>,
     /// The registry itself was checked, and not only the store.
@@ -144,10 +144,10 @@ impl Wanted {
         &self,
         shared: &Arc<Shared>,
         installer: &dyn Installer,
-        at_work: Option<&AtWork>,
-    ) -> (Option<AtWork>, BundleNews) {
-        let stays = |why: String| match at_work {
-            Some(_) => (None, BundleNews::AtWork),
+        running: Option<&Running>,
+    ) -> (Option<Running>, BundleNews) {
+        let stays = |why: String| match running {
+            Some(_) => (None, BundleNews::Running),
             None => (None, BundleNews::Missing(why)),
         };
         let settings = match self.settings() {
@@ -155,17 +155,17 @@ impl Wanted {
             Err(error) => {
                 let reason = error_chain(error.as_ref());
                 warn!(bundle = %self.id, error = reason, "settings not read: they stay as they are");
-                let Some(at_work) = at_work else { return stays(reason) };
-                at_work.settings.clone()
+                let Some(running) = running else { return stays(reason) };
+                running.settings.clone()
             }
         };
-        let known = at_work.filter(|known| known.fresh && known.settings == settings).map(|known| &known.digest);
+        let known = running.filter(|known| known.fresh && known.settings == settings).map(|known| &known.digest);
         let (ready, fresh) = match self.bring(shared, known).await {
             Ok(Some(ready)) => (ready, true),
             Ok(None) => return (None, BundleNews::Settled),
             Err(error) => {
                 let reason = error_chain(error.as_ref());
-                if at_work.is_some_and(|known| known.settings == settings) {
+                if running.is_some_and(|known| known.settings == settings) {
                     warn!(bundle = %self.id, reference = self.reference, reason, "bundle refused: the running version continues");
                     return stays(reason);
                 }
@@ -182,8 +182,8 @@ impl Wanted {
         };
         match installer.install(installation).await {
             Ok(_) => {
-                let news = if fresh { BundleNews::Settled } else { BundleNews::AtWork };
-                (Some(AtWork { digest, settings, fresh }), news)
+                let news = if fresh { BundleNews::Settled } else { BundleNews::Running };
+                (Some(Running { digest, settings, fresh }), news)
             }
             // The installer has logged it.
             Err(error) => stays(error_chain(&error)),

@@ -75,7 +75,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
         };
-        tell(limit, parts);
+        report(limit, parts);
         if unasked && app.binds_webhooks() {
             warn!("hooks bind webhooks, and none are registered: give --webhook-service or --webhook-url");
         }
@@ -237,7 +237,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
 }
 
 /// Logs the parts of the operator's memory.
-fn tell(limit: u64, parts: Parts) {
+fn report(limit: u64, parts: Parts) {
     let (mebibytes, runs, compiler, filters) =
         (limit / MIB, parts.runs / MIB, parts.compiler / MIB, parts.filters / MIB);
     info!(limit = mebibytes, runs, compiler, filters, "memory, in MiB");

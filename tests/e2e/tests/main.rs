@@ -88,7 +88,7 @@ suite! {
             unknown_effects_are_passed_over;
         bindings:
             selectors_choose,
-            changes_are_told,
+            changes_are_reported,
             kinds_are_found,
             namespaces_come_and_go_with_their_labels,
             metadata_is_enough,

@@ -65,8 +65,8 @@ pub async fn connections_frozen(test: Arc<Test>) {
     proxy.freeze();
     objects.rounds(SOME).await;
     settled_within(Duration::from_secs(150), &cluster.client, NAME).await;
-    let is_told = |line: &Value| line["message"].as_str().is_some_and(|text| text.contains("silent"));
-    assert!(operator.log().iter().any(is_told), "the operator says that a watch was silent");
+    let is_reported = |line: &Value| line["message"].as_str().is_some_and(|text| text.contains("silent"));
+    assert!(operator.log().iter().any(is_reported), "the operator says that a watch was silent");
     goes_on(&cluster, operator, objects).await;
 }
 

@@ -18,7 +18,7 @@ use super::{
 
 fn led(access: &Access, standing: Standing) -> (watch::Sender<Standing>, Access) {
     let (to, told) = watch::channel(standing);
-    (to, access.fenced(Leadership::told(told)))
+    (to, access.fenced(Leadership::observing(told)))
 }
 
 fn leading(time: Duration) -> Standing {

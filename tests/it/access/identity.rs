@@ -85,7 +85,7 @@ fn event(regarding: ObjectRef) -> EmitEvent {
 
 /// Flux Operator CVE-2026-23990: an empty user made no header, and no header is the operator's own rights.
 // mutant: crates/kube/src/access/send.rs: `request.header("Impersonate-User", identity.user())` => `request.header("X-User", identity.user())`
-// mutant: crates/kube/src/access/read.rs: `self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;` => `self.sender.send(None, &what, &wire, &mut Meter::default()).await?;`
+// mutant: crates/kube/src/access/read.rs: `self.sender.send(Some(caller), &what, &wire, &mut RequestStats::default()).await?;` => `self.sender.send(None, &what, &wire, &mut RequestStats::default()).await?;`
 #[tokio::test]
 async fn cve_2026_23990_no_call_of_a_tenants_hook_leaves_without_its_header() {
     // Found, conflicting, there already, not there, and lost on the way: so each call asks again in its own ways.

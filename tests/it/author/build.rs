@@ -185,7 +185,7 @@ async fn a_condition_that_does_not_compile_is_no_hook_that_can_be_used() {
 }
 
 #[tokio::test]
-async fn what_is_no_project_is_told_before_anything_is_built() {
+async fn what_is_no_project_is_reported_before_anything_is_built() {
     let folder = fresh("no-project");
     let at = |arguments: &'static [&'static str]| build(&folder, arguments);
     refused(

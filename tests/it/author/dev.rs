@@ -35,7 +35,7 @@ async fn dev(folder: &Path, component: &[u8], kind: &str, wanted: impl Fn(&Value
 }
 
 #[tokio::test]
-async fn a_run_that_takes_long_is_told_of_before_it_ends() {
+async fn a_run_that_takes_long_is_reported_before_it_ends() {
     let folder = tempfile::tempdir().unwrap();
     let document = "{configVersion: v1, onStartup: 1, limits: {time: 300s}}";
     let (lines, ended) = dev(folder.path(), &hook(document, &Deed::Spins), "slow", |_| true).await;
@@ -47,7 +47,7 @@ async fn a_run_that_takes_long_is_told_of_before_it_ends() {
 
 /// The hook is loaded all the same: the cluster alone knows what its version understands.
 #[tokio::test]
-async fn a_condition_that_does_not_compile_is_told_once() {
+async fn a_condition_that_does_not_compile_is_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let component = validating(
         "{configVersion: v1, kubernetesValidating: [{name: a.b.c, matchConditions: [{name: bad, expression: 'x +'}], \

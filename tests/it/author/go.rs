@@ -79,7 +79,7 @@ fn refused(ended: &Ended, parts: &[&str]) {
 }
 
 #[tokio::test]
-async fn what_is_no_hook_is_told_with_its_mend() {
+async fn what_is_no_hook_is_reported_with_its_mend() {
     let folder = fresh("go-broken");
     project(&folder, "web", "startup").await;
     let mut without_go = build(&folder, &["web"]);

@@ -75,7 +75,7 @@ async fn an_empty_folder_will_do_and_one_with_something_in_it_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_made_is_told_with_what_can() {
+async fn what_can_not_be_made_is_reported_with_what_can() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, code, part) in [
         (&["new", "My_Hook"] as &[&str], 1, "try `my-hook`"),

@@ -191,7 +191,7 @@ fn refused(ended: &Ended, code: i32, parts: &[&str]) {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_way_of_a_script_is_told_with_its_mend() {
+async fn what_stands_in_the_way_of_a_script_is_reported_with_its_mend() {
     let folder = fresh("script-broken");
     bare(&folder, "web", "ts", "startup").await;
     refused(&build(&folder, "web").await, 1, &["esbuild is not installed for ", "web: run `npm install` there"]);

@@ -74,7 +74,7 @@ async fn a_run_that_fails_is_shown_with_its_reason_and_place() {
 }
 
 #[tokio::test]
-async fn what_can_not_be_worked_on_is_told_with_the_mend() {
+async fn what_can_not_be_worked_on_is_reported_with_the_mend() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("kubeconfig"), "").unwrap();
     let unreachable =

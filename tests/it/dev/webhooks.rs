@@ -127,7 +127,7 @@ async fn a_plan_registers_nothing_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cluster_that_nobody_says_how_to_reach_us_from_is_not_told_of_the_hook() {
+async fn a_cluster_that_nobody_says_how_to_reach_us_from_is_not_reported_the_hook() {
     let (folder, cluster) = (tempfile::tempdir().unwrap(), TestCluster::start().await);
     put(&folder.path().join("reviewer.wasm"), &guest("reviewer"));
     fs::write(folder.path().join("theirs"), cluster.cluster.kubeconfig()).unwrap();

@@ -299,7 +299,7 @@ fn a_listed_binding_is_silent_until_it_is_admitted() {
 }
 
 #[test]
-fn without_a_synchronization_what_happened_while_waiting_is_told() {
+fn without_a_synchronization_what_happened_while_waiting_is_reported() {
     let mut subject = Subject(waiting(without_synchronization(), 1));
     let before = ["a", "b", "c", "d"].map(|name| named(name, name, 1, "x"));
     subject.list(0, &before.each_ref());
@@ -332,7 +332,7 @@ fn an_object_that_fails_while_its_binding_waits_is_not_forgotten() {
 }
 
 #[test]
-fn all_that_comes_of_a_kind_that_was_not_served_at_the_start_is_told() {
+fn all_that_comes_of_a_kind_that_was_not_served_at_the_start_is_reported() {
     let mut subject = Subject(Binding::new(hook(), without_synchronization()));
     subject.0.admit(Instant::now());
     assert_eq!(subject.0.unserved(Instant::now()), Applied::default());
@@ -441,14 +441,14 @@ fn what_only_the_spec_says_is_no_change_for_who_gets_metadata() {
 /// The leader delivers the events of a standby's binding. The standby keeps those that the leader may not have
 /// delivered yet.
 #[test]
-fn what_was_told_elsewhere_is_not_told_again() {
+fn what_was_reported_elsewhere_is_not_reported_again() {
     let mut subject = Subject(waiting(without_synchronization(), 1));
     subject.list(0, &[&named("a", "1", 1, "x")]);
     assert!(subject.0.is_listed() && !subject.0.is_live());
     subject.upsert(&named("b", "2", 2, "x"));
-    subject.0.told_elsewhere();
+    subject.0.reported_by_leader();
     subject.upsert(&named("c", "3", 3, "x"));
-    subject.0.told_elsewhere();
+    subject.0.reported_by_leader();
     subject.upsert(&named("d", "4", 4, "x"));
     let told = events(&subject.0.admit(Instant::now()).triggers);
     let told: Vec<_> = told.iter().map(|(kind, name, ..)| (*kind, name.as_str())).collect();

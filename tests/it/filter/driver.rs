@@ -71,13 +71,13 @@ impl Rig {
                     Output::Incomplete => return complete.lock().unwrap().push(false),
                 };
                 if trigger.cause == Cause::Synchronization {
-                    let size = snapshots.moment(&trigger.hook).items(&name).unwrap().size();
+                    let size = snapshots.snapshot_set(&trigger.hook).items(&name).unwrap().size();
                     synchronised.lock().unwrap().push(size);
                 }
                 if let Cause::Event(event) = &trigger.cause
                     && event.kind != boathook_core::model::WatchEventKind::Deleted
                 {
-                    let moment = snapshots.moment(&trigger.hook);
+                    let moment = snapshots.snapshot_set(&trigger.hook);
                     let shown = moment
                         .items(&name)
                         .and_then(|items| items.get(&event.item.key))
@@ -113,7 +113,7 @@ impl Rig {
     }
 
     pub fn results(&self) -> Vec<(String, String)> {
-        let moment = self.snapshots.moment(&hook());
+        let moment = self.snapshots.snapshot_set(&hook());
         let Some(items) = moment.items(&self.name) else { return Vec::new() };
         items.values().map(|item| (item.key.to_string(), item.filter_result.as_deref().unwrap().to_owned())).collect()
     }
@@ -146,7 +146,7 @@ async fn changes_become_snapshots_and_triggers() {
         assert!(rig.status.bytes() > 2 * 64);
         drop(rig.changes);
         rig.task.await.unwrap();
-        assert!(rig.snapshots.moment(&hook()).items(&rig.name).is_none(), "withdrawn with its driver");
+        assert!(rig.snapshots.snapshot_set(&hook()).items(&rig.name).is_none(), "withdrawn with its driver");
     }
 }
 
@@ -318,7 +318,7 @@ async fn what_a_run_still_reads_counts_until_the_run_ends() {
     large(&rig, "a");
     rig.send(Change::ListDone);
     handled(&rig, 1, 0).await;
-    let read_by_a_run = rig.snapshots.moment(&hook());
+    let read_by_a_run = rig.snapshots.snapshot_set(&hook());
     let gone = |name: &str| Change::Delete(pod(&json!({"metadata": {"name": name, "uid": name}})));
     rig.send(gone("a"));
     handled(&rig, 0, 0).await;

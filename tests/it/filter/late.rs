@@ -129,7 +129,7 @@ fn what_a_list_does_not_name_is_gone_and_no_longer_late() {
 }
 
 #[test]
-fn the_hooks_own_change_is_not_told_later_either() {
+fn the_hooks_own_change_is_not_reported_later_either() {
     let mut subject = binding(spec(Some(".")), 1);
     let (one, two) = (object("a", "a", 1), object("a", "a", 2));
     list(&mut subject, &[(&one, result(1))]);

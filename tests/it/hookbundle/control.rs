@@ -56,7 +56,7 @@ async fn without_the_list_of_hook_bundles_the_operator_is_broken() {
     assert_eq!(tasks.ended().await.task, LIST);
 }
 
-// mutant: crates/operator/src/hookbundle/controller.rs: `AssertUnwindSafe(pass_now(&kept, control)).catch_unwind()` => `async { Ok::<_, Box<dyn std::any::Any + Send>>(pass_now(&kept, control).await) }`
+// mutant: crates/operator/src/hookbundle/controller.rs: `AssertUnwindSafe(reconcile_as_leader(&kept, control)).catch_unwind()` => `async { Ok::<_, Box<dyn std::any::Any + Send>>(reconcile_as_leader(&kept, control).await) }`
 #[tokio::test]
 async fn a_defect_with_one_bundle_ends_the_work_on_no_other() {
     let (stage, desk) = (Stage::new().await, desk());

@@ -37,7 +37,7 @@ fn told_nothing(url: &str, gap: Arc<AtomicBool>) -> Client {
     Client::new(tower::service_fn(send), "default")
 }
 
-// mutant: crates/operator/src/hookbundle/list.rs: `untold.send_replace(Some(gone));` => `drop::<Vec<BundleId>>(gone);`
+// mutant: crates/operator/src/hookbundle/list.rs: `unreported.send_replace(Some(gone));` => `drop::<Vec<BundleId>>(gone);`
 #[tokio::test]
 async fn what_the_watch_of_hook_bundles_does_not_tell_is_found_out_by_a_list() {
     let (stage, desk, gap) = (Stage::new().await, desk(), Arc::new(AtomicBool::new(false)));

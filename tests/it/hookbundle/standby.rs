@@ -16,7 +16,7 @@ async fn a_standby_has_at_work_what_the_leader_has_and_takes_over() {
     let (leader, standby) = (desk(), desk());
     let first = stage.push("a", "configmaps").await;
     let (to, told) = watch::channel(Standing::Standby { led: true });
-    let _following = stage.keep_led(standby.clone(), Leadership::told(told));
+    let _following = stage.keep_led(standby.clone(), Leadership::observing(told));
     stage.bundle("a", json!({"grants": [get("configmaps")], "source": {"oci": {"interval": "10s"}}})).await;
 
     // Nobody leads, so nothing is said of it, and nothing is at work.

@@ -317,7 +317,7 @@ async fn objects_are_converted_over_several_steps_when_the_cluster_asks() {
 }
 
 #[tokio::test]
-async fn what_is_no_decision_is_told_apart() {
+async fn what_is_no_decision_is_distinguished() {
     let pipeline = Pipeline::on(TestCluster::start().await, &guests(["reviewer"]), |_| ()).await;
     pipeline.operator.ready().await;
     let answerer = pipeline.operator.app.answerer();

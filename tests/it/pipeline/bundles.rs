@@ -173,8 +173,8 @@ async fn what_is_not_granted_does_not_start_and_the_others_do() {
 
 // mutant: crates/operator/src/app/scope.rs: `if missing.is_empty() { Ok(()) } else { Err(missing) }` => `Ok(())`
 // mutant: crates/operator/src/app/hook_manager.rs: `source.declared.as_ref().is_some_and(|declared| *declared != requested)` => `false`
-// mutant: crates/operator/src/app/judge.rs: `    sandbox.check_size(name, size).map_err(Quarantine::Component)?;` => ``
-// mutant: crates/operator/src/app/judge.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
+// mutant: crates/operator/src/app/hold_reason.rs: `    sandbox.check_size(name, size).map_err(HookLoadError::Component)?;` => ``
+// mutant: crates/operator/src/app/hold_reason.rs: `if got == *want { Ok(bytes) } else` => `if got == *want || true { Ok(bytes) } else`
 #[tokio::test]
 async fn a_new_version_takes_over_whole_or_not_at_all() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;

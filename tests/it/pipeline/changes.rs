@@ -17,7 +17,7 @@ fn document(more: &str) -> String {
 }
 
 #[tokio::test]
-async fn changes_of_an_object_that_is_not_quiet_are_told_as_one() {
+async fn changes_of_an_object_that_is_not_quiet_are_reported_as_one() {
     let pipeline = telling(&document(", debounce: 700ms, jqFilter: .data")).await;
     pipeline.create(config_map("busy", LABEL, json!({"n": "0"}))).await;
     for n in 1..=9 {

@@ -35,7 +35,7 @@ async fn cve_2026_23990_nobody_acts_as_a_service_account_without_a_name() {
 
 /// Capsule CVE-2026-22872: what is in no namespace is in no tenant's, though the API server lets it pass every selector of
 /// namespaces.
-// mutant: crates/operator/src/app/account.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
+// mutant: crates/operator/src/app/service_account.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
 // mutant: crates/operator/src/app/scope.rs: `if rule.scope == "Cluster" {` => `if false {`
 // mutant: crates/operator/src/app/scope.rs: `"Namespaced".clone_into(&mut rule.scope);` => ``
 #[tokio::test]

@@ -82,7 +82,7 @@ async fn a_permanent_failure_is_given_up_and_later_events_go_on() {
 }
 
 #[tokio::test]
-async fn a_panic_is_told_with_its_message_and_trace() {
+async fn a_panic_is_reported_with_its_message_and_trace() {
     let pipeline = Pipeline::start(["fail"]).await;
     pipeline.create(failing("crash", "panic", "1")).await;
     let failed = &pipeline.operator.told("run failed", "fail", 1).await[0];

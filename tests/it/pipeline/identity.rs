@@ -56,7 +56,7 @@ pub async fn allow(pipeline: &Pipeline, namespace: &str, verbs: &[&str]) {
 }
 
 // mutant: crates/kube/src/access/send.rs: `Some(identity) => request.header("Impersonate-User", identity.user()),` => `Some(_) => request,`
-// mutant: crates/operator/src/app/account.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
+// mutant: crates/operator/src/app/service_account.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
 #[tokio::test]
 async fn a_hook_acts_as_its_service_account_and_no_more() {
     let pipeline = with_rbac().await;
@@ -118,7 +118,7 @@ async fn an_api_server_that_is_away_takes_no_right_away() {
     assert!(pipeline.operator.app.hook(&name_of("w.team.prod")).is_some());
 }
 
-// mutant: crates/operator/src/app/account.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
+// mutant: crates/operator/src/app/service_account.rs: `Ok(missing) if missing.is_empty() => Ok(()),` => `Ok(_) => Ok(()),`
 #[tokio::test]
 async fn a_new_version_that_may_not_watch_what_it_binds_waits() {
     let pipeline = with_rbac().await;
@@ -148,7 +148,7 @@ fn confined(installer: &Arc<dyn Installer>) -> (HookPhase, String) {
 }
 
 // mutant: crates/operator/src/app/scope.rs: `confined(&mut spec, namespace)?;` => `let _ = namespace;`
-// mutant: crates/operator/src/app/account.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
+// mutant: crates/operator/src/app/service_account.rs: `only_in.as_deref().filter(|_| !resource.namespaced)` => `only_in.as_deref().filter(|_| false)`
 #[tokio::test]
 async fn a_confined_bundle_sees_and_reaches_its_namespace_alone() {
     let pipeline = with_rbac().await;

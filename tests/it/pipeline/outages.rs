@@ -60,7 +60,7 @@ async fn cut_connections_lose_nothing() {
 }
 
 #[tokio::test]
-async fn lost_history_is_told_as_the_difference() {
+async fn lost_history_is_reported_as_the_difference() {
     let pipeline = Pipeline::on(TestCluster::start().await, &guests(["echo"]), |options| {
         // Long enough for what happens during the outage.
         options.streams.backoff_initial = Duration::from_secs(3);

@@ -79,7 +79,7 @@ schedule:
 }
 
 #[tokio::test]
-async fn ticks_that_come_during_a_run_wait_and_are_told_together() {
+async fn ticks_that_come_during_a_run_wait_and_are_reported_together() {
     let document = "
 configVersion: v1
 limits: {time: 120s, hostCalls: 1000000}
@@ -138,7 +138,7 @@ async fn only_the_events_that_are_asked_for_wake_the_hook() {
 }
 
 #[tokio::test]
-async fn content_decides_what_is_told() {
+async fn content_decides_what_is_reported() {
     let full = binding(", jqFilter: .data");
     let metadata = binding(", jqFilter: .data, content: metadata").replace("name: maps", "name: metadata");
     let none = binding(", jqFilter: .data, keepFullObjectsInMemory: false").replace("name: maps", "name: none");
@@ -221,7 +221,7 @@ async fn an_overfull_queue_tells_the_last_state_of_each_object() {
 }
 
 #[tokio::test]
-async fn a_document_without_a_version_is_told_of_changes() {
+async fn a_document_without_a_version_is_reported_changes() {
     let document = "
 onStartup: 1
 onKubernetesEvent:

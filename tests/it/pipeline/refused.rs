@@ -57,7 +57,7 @@ kubernetes:
 ";
 
 #[tokio::test]
-// mutant: crates/operator/src/app/binding_states.rs: `self.queue.excuse(&self.states.hook, &self.name);` => `let _ = &self.queue;`
+// mutant: crates/operator/src/app/binding_states.rs: `self.queue.exempt_from_sync(&self.states.hook, &self.name);` => `let _ = &self.queue;`
 async fn a_kind_that_the_operator_may_not_watch_holds_up_neither_other_hooks_nor_other_bindings() {
     let (cluster, client) = with_rbac().await;
     allow(&cluster, "maps", &["configmaps", "namespaces", "customresourcedefinitions"]).await;

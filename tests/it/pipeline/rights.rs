@@ -124,7 +124,7 @@ async fn a_version_that_watches_more_waits_for_grants() {
 }
 
 /// A kind by a name that grants have for something else: its plural is only known where the cluster is asked.
-// mutant: crates/operator/src/app/account.rs: `if *as_named && ` => `if false && `
+// mutant: crates/operator/src/app/service_account.rs: `if *as_named && ` => `if false && `
 #[tokio::test]
 async fn a_kind_that_is_not_what_it_is_called_is_not_watched() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;
@@ -297,7 +297,7 @@ async fn the_systems_namespaces_are_asked_for_by_name() {
 }
 
 /// A RoleBinding may name a ServiceAccount that nobody made.
-// mutant: crates/operator/src/app/account.rs: `if !access.is_there(identity).await.map_err(unknown)? {` => `if false {`
+// mutant: crates/operator/src/app/service_account.rs: `if !access.exists(identity).await.map_err(unknown)? {` => `if false {`
 #[tokio::test]
 async fn a_service_account_that_is_not_there_is_nobody() {
     let pipeline = with_rbac().await;

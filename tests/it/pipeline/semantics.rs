@@ -50,7 +50,7 @@ async fn start_up_comes_first_then_what_is_there() {
 }
 
 #[tokio::test]
-async fn changes_are_told_once_with_what_was_before() {
+async fn changes_are_reported_once_with_what_was_before() {
     let pipeline = Pipeline::start(["echo"]).await;
     let made = pipeline.create(config_map("a", LABEL, json!({"n": "1"}))).await;
     pipeline.apply(config_map("a", LABEL, json!({"n": "2"}))).await;

@@ -145,14 +145,14 @@ async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
     }
     for n in 40..60 {
         let named = format!("Added default/g{n}");
-        let is_told =
+        let is_reported =
             |operator: &Operator| told(operator, "greedy").iter().any(|line| change(line) == named).then_some(());
-        operator.until(&named, is_told).await;
+        operator.until(&named, is_reported).await;
     }
 }
 
 #[tokio::test]
-async fn an_event_without_room_in_the_queues_is_told_as_its_snapshot_has_it() {
+async fn an_event_without_room_in_the_queues_is_reported_as_its_snapshot_has_it() {
     let cluster = TestCluster::start().await;
     let hooks = [("tell", bindings(1, "tell"))];
     let operator =

@@ -41,7 +41,7 @@ async fn bindings_go_live_in_the_order_of_the_document() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_before_all_bindings_know_their_objects() {
+async fn nothing_is_reported_before_all_bindings_know_their_objects() {
     let waits = document(&[maps("maps", ""), refused("")]);
     let goes = document(&[maps("maps", ""), refused(", waitForSynchronization: false")]);
     let hooks = [("waits", tell(&waits)), ("goes", tell(&goes))];
@@ -65,7 +65,7 @@ async fn a_binding_that_need_not_be_waited_for_waits_for_nobody() {
 }
 
 #[tokio::test]
-async fn what_comes_after_the_start_is_told_without_a_synchronization_too() {
+async fn what_comes_after_the_start_is_reported_without_a_synchronization_too() {
     let document = document(&[
         maps("maps", ""),
         "- {name: widgets, kind: Widget, executeHookOnSynchronization: false}\n".to_owned(),

@@ -31,7 +31,7 @@ fn of_type(operator: &Operator, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_group_is_told_once_with_the_snapshots_of_all_its_bindings() {
+async fn a_group_is_reported_once_with_the_snapshots_of_all_its_bindings() {
     let document = format!(
         "configVersion: v1\nkubernetes: [{}, {}, {}]\n",
         binding("a", ", group: both"),
@@ -58,7 +58,7 @@ async fn a_group_is_told_once_with_the_snapshots_of_all_its_bindings() {
 }
 
 #[tokio::test]
-async fn neighbours_of_a_group_are_told_as_one() {
+async fn neighbours_of_a_group_are_reported_as_one() {
     let pipeline = telling(&format!("configVersion: v1\nkubernetes: [{}]\n", binding("a", ", group: g"))).await;
     let operator = &pipeline.operator;
     let hook = HookName::new("tell").unwrap();

@@ -110,7 +110,7 @@ async fn a_run_shows_what_it_writes() {
 }
 
 #[tokio::test]
-async fn the_hook_is_told_what_its_bindings_make_of_the_state() {
+async fn the_hook_is_reported_what_its_bindings_make_of_the_state() {
     let files = Files::new();
     let component = files.write("tell.wasm", tell(MAPS));
     let state = "{apiVersion: v1, kind: Namespace, metadata: {name: web, labels: {tier: x}}}\n---\n\
@@ -184,7 +184,7 @@ async fn a_failed_run_says_so_by_its_code() {
 }
 
 #[tokio::test]
-async fn bad_input_is_told_with_its_place_and_its_mend() {
+async fn bad_input_is_reported_with_its_place_and_its_mend() {
     let (files, component) = (Files::new(), guest_file("registry-secret"));
     let bindings = ["namespaces (kubernetes, Namespace)", "source (kubernetes, Secret)", "copies"];
     let none: [&str; 0] = [];

@@ -170,7 +170,7 @@ fn a_hook_with_an_account_of_its_own_is_acted_as() {
 }
 
 #[test]
-fn failures_are_told_of_where_the_document_says() {
+fn failures_are_reported_where_the_document_says() {
     let places = |document: &str| -> Vec<Place> {
         let needs = rbac::needs(&[hook("h", document)], &kinds(), &layout(false)).unwrap();
         let events = needs.of.values().flatten().filter(|(access, _)| access.verb == "patch");
@@ -184,7 +184,7 @@ fn failures_are_told_of_where_the_document_says() {
 }
 
 #[test]
-fn what_can_not_be_told_is_an_error_and_what_is_guessed_a_note() {
+fn what_can_not_be_reported_is_an_error_and_what_is_guessed_a_note() {
     let needs = |document: &str| rbac::needs(&[hook("h", document)], &kinds(), &layout(false));
     let error = needs("kubernetes: [{name: b, kind: Ferry}]").unwrap_err();
     assert!(matches!(&error, NeedsError::UnknownKind { kind, .. } if kind == "Ferry"));

@@ -139,7 +139,7 @@ fn a_bit_that_flipped_anywhere_is_found() {
 }
 
 #[test]
-fn another_version_is_told_from_damage() {
+fn another_version_is_distinguished_from_damage() {
     let mut bytes = encode(&example()).unwrap();
     bytes[8] = 3;
     let error = decode(&bytes).unwrap_err().to_string();

@@ -8,7 +8,7 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, Cause, FailureKind, Item, Items, Limit, Limits, Moment, ObjectKey, ObjectRef, Operation,
+    BindingName, Cause, FailureKind, Item, Items, Limit, Limits, ObjectKey, ObjectRef, Operation, SnapshotSet,
 };
 use boathook_sandbox::{RunReport, RunRequest};
 
@@ -159,7 +159,7 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
     let active = r#"{"skip":null,"phase":"Active"}"#;
     let objects: Vec<_> = namespaces.iter().map(|name| ("", name.as_str(), active)).collect();
     let source = r#"{"type":"Opaque","data":{"a":"YQ=="}}"#;
-    let moment = Moment::new(
+    let moment = SnapshotSet::new(
         [
             (BindingName::new("namespaces"), items(&objects)),
             (BindingName::new("source"), items(&[("default", "registry-credentials", source)])),
@@ -185,7 +185,7 @@ async fn a_hook_reads_its_snapshots_of_one_moment() {
 /// A run that first calls, and then opens, must not see what came after the call.
 #[tokio::test]
 // mutant: crates/sandbox/src/snapshots.rs: `if opens_snapshots { self }` => `if true { self }`
-// mutant: crates/sandbox/src/store.rs: `let snapshots = snapshots.at(|| host.moment(&caller.hook));` => ``
+// mutant: crates/sandbox/src/store.rs: `let snapshots = snapshots.at(|| host.snapshot_set(&caller.hook));` => ``
 async fn the_moment_of_the_snapshots_is_the_beginning_of_the_run() {
     let sandbox = sandbox();
     let (opens, does_not) = (opening(&text_of(0, 1, "")), gets(1, ""));

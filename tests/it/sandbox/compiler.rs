@@ -62,7 +62,7 @@ async fn a_compiler_that_does_not_end_is_ended() {
 
 // mutant: crates/sandbox/src/load.rs: `let Some(config) = &self.compiler else { return Ok(None) };` => `let Some(config) = self.compiler.as_ref().filter(|_| false) else { return Ok(None) };`
 #[tokio::test]
-async fn a_compiler_that_dies_is_told_of() {
+async fn a_compiler_that_dies_is_reported_of() {
     let args = vec!["-c".to_owned(), "echo no memory left >&2; kill -9 $$".to_owned()];
     let dying = CompilerConfig { command: "/bin/sh".into(), args, ..config() };
     let text = refused(dying, &hostile("good")).await;

@@ -7,8 +7,8 @@
 use std::{sync::Arc, time::Duration};
 
 use boathook_core::model::{
-    CallError, CallReason, Caller, EmitEvent, Failure, FailureKind, HookName, Limit, Limits, ListQuery, Moment,
-    ObjectRef, Operation, Page,
+    CallError, CallReason, Caller, EmitEvent, Failure, FailureKind, HookName, Limit, Limits, ListQuery, ObjectRef,
+    Operation, Page, SnapshotSet,
 };
 use boathook_sandbox::{Host, Sandbox, Written};
 use futures::future::{self, BoxFuture, FutureExt};
@@ -112,7 +112,7 @@ impl Host for Big {
         future::ready(Err(no())).boxed()
     }
 
-    fn moment(&self, _: &HookName) -> Moment {
-        Moment::default()
+    fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
+        SnapshotSet::default()
     }
 }

@@ -289,7 +289,7 @@ async fn an_exit_is_no_success() {
 }
 
 #[tokio::test]
-async fn a_panic_is_told_with_its_text() {
+async fn a_panic_is_reported_with_its_text() {
     let failure = failure("panic", plenty()).await;
     assert_eq!(failure.kind, FailureKind::Trap);
     let expected = "the hook panicked at src/lib.rs:7:9: no source secret";

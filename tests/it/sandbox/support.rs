@@ -13,8 +13,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Limits, ListQuery, Moment, ObjectRef,
-    Operation, Page, QueueName, RetryPolicy, RunId, Trigger,
+    BindingName, CallError, CallReason, Caller, Cause, EmitEvent, HookName, Limits, ListQuery, ObjectRef, Operation,
+    Page, QueueName, RetryPolicy, RunId, SnapshotSet, Trigger,
 };
 use boathook_operator::telemetry::{LogFormat, log};
 use boathook_sandbox::{Host, LoadedHook, RunReport, RunRequest, Sandbox, SandboxConfig, Written};
@@ -122,7 +122,7 @@ pub struct Memory {
     /// How long each answer takes.
     pub answers_after: Duration,
     pub answer_bytes: usize,
-    pub moment: Moment,
+    pub moment: SnapshotSet,
     pub gets: Mutex<Vec<ObjectRef>>,
     pub operations: Mutex<Vec<Operation>>,
     pub moments: AtomicUsize,
@@ -186,7 +186,7 @@ impl Host for Memory {
         future::ready(Ok(())).boxed()
     }
 
-    fn moment(&self, _: &HookName) -> Moment {
+    fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
         self.moments.fetch_add(1, Ordering::Relaxed);
         self.moment.clone()
     }

@@ -61,7 +61,7 @@ async fn a_question_that_nobody_answers_ends_the_scenario_and_says_why() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_not_as_expected_is_told_by_its_parts() {
+async fn an_answer_that_is_not_as_expected_is_reported_by_its_parts() {
     let denied = format!(
         "  - admission: {{operation: CREATE, object: {{{MAP}, annotations: {{validate.reviewer.test/deny: not here}}}}}}}}\n  \
          - expect: {{admission: {{allowed: true, message: gone, code: 422, warnings: [old]}}, within: 50ms}}\n"

@@ -22,7 +22,7 @@ steps:
 ";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_hold_is_told_with_file_line_step_and_difference() {
+async fn what_does_not_hold_is_reported_with_file_line_step_and_difference() {
     let other = "name: much that is not so
 given:
   - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {taint.boathook.dev/gpu: NoSchedule}}}
@@ -121,7 +121,7 @@ async fn more_ticks_than_a_queue_is_for_are_no_time_to_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_component_that_is_none_is_told_by_its_scenario() {
+async fn a_component_that_is_none_is_reported_by_its_scenario() {
     let author = Author::of("startup", &[("a", "name: x\nsteps: []\n")]).await;
     std::fs::write(author.folder.path().join("startup.wasm"), "no component").unwrap();
     let ended = author.test(&[]).await;

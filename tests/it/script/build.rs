@@ -51,7 +51,7 @@ async fn a_trace_names_the_authors_own_lines() {
 }
 
 #[tokio::test]
-async fn what_hooks_lack_is_told_by_the_build() {
+async fn what_hooks_lack_is_reported_by_the_build() {
     let text = "export default {\n  config: {},\n  run() {\n    setTimeout(() => {}, 1);\n    const process = { env: 1 };\n    return process.env;\n  },\n};\n";
     let error = built(project(text).path()).unwrap_err();
     let ScriptBuildError::Lacks(problems) = error else { panic!("{error}") };

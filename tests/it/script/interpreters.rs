@@ -110,7 +110,7 @@ async fn an_interpreter_goes_through_a_registry() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_interpreter_is_told() {
+async fn what_is_no_interpreter_is_reported() {
     let desk = Desk::new();
     let at = |name: &str| desk.folder.path().join(name);
     fs::write(at("noop-1.wasm"), guest("noop")).unwrap();

@@ -45,7 +45,7 @@ async fn a_script_without_its_interpreter_is_refused_with_what_is_there() {
 }
 
 #[tokio::test]
-async fn a_script_that_does_not_parse_is_told_with_its_place() {
+async fn a_script_that_does_not_parse_is_reported_with_its_place() {
     let error = refused(&[("hook.js", "let a = 1;\nlet b = = 2;\n")]).await;
     assert!(error.contains("SyntaxError") && error.contains("hook.js:2:"), "{error}");
     let error = refused(&[("hook.js", "import './part.js';"), ("part.js", "\n\n  }")]).await;
@@ -53,7 +53,7 @@ async fn a_script_that_does_not_parse_is_told_with_its_place() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_before_the_first_run_is_told_at_load() {
+async fn what_is_wrong_before_the_first_run_is_reported_at_load() {
     for (text, told) in [
         ("export default 1", "hook.js has no default export"),
         ("export default { config: {} }", "has none of the functions"),

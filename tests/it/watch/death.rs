@@ -26,7 +26,7 @@ struct Defect {
 }
 
 impl Defect {
-    fn strike(&self, here: bool) {
+    fn fire(&self, here: bool) {
         let take = |left: usize| left.checked_sub(1);
         if here && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok() {
             panic!("a defect");
@@ -36,11 +36,11 @@ impl Defect {
 
 impl Observer for Defect {
     fn on_list(&self, _: &Selection, _: u64, _: Duration) {
-        self.strike(self.in_lists);
+        self.fire(self.in_lists);
     }
 
     fn on_watch_error(&self, _: &Selection, _: WatchErrorKind, _: &str, _: Duration) {
-        self.strike(!self.in_lists);
+        self.fire(!self.in_lists);
     }
 
     fn on_died(&self, selection: &Selection, text: &str) {

@@ -151,7 +151,7 @@ async fn listed_anew(server: &mut Scripted, follower: &mut Follower, version: &s
     assert!(watch.is_watch_from(version), "{:?}", watch.query);
 }
 
-// mutant: crates/kube/src/watch/past.rs: `if head < known {` => `if head == 0 {`
+// mutant: crates/kube/src/watch/rollback.rs: `if head < known {` => `if head == 0 {`
 #[tokio::test(start_paused = true)]
 async fn a_server_restored_to_an_older_version_is_listed_at_once() {
     let (mut server, streams, recorder) = bench(quiet());
@@ -166,7 +166,7 @@ async fn a_server_restored_to_an_older_version_is_listed_at_once() {
 }
 
 /// Chaos: the writes of the restored server had passed what the watch knew before it came back.
-// mutant: crates/kube/src/watch/past.rs: `if now < witness.version` => `if now == 0`
+// mutant: crates/kube/src/watch/rollback.rs: `if now < witness.version` => `if now == 0`
 #[tokio::test(start_paused = true)]
 async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_older_object() {
     let (mut server, streams, _) = bench(quiet());
@@ -176,7 +176,7 @@ async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_old
     listed_anew(&mut server, &mut follower, "2000").await;
 }
 
-// mutant: crates/kube/src/watch/past.rs: `Some(version) if version >= self.by => Err(version)` => `Some(0) => Err(0)`
+// mutant: crates/kube/src/watch/rollback.rs: `Some(version) if version >= self.by => Err(version)` => `Some(0) => Err(0)`
 #[tokio::test(start_paused = true)]
 async fn a_restored_server_that_is_past_the_known_version_is_found_out_by_an_object_that_vanished() {
     let (mut server, streams, _) = bench(quiet());

@@ -225,7 +225,7 @@ async fn the_servers_wish_for_patience_is_obeyed() {
 }
 
 #[tokio::test]
-async fn errors_are_told_apart_and_tried_again() {
+async fn errors_are_reported_apart_and_tried_again() {
     let mut bench = bench(quick()).await;
     for (code, kind) in [
         (401, WatchErrorKind::Forbidden),

@@ -57,7 +57,7 @@ async fn garbage_is_refused() {
 }
 
 #[tokio::test]
-async fn plain_http_is_told_so_and_noise_is_cut_off() {
+async fn plain_http_is_reported_so_and_noise_is_cut_off() {
     let stage = Stage::start().await;
     let talk = async |bytes: &[u8]| {
         let mut stream = TcpStream::connect(stage.server.address()).await.unwrap();

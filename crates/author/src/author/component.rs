@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hook_is_told_with_what_it_lacks() {
+    fn what_is_no_hook_is_reported_with_what_it_lacks() {
         assert!(matches!(component_of(b"text"), Err(ComponentError::Module(_))));
         assert!(error("(module)").contains("exports no `config`: import the SDK"));
         let config = r#"(func (export "config") (result i32) i32.const 0)"#;

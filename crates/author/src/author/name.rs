@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_is_told_with_one_that_can() {
+    fn what_can_not_is_reported_with_one_that_can() {
         for (name, remedy) in [
             ("My_Hook", Some("my-hook")),
             ("copy secrets", Some("copy-secrets")),

@@ -56,7 +56,7 @@ impl Session {
     pub async fn run(&self, app: &App, show: &Show) -> Result<(), SessionError> {
         tokio::select! {
             ended = self.follow(app, show) => ended,
-            never = tell(app, show) => match never {},
+            never = watch_silence(app, show) => match never {},
         }
     }
 
@@ -181,7 +181,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const MOST: usize = 64;
 
 /// Checks the active runs until it is dropped.
-pub(super) async fn tell(app: &App, show: &Show) -> Infallible {
+pub(super) async fn watch_silence(app: &App, show: &Show) -> Infallible {
     let mut silences = Silences::default();
     let mut looks = tokio::time::interval(LOOK);
     loop {
@@ -204,7 +204,7 @@ struct Silence {
     since: tokio::time::Instant,
     /// The number of the hook's ended runs at that time.
     runs: u64,
-    told: bool,
+    reported: bool,
 }
 
 impl Silences {
@@ -215,10 +215,10 @@ impl Silences {
         for (hook, runs) in running {
             let mut silence = match self.0.entry(hook.to_owned()) {
                 Entry::Occupied(known) if known.get().runs == runs => known.remove(),
-                _ => Silence { since: now, runs, told: false },
+                _ => Silence { since: now, runs, reported: false },
             };
-            if !silence.told && now.duration_since(silence.since) >= LONG {
-                silence.told = true;
+            if !silence.reported && now.duration_since(silence.since) >= LONG {
+                silence.reported = true;
                 long.push(hook.to_owned());
             }
             still.insert(hook.to_owned(), silence);
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_told_of_once_when_it_takes_long() {
+    fn a_run_is_reported_once_when_it_takes_long() {
         let (mut silences, start) = (Silences::default(), tokio::time::Instant::now());
         let mut look = |ms: u64, running: &[(&str, u64)]| {
             silences.look(start + Duration::from_millis(ms), running.iter().copied()).concat()

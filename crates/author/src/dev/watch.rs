@@ -56,8 +56,8 @@ impl Watch {
     pub fn new(scopes: Vec<Scope>) -> Result<Self, WatchError> {
         let first = |path: &Path, source: notify::Error| WatchError { path: path.to_owned(), source };
         let shared = Arc::new(Shared { scopes, news: Mutex::default(), came: Notify::new() });
-        let told = shared.clone();
-        let watcher = notify::recommended_watcher(move |event| told.heard(event));
+        let reported = shared.clone();
+        let watcher = notify::recommended_watcher(move |event| reported.heard(event));
         let mut watch = Self { watcher: watcher.map_err(|error| first(Path::new("files"), error))?, shared };
         for scope in watch.shared.clone().scopes.iter() {
             for folder in scope.folders().map_err(|error| first(Path::new("the project"), notify::Error::io(error)))? {

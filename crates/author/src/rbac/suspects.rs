@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_told_with_what_was_meant() {
+    fn what_is_misspelt_is_reported_with_what_was_meant() {
         let found = of("kubernetes: [{name: a, apiVersion: apps/v1, kind: Deploymnt}, {name: b, kind: Pods}]
 permissions: {kubernetes: [
   {apiGroups: [apps], resources: [deployment, deployments/status], verbs: [get]},

@@ -217,8 +217,8 @@ mod tests {
 
     #[track_caller]
     fn wrong(text: &str, expected: &[&str]) {
-        let told: Vec<_> = contexts(text).unwrap_err().iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected, "{text}");
+        let reported: Vec<_> = contexts(text).unwrap_err().iter().map(ToString::to_string).collect();
+        assert_eq!(reported, expected, "{text}");
     }
 
     #[test]
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_place() {
         wrong(" \n", &["1:1: the file: is empty; it holds a list like [{binding: onStartup}]"]);
         wrong("7", &["1:1: the file: must be a list of contexts, not 7"]);
         wrong("- binding: pods\n", &["1:3: [0]: type is missing"]);

@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    fn told(before: &Value, after: &Value) -> Vec<String> {
+    fn reported(before: &Value, after: &Value) -> Vec<String> {
         let text = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
         let line = |change: &Change| {
             let sign = if change.reordered { " (order)" } else { "" };
@@ -272,31 +272,34 @@ mod tests {
     fn fields_are_compared_one_by_one() {
         let before = json!({"a": 1, "b": {"c": "x", "d": [1]}, "gone": {"e": 1}});
         let after = json!({"a": 1, "b": {"c": "y", "d": [1]}, "new": true});
-        assert_eq!(told(&before, &after), ["b.c: \"x\" > \"y\"", "gone: {\"e\":1} > nothing", "new: nothing > true"]);
-        assert_eq!(told(&json!({"a": {}}), &json!({"a": []})), ["a: {} > []"]);
+        assert_eq!(
+            reported(&before, &after),
+            ["b.c: \"x\" > \"y\"", "gone: {\"e\":1} > nothing", "new: nothing > true"]
+        );
+        assert_eq!(reported(&json!({"a": {}}), &json!({"a": []})), ["a: {} > []"]);
     }
 
     #[test]
     fn null_is_nothing() {
-        assert!(told(&json!({"a": null}), &json!({"b": null})).is_empty());
-        assert_eq!(told(&json!({"a": null}), &json!({"a": 1})), ["a: nothing > 1"]);
+        assert!(reported(&json!({"a": null}), &json!({"b": null})).is_empty());
+        assert_eq!(reported(&json!({"a": null}), &json!({"a": 1})), ["a: nothing > 1"]);
     }
 
     #[test]
     fn what_every_write_changes_is_left_out_unless_asked_for() {
         let metadata = |version: &str| json!({"metadata": {"uid": "u", "resourceVersion": version, "generation": version, "managedFields": version}});
-        assert!(told(&metadata("1"), &metadata("2")).is_empty());
+        assert!(reported(&metadata("1"), &metadata("2")).is_empty());
         assert_eq!(diff(Some(&metadata("1")), Some(&metadata("2")), Ignore::NOTHING).len(), 3);
         let other = json!({"metadata": {"uid": "v"}});
-        assert_eq!(told(&metadata("1"), &other), ["metadata.uid: \"u\" > \"v\""], "another object of this name");
+        assert_eq!(reported(&metadata("1"), &other), ["metadata.uid: \"u\" > \"v\""], "another object of this name");
     }
 
     #[test]
-    fn an_object_that_is_new_is_told_without_what_the_server_gives_to_each() {
+    fn an_object_that_is_new_is_reported_without_what_the_server_gives_to_each() {
         let made = json!({"kind": "X", "metadata": {"name": "a", "uid": "u", "creationTimestamp": "t"}});
         let changes = diff(None, Some(&made), Ignore::default());
-        let told: Vec<_> = changes.iter().map(|change| (change.path.to_string(), change.after.clone())).collect();
-        assert_eq!(told, [("kind".into(), Some("X".into())), ("metadata".into(), Some(json!({"name": "a"})))]);
+        let reported: Vec<_> = changes.iter().map(|change| (change.path.to_string(), change.after.clone())).collect();
+        assert_eq!(reported, [("kind".into(), Some("X".into())), ("metadata".into(), Some(json!({"name": "a"})))]);
         assert_eq!(diff(Some(&made), None, Ignore::default()).len(), 2);
     }
 
@@ -306,19 +309,19 @@ mod tests {
         let (a, b) = (json!({"name": "a", "image": "x"}), json!({"name": "b", "image": "y"}));
         let changed = json!({"name": "b", "image": "z"});
         assert_eq!(
-            told(&list(json!([a, b])), &list(json!([changed]))),
+            reported(&list(json!([a, b])), &list(json!([changed]))),
             [
                 "spec.containers[name=a]: {\"name\":\"a\",\"image\":\"x\"} > nothing",
                 "spec.containers[name=b].image: \"y\" > \"z\""
             ]
         );
         assert_eq!(
-            told(&list(json!([a, b])), &list(json!([b, a]))),
+            reported(&list(json!([a, b])), &list(json!([b, a]))),
             ["spec.containers: [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]
         );
         let taints = |effect: &str| json!([{"key": "k", "effect": effect}]);
         assert_eq!(
-            told(&taints("NoSchedule"), &taints("NoExecute")),
+            reported(&taints("NoSchedule"), &taints("NoExecute")),
             ["[key=k].effect: \"NoSchedule\" > \"NoExecute\""]
         );
     }
@@ -327,18 +330,18 @@ mod tests {
     fn a_key_that_two_items_share_is_none() {
         let ports =
             |second: &str| json!([{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53, "protocol": second}]);
-        assert_eq!(told(&ports("TCP"), &ports("SCTP")), ["[1].protocol: \"TCP\" > \"SCTP\""]);
+        assert_eq!(reported(&ports("TCP"), &ports("SCTP")), ["[1].protocol: \"TCP\" > \"SCTP\""]);
     }
 
     #[test]
     fn of_other_lists_items_come_and_go() {
         assert_eq!(
-            told(&json!(["a", "b", "c"]), &json!(["b", "c", "d"])),
+            reported(&json!(["a", "b", "c"]), &json!(["b", "c", "d"])),
             ["[0]: \"a\" > nothing", "[2]: nothing > \"d\""]
         );
-        assert_eq!(told(&json!(["a", "b"]), &json!(["b", "a"])), [": [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]);
-        assert_eq!(told(&json!([{"x": 1}]), &json!([{"x": 2}])), ["[0].x: 1 > 2"]);
-        assert_eq!(told(&json!(["a", "a"]), &json!(["a"])), ["[1]: \"a\" > nothing"]);
+        assert_eq!(reported(&json!(["a", "b"]), &json!(["b", "a"])), [": [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]);
+        assert_eq!(reported(&json!([{"x": 1}]), &json!([{"x": 2}])), ["[0].x: 1 > 2"]);
+        assert_eq!(reported(&json!(["a", "a"]), &json!(["a"])), ["[1]: \"a\" > nothing"]);
     }
 
     #[test]

@@ -183,9 +183,9 @@ fn colours_are_there_only_when_asked_for() {
 #[test]
 fn programs_get_paths_and_values() {
     let state = |mode: &str| object("ConfigMap", mode, json!({"data": {"mode": mode, "app.conf": "x"}}));
-    let told = json(&effect("update", state("fast"), state("slow")), false);
-    assert_eq!(told["action"], "change");
-    assert_eq!(told["object"], json!({"apiVersion": "v1", "kind": "ConfigMap", "namespace": "n", "name": "a"}));
+    let reported = json(&effect("update", state("fast"), state("slow")), false);
+    assert_eq!(reported["action"], "change");
+    assert_eq!(reported["object"], json!({"apiVersion": "v1", "kind": "ConfigMap", "namespace": "n", "name": "a"}));
     let change = json!({"path": "data.mode", "action": "replace", "before": "fast", "after": "slow"});
-    assert_eq!(told["changes"], json!([change]));
+    assert_eq!(reported["changes"], json!([change]));
 }

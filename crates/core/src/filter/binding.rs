@@ -132,7 +132,7 @@ pub struct Binding {
     live: bool,
     /// What the hook is assumed to know when the binding goes live without a synchronization.
     baseline: Option<Baseline>,
-    /// The later state that replaces `baseline` with the next call of [`Binding::told_elsewhere`].
+    /// The later state that replaces `baseline` with the next call of [`Binding::reported_by_leader`].
     recent: Option<Baseline>,
     /// Some known objects belong to sources that were given up for others.
     moving: bool,
@@ -171,7 +171,7 @@ impl Binding {
     }
 
     /// The same binding, but silent until it is admitted, whatever its document says.
-    pub fn held_back(self) -> Self {
+    pub fn not_admitted(self) -> Self {
         Self { admitted: false, ..self }
     }
 
@@ -607,7 +607,7 @@ impl Binding {
     }
 
     /// Another replica has reported everything that was known at the previous call of this function, or will report it.
-    pub fn told_elsewhere(&mut self) {
+    pub fn reported_by_leader(&mut self) {
         if !self.listed || self.live || self.baseline.is_none() {
             return;
         }

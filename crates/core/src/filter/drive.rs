@@ -47,7 +47,7 @@ pub enum Input {
     SourcesComplete,
     /// [`Binding::admit`]
     Admitted,
-    /// [`Binding::told_elsewhere`]
+    /// [`Binding::reported_by_leader`]
     ToldElsewhere,
     /// A change that a source saw.
     Change(SourceId, Change),
@@ -104,7 +104,7 @@ where
             // The memory for pending objects is bounded. The watch keeps nothing that it cannot pass on.
             input = inputs.next(), if !running.pending.is_full() => match input {
                 Some(Input::Change(source, change)) => running.change(source, change).await,
-                Some(input) => running.told(input),
+                Some(input) => running.reported(input),
                 None => return,
             },
             () = due(running.pending.due()) => running.retry().await,
@@ -128,7 +128,7 @@ struct Running<F> {
 }
 
 impl<F: Fn(Output) + Send> Running<F> {
-    fn told(&mut self, input: Input) {
+    fn reported(&mut self, input: Input) {
         let (binding, now) = (&mut self.driver.binding, Instant::now());
         let applied = match input {
             Input::Served(resource) => {
@@ -144,7 +144,7 @@ impl<F: Fn(Output) + Send> Running<F> {
             Input::SourcesComplete => binding.sources_complete(now),
             Input::Admitted => binding.admit(now),
             Input::ToldElsewhere => {
-                binding.told_elsewhere();
+                binding.reported_by_leader();
                 Applied::default()
             }
             Input::Change(source, change) => binding.apply(source, &change, Projection::None, now),

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use crate::model::{BindingName, HookName, Items, Moment};
+use crate::model::{BindingName, HookName, Items, SnapshotSet};
 
 /// The snapshots of a hook's bindings, each with the number of its publisher. When a hook is replaced, the new
 /// publisher may exist before the old one is gone.
@@ -49,11 +49,11 @@ impl Snapshots {
     }
 
     /// The objects of all bindings of a hook, at this moment.
-    pub fn moment(&self, hook: &HookName) -> Moment {
+    pub fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
         let hook = self.hooks.read().unwrap_or_else(PoisonError::into_inner).get(hook).cloned();
-        let Some(hook) = hook else { return Moment::default() };
+        let Some(hook) = hook else { return SnapshotSet::default() };
         let hook = hook.lock().unwrap_or_else(PoisonError::into_inner);
-        Moment::new(hook.bindings.iter().map(|(name, (_, items))| (name.clone(), items.clone())).collect())
+        SnapshotSet::new(hook.bindings.iter().map(|(name, (_, items))| (name.clone(), items.clone())).collect())
     }
 }
 
@@ -107,25 +107,25 @@ mod tests {
         let snapshots = Snapshots::default();
         let (hook, name) = (HookName::new("h").unwrap(), BindingName::new("pods"));
         let publisher = snapshots.publisher(&hook, &name);
-        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 0);
+        assert_eq!(snapshots.snapshot_set(&hook).items(&name).unwrap().size(), 0);
         publisher.publish(items(&["a", "b"]));
-        let moment = snapshots.moment(&hook);
+        let moment = snapshots.snapshot_set(&hook);
         publisher.publish(items(&["c"]));
         assert_eq!(moment.items(&name).unwrap().size(), 2);
-        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 1);
+        assert_eq!(snapshots.snapshot_set(&hook).items(&name).unwrap().size(), 1);
         drop(publisher);
-        assert!(snapshots.moment(&hook).items(&name).is_none());
+        assert!(snapshots.snapshot_set(&hook).items(&name).is_none());
     }
 
     #[test]
-    fn bindings_that_share_a_name_are_told_apart() {
+    fn bindings_that_share_a_name_are_reported_apart() {
         let snapshots = Snapshots::default();
         let hook = HookName::new("h").unwrap();
         let names = [BindingName::nth("kubernetes", 1), BindingName::nth("kubernetes", 2)];
         let [one, two] = &names.clone().map(|name| snapshots.publisher(&hook, &name));
         one.publish(items(&["a"]));
         two.publish(items(&["b", "c"]));
-        let moment = snapshots.moment(&hook);
+        let moment = snapshots.snapshot_set(&hook);
         assert_eq!(names.map(|name| moment.items(&name).unwrap().size()), [1, 2]);
     }
 
@@ -138,7 +138,7 @@ mod tests {
         new.publish(items(&["a"]));
         old.publish(items(&["b", "c"]));
         drop(old);
-        assert_eq!(snapshots.moment(&hook).items(&name).unwrap().size(), 1);
+        assert_eq!(snapshots.snapshot_set(&hook).items(&name).unwrap().size(), 1);
     }
 
     #[test]

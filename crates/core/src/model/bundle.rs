@@ -73,7 +73,7 @@ pub enum BundleNews {
     /// Nothing of the bundle runs, for this reason. What its hooks registered stays as it was.
     Missing(String),
     /// The bundle runs, but maybe not as its source has it now: the source is unavailable, or another replica decides.
-    AtWork,
+    Running,
     /// The bundle runs as its source has it, or it is known that nothing of it should run.
     Settled,
 }

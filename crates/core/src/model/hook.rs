@@ -37,16 +37,53 @@ pub struct HookSpec {
     pub warnings: Vec<String>,
 }
 
+/// A binding of any type. Code whose result depends on the type matches on it, so that the compiler lists the places
+/// that a new type of binding concerns.
+#[derive(Debug, Clone, Copy)]
+pub enum BindingRef<'s> {
+    Startup(&'s StartupBinding),
+    Schedule(&'s ScheduleBinding),
+    Kubernetes(&'s KubernetesBinding),
+    Admission(&'s AdmissionBinding),
+    Conversion(&'s ConversionBinding),
+}
+
 impl HookSpec {
+    /// All bindings: by type, and within a type in the document's order.
+    pub fn bindings(&self) -> impl Iterator<Item = BindingRef<'_>> {
+        // Every field is named here, so that a new type of binding cannot be forgotten.
+        let Self {
+            on_startup,
+            schedules,
+            kubernetes,
+            admission,
+            conversions,
+            name: _,
+            permissions: _,
+            limits: _,
+            concurrency: _,
+            rate: _,
+            combine: _,
+            failure_events: _,
+            warnings: _,
+        } = self;
+        on_startup
+            .iter()
+            .map(BindingRef::Startup)
+            .chain(schedules.iter().map(BindingRef::Schedule))
+            .chain(kubernetes.iter().map(BindingRef::Kubernetes))
+            .chain(admission.iter().map(BindingRef::Admission))
+            .chain(conversions.iter().map(BindingRef::Conversion))
+    }
+
     /// Whether nothing ever runs the hook.
     pub fn is_idle(&self) -> bool {
-        let triggers = self.on_startup.is_none() && self.schedules.is_empty() && self.kubernetes.is_empty();
-        triggers && !self.answers()
+        self.bindings().next().is_none()
     }
 
     /// Whether the API server asks the hook anything.
     pub fn answers(&self) -> bool {
-        !self.admission.is_empty() || !self.conversions.is_empty()
+        self.bindings().any(|binding| matches!(binding, BindingRef::Admission(_) | BindingRef::Conversion(_)))
     }
 }
 

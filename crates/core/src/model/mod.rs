@@ -35,8 +35,8 @@ pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use hook::{
-    Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, RateLimit, RetryPolicy, ScheduleBinding,
-    StartupBinding, WatchEventKind,
+    BindingRef, Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, RateLimit, RetryPolicy,
+    ScheduleBinding, StartupBinding, WatchEventKind,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};
@@ -47,7 +47,7 @@ pub use requested::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use resource::{Resource, percent_encode};
 pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
 pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};
-pub use snapshot::{Item, Items, Kept, Moment};
+pub use snapshot::{Item, Items, Kept, SnapshotSet};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};
 pub use webhook::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Conversion, ConversionBinding, ConversionRule, Denial,

@@ -6,7 +6,8 @@
 use std::collections::HashSet;
 
 use super::{
-    AdmissionBinding, AdmissionKind, AdmissionRule, ConversionBinding, HookSpec, KubernetesBinding, Permission,
+    AdmissionBinding, AdmissionKind, AdmissionRule, BindingRef, ConversionBinding, HookSpec, KubernetesBinding,
+    Permission,
 };
 
 /// The verb for objects that a hook binds: it receives them.
@@ -25,8 +26,13 @@ impl HookSpec {
     pub fn asks(&self) -> Vec<Permission> {
         let mut seen = HashSet::new();
         let calls = self.permissions.iter().cloned();
-        let watches = self.kubernetes.iter().map(KubernetesBinding::asks);
-        calls.chain(watches).chain(self.asks_to_answer()).filter(|one| seen.insert(one.clone())).collect()
+        let bindings = self.bindings().flat_map(|binding| match binding {
+            BindingRef::Startup(_) | BindingRef::Schedule(_) => Vec::new(),
+            BindingRef::Kubernetes(binding) => vec![binding.asks()],
+            BindingRef::Admission(binding) => binding.asks(),
+            BindingRef::Conversion(binding) => vec![binding.asks()],
+        });
+        calls.chain(bindings).filter(|one| seen.insert(one.clone())).collect()
     }
 
     /// What the API server should ask the hook.

@@ -151,10 +151,10 @@ pub enum ScriptError {
     #[error("the file {0:?} is there twice")]
     Twice(String),
     /// The files are cut off, or there are more bytes than those of the files.
-    #[error("the files of the script have {told} bytes, its section {FILES} has {found}")]
+    #[error("the files of the script have {reported} bytes, its section {FILES} has {found}")]
     Size {
         /// What the manifest says.
-        told: u64,
+        reported: u64,
         /// What there is.
         found: usize,
     },
@@ -290,14 +290,15 @@ fn unpack(manifest: &[u8], mut files: &[u8]) -> Result<Script, ScriptError> {
         return Err(ScriptError::Format(format));
     }
     let Manifest { interpreter, entry, files: listed, .. } = serde_json::from_slice(manifest).map_err(unreadable)?;
-    let told = listed.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
-    if told != files.len() as u64 {
-        return Err(ScriptError::Size { told, found: files.len() });
+    let reported = listed.iter().fold(0u64, |sum, file| sum.saturating_add(file.bytes));
+    if reported != files.len() as u64 {
+        return Err(ScriptError::Size { reported, found: files.len() });
     }
     let mut script = Script { interpreter, entry, files: Vec::new() };
     for Listed { path, bytes } in listed {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let (content, rest) = files.split_at_checked(bytes).ok_or(ScriptError::Size { told, found: files.len() })?;
+        let (content, rest) =
+            files.split_at_checked(bytes).ok_or(ScriptError::Size { reported, found: files.len() })?;
         script.files.push(ScriptFile { path, content: content.to_vec() });
         files = rest;
     }
@@ -363,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_of_being_broken_is_told() {
+    fn each_way_of_being_broken_is_reported() {
         let good = manifest(|_| {});
         assert!(read(&good, b"ab").is_ok());
         let with = |change: fn(&mut serde_json::Value)| read(&manifest(change), b"ab").unwrap_err();
@@ -373,7 +374,7 @@ mod tests {
         assert!(matches!(with(|m| m["interpreter"]["digest"] = "sha256:x".into()), ScriptError::Interpreter(_)));
         assert!(matches!(with(|m| m["interpreter"]["name"] = "../js".into()), ScriptError::Interpreter(_)));
         assert!(matches!(with(|m| m["interpreter"]["version"] = "a/b".into()), ScriptError::Interpreter(_)));
-        assert_eq!(with(|m| m["files"][0]["bytes"] = 3.into()), ScriptError::Size { told: 3, found: 2 });
+        assert_eq!(with(|m| m["files"][0]["bytes"] = 3.into()), ScriptError::Size { reported: 3, found: 2 });
         assert!(matches!(with(|m| m["files"][0]["bytes"] = u64::MAX.into()), ScriptError::Size { .. }));
         for path in ["", "/a", "../a", "a//b", "a/./b", "a\\b", "a\nb", &"x".repeat(256)] {
             let manifest = manifest(|m| m["files"][0]["path"] = path.into());

@@ -98,9 +98,9 @@ pub type Items = RedBlackTreeMapSync<ObjectKey, Kept>;
 
 /// The objects of all bindings of one hook, taken at the same time.
 #[derive(Debug, Clone, Default)]
-pub struct Moment(HashMap<BindingName, Items>);
+pub struct SnapshotSet(HashMap<BindingName, Items>);
 
-impl Moment {
+impl SnapshotSet {
     /// From the maps of a hook's bindings.
     pub fn new(bindings: HashMap<BindingName, Items>) -> Self {
         Self(bindings)

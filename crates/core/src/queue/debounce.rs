@@ -84,7 +84,7 @@ impl Debounce {
             return None;
         }
         let (_, slot) = self.order.pop_first()?;
-        self.held.remove(&slot).map(|held| held.item.told())
+        self.held.remove(&slot).map(|held| held.item.reported())
     }
 
     /// When the next event may go.
@@ -170,12 +170,12 @@ mod tests {
             debounce.push(event(start, 1, event_of(Deleted, "a", 2)));
             assert!(!debounce.push(event(start, 1, event_of(Added, again, 3))));
             assert!(debounce.push(event(start, 2, modified(again, 4))));
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             while let Some(trigger) = debounce.release(start + secs(9), 100) {
                 let Cause::Event(event) = trigger.cause else { panic!() };
-                told.push((event.kind, event.item.resource_version.to_string()));
+                reported.push((event.kind, event.item.resource_version.to_string()));
             }
-            assert_eq!(told, [(Deleted, "2".to_owned()), (Added, "4".to_owned())], "{again}");
+            assert_eq!(reported, [(Deleted, "2".to_owned()), (Added, "4".to_owned())], "{again}");
             assert!(debounce.is_empty() && debounce.next_due().is_none());
         }
     }

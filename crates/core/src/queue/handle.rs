@@ -101,9 +101,9 @@ impl Handle {
         self.edit(|state| state.complete(hook, binding));
     }
 
-    /// The snapshot may never come. See [`State::excuse`].
-    pub fn excuse(&self, hook: &HookName, binding: &BindingName) {
-        self.edit(|state| state.excuse(hook, binding));
+    /// The snapshot may never come. See [`State::exempt_from_sync`].
+    pub fn exempt_from_sync(&self, hook: &HookName, binding: &BindingName) {
+        self.edit(|state| state.exempt_from_sync(hook, binding));
     }
 
     /// The snapshot is missing objects. See [`State::incomplete`].

@@ -53,7 +53,7 @@ pub(super) struct Loose {
 impl Item {
     /// A new item. It must be settled before it waits.
     pub(super) fn new(seq: u64, trigger: Trigger, held: Held) -> Self {
-        let trigger = without_untold(trigger);
+        let trigger = without_unreported(trigger);
         let unseen = matches!(&trigger.cause, Cause::Event(event) if event.kind == WatchEventKind::Added);
         Self { seq, born: seq, tries: 0, bytes: payload(&trigger), trigger, unseen, held, loose: None }
     }
@@ -90,14 +90,14 @@ impl Item {
     }
 
     /// The trigger as a run receives it: with the loose state, unless nothing keeps that any more.
-    pub(super) fn told(&self) -> Trigger {
-        let mut told = self.trigger.clone();
+    pub(super) fn reported(&self) -> Trigger {
+        let mut reported = self.trigger.clone();
         if let (Cause::Event(event), Some(item)) =
-            (&mut told.cause, self.loose.as_ref().and_then(|loose| loose.item.upgrade()))
+            (&mut reported.cause, self.loose.as_ref().and_then(|loose| loose.item.upgrade()))
         {
             event.item = item;
         }
-        told
+        reported
     }
 
     /// The object whose order it keeps. `None` for start-up, synchronization, ticks and groups.
@@ -124,7 +124,7 @@ pub(super) fn object(trigger: &Trigger) -> Option<ObjectId> {
 }
 
 /// Drops what a run does not receive: the object of a group's event.
-fn without_untold(mut trigger: Trigger) -> Trigger {
+fn without_unreported(mut trigger: Trigger) -> Trigger {
     if let (Some(_), Cause::Event(event)) = (&trigger.group, &mut trigger.cause) {
         let item = &event.item;
         if item.object.is_some() || item.filter_result.is_some() {
@@ -222,19 +222,25 @@ impl Batch {
     }
 
     /// A trigger is left out if the next one is of the same group.
-    fn told(&self) -> Vec<Trigger> {
+    fn reported(&self) -> Vec<Trigger> {
         let next = self.items.iter().skip(1).map(Some).chain([None]);
-        let told = |(item, next): &(&Item, Option<&Item>)| {
+        let reported = |(item, next): &(&Item, Option<&Item>)| {
             let group = item.trigger.group.as_ref();
             group.is_none() || next.is_none_or(|next| next.trigger.group.as_ref() != group)
         };
         let mut triggers = Vec::with_capacity(self.items.len());
-        triggers.extend(self.items.iter().zip(next).filter(told).map(|(item, _)| item.told()));
+        triggers.extend(self.items.iter().zip(next).filter(reported).map(|(item, _)| item.reported()));
         triggers
     }
 
     pub(super) fn job(&self, id: JobId) -> Job {
-        Job { id, hook: self.hook.clone(), queue: self.queue.clone(), attempt: self.attempt(), triggers: self.told() }
+        Job {
+            id,
+            hook: self.hook.clone(),
+            queue: self.queue.clone(),
+            attempt: self.attempt(),
+            triggers: self.reported(),
+        }
     }
 }
 

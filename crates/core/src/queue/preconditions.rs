@@ -181,7 +181,7 @@ impl Hook {
 
     /// The binding's list may take forever, so only triggers that include its snapshot wait for it. Returns true if a
     /// gate may have opened.
-    pub(super) fn excuse(&mut self, binding: &BindingName) -> bool {
+    pub(super) fn exempt_from_sync(&mut self, binding: &BindingName) -> bool {
         let Some(place) = self.unlisted.get_mut(binding).and_then(Option::take) else { return false };
         self.places.remove(&place).is_some()
     }
@@ -275,6 +275,7 @@ impl Hook {
 
 /// Whether the synchronization is in the item's run, and is delivered together with it.
 fn together(item: &Item, synchronization: u64, batch_members: &BatchMembers) -> bool {
-    let told = |(seq, group): &(u64, Arc<str>)| *seq == synchronization && item.trigger.group.as_ref() == Some(group);
-    batch_members.iter().any(told)
+    let reported =
+        |(seq, group): &(u64, Arc<str>)| *seq == synchronization && item.trigger.group.as_ref() == Some(group);
+    batch_members.iter().any(reported)
 }

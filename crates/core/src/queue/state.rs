@@ -240,7 +240,7 @@ impl State {
                         hook.waiting.insert(id);
                     }
                 }
-                Taken::TooEarly(hook, due) => self.thirst(id, &hook, due),
+                Taken::TooEarly(hook, due) => self.wait_for_token(id, &hook, due),
                 Taken::NoShare(tenant) => {
                     // The line waits with those that wait for the same tenant, once.
                     if line.unshared.as_ref() != Some(&tenant) {
@@ -256,7 +256,7 @@ impl State {
     }
 
     /// The line waits for this hook's next token.
-    fn thirst(&mut self, id: LineId, name: &HookName, due: Instant) {
+    fn wait_for_token(&mut self, id: LineId, name: &HookName, due: Instant) {
         let Some(hook) = self.hooks.get_mut(name) else { return };
         if !hook.waiting_for_token.contains(&id) {
             hook.waiting_for_token.push(id);
@@ -423,8 +423,8 @@ impl State {
 
     /// Nobody knows whether the binding's objects will ever be listed. Its synchronization no longer has a place, and
     /// only triggers that include its snapshot still wait.
-    pub fn excuse(&mut self, name: &HookName, binding: &BindingName) {
-        self.open(name, |hook| hook.excuse(binding));
+    pub fn exempt_from_sync(&mut self, name: &HookName, binding: &BindingName) {
+        self.open(name, |hook| hook.exempt_from_sync(binding));
     }
 
     /// The snapshot of a binding shows all its objects again.

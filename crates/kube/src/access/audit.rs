@@ -7,7 +7,7 @@ use boathook_core::{
     model::{CallError, Caller, HookName, RunId},
 };
 
-use super::{effects::Watched, own_writes::UnderWay, send::Meter};
+use super::{effects::EffectRecorder, own_writes::UnderWay, send::RequestStats};
 
 /// A write, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +52,11 @@ pub(super) struct Audit<'a> {
     pub verb: &'static str,
     pub object: String,
     subresource: Option<&'a str>,
-    pub meter: Meter,
+    pub meter: RequestStats,
     /// Records the write as the hook's own, if something follows the hook's writes.
     pub own: Option<UnderWay>,
     /// Collects what the write did, if something receives effects.
-    pub effect: Option<Watched>,
+    pub effect: Option<EffectRecorder>,
     outcome: &'static str,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Audit<'a> {
         object: String,
         subresource: Option<&'a str>,
     ) -> Self {
-        let (meter, own, effect, outcome) = (Meter::default(), None, None, "interrupted");
+        let (meter, own, effect, outcome) = (RequestStats::default(), None, None, "interrupted");
         Self { observer, caller, verb, object, subresource, meter, own, effect, outcome }
     }
 

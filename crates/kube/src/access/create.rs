@@ -11,7 +11,7 @@ use super::{
     Access,
     audit::Audit,
     errors,
-    request::{Head, Named, Place},
+    request::{Head, Named, ResourcePath},
     retry,
     write::{Written, wire, write_query},
 };
@@ -42,7 +42,7 @@ impl Access {
         Ok(result)
     }
 
-    async fn post(&self, create: &Create, place: &Place<'_>, audit: &mut Audit<'_>) -> Written {
+    async fn post(&self, create: &Create, place: &ResourcePath<'_>, audit: &mut Audit<'_>) -> Written {
         let what = format!("create {}", place.named);
         let query = write_query(audit.caller, None, None);
         let (uri, repeatable) = match &create.subresource {
@@ -61,7 +61,7 @@ impl Access {
 
     /// Reads the object's version and writes the new body over it. Repeats this if the object changed in the meantime.
     /// Creates the object if it was deleted.
-    async fn replace(&self, create: &Create, place: &Place<'_>, audit: &mut Audit<'_>) -> Written {
+    async fn replace(&self, create: &Create, place: &ResourcePath<'_>, audit: &mut Audit<'_>) -> Written {
         let what = format!("replace {}", place.named);
         let mut tried = 0;
         loop {
@@ -80,7 +80,13 @@ impl Access {
         }
     }
 
-    async fn replace_once(&self, create: &Create, place: &Place<'_>, what: &str, audit: &mut Audit<'_>) -> Written {
+    async fn replace_once(
+        &self,
+        create: &Create,
+        place: &ResourcePath<'_>,
+        what: &str,
+        audit: &mut Audit<'_>,
+    ) -> Written {
         let live = self.fetch(audit.caller, what, place.uri(""), &mut audit.meter).await?;
         audit.found(&live);
         let body = with_version(&create.object, Head::read(&live)?.resource_version())?;

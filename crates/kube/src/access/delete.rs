@@ -15,7 +15,7 @@ use super::{
     audit::Audit,
     errors,
     read::object,
-    request::{Head, Named, Place},
+    request::{Head, Named, ResourcePath},
     write::{Written, wire},
 };
 
@@ -56,7 +56,7 @@ impl Access {
 
     async fn wait_until_gone(
         &self,
-        place: &Place<'_>,
+        place: &ResourcePath<'_>,
         uid: Option<&str>,
         wait: Duration,
         deleted: &str,

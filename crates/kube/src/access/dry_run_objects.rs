@@ -13,7 +13,7 @@ use boathook_core::{
     model::{CallError, CallReason, Caller, ObjectRef, Operation, Patch, PatchBody, RunId},
 };
 
-use super::{Access, effects::Watched};
+use super::{Access, effects::EffectRecorder};
 
 /// How many runs are remembered. A run is long over when this many others have started.
 const RUNS: usize = 256;
@@ -69,7 +69,13 @@ impl DryRunObjects {
 
 impl Access {
     /// Remembers what a dry run created. An apply creates an object if there was none.
-    pub(super) fn pretend(&self, caller: &Caller, operation: &Operation, object: ObjectRef, watched: Option<&Watched>) {
+    pub(super) fn pretend(
+        &self,
+        caller: &Caller,
+        operation: &Operation,
+        object: ObjectRef,
+        watched: Option<&EffectRecorder>,
+    ) {
         let makes = match operation {
             Operation::Create(create) => create.subresource.is_none() && !object.name.ends_with('*'),
             Operation::Patch(Patch { body: PatchBody::Apply { .. }, subresource: None, .. }) => {

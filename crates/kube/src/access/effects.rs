@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// What is known about a write under way.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct EffectRecorder {
     pub object: ObjectRef,
     /// Stays absent for a create, because a create succeeds only if nothing is there.
     pub before: State,
@@ -21,7 +21,7 @@ pub(super) struct Watched {
     note: Option<String>,
 }
 
-impl Watched {
+impl EffectRecorder {
     pub fn new(object: ObjectRef) -> Self {
         let after = State::Unknown("there was no answer".to_owned());
         Self { object, before: State::Absent, after, ending: Ending::Interrupted, note: None }

@@ -91,18 +91,18 @@ mod tests {
 
     #[test]
     fn what_rbac_refuses_says_how_to_find_out_more() {
-        let told = |message: &str| {
+        let reported = |message: &str| {
             let status = serde_json::json!({"kind": "Status", "reason": "Forbidden", "message": message});
             answered("create Pod a/b", 403, status.to_string().as_bytes()).message
         };
         let rbac =
             "pods is forbidden: User \"x\" cannot create resource \"pods\" in API group \"\" in the namespace \"a\"";
-        let said = told(rbac);
+        let said = reported(rbac);
         assert!(
             said.contains(rbac) && said.contains("forbidden-by-cluster") && said.contains("rbac --check"),
             "{said}"
         );
-        let webhook = told("admission webhook \"w\" denied the request: no");
+        let webhook = reported("admission webhook \"w\" denied the request: no");
         assert_eq!(webhook, "create Pod a/b: admission webhook \"w\" denied the request: no");
     }
 

@@ -16,7 +16,7 @@ use super::{
     Access,
     audit::Audit,
     errors, grants,
-    grants::{Reach, Subject},
+    grants::{Reach, ResourceAttributes},
     intent::field_manager,
     request::{self, Named},
     text::clipped,
@@ -88,7 +88,7 @@ fn namespace(event: &EmitEvent) -> &str {
 }
 
 fn require(caller: &Caller, namespace: &str) -> Result<(), CallError> {
-    let subject = |group| Subject {
+    let subject = |group| ResourceAttributes {
         group,
         resource: "events",
         subresource: None,

@@ -13,7 +13,7 @@ use super::{
     audit::Audit,
     create::CONFLICT_RETRIES,
     errors,
-    request::{Named, Place},
+    request::{Named, ResourcePath},
     retry,
     write::{Written, wire, write_query},
 };
@@ -40,7 +40,7 @@ impl Access {
         }
     }
 
-    async fn jq_once(&self, place: &Place<'_>, program: &str, audit: &mut Audit<'_>) -> Written {
+    async fn jq_once(&self, place: &ResourcePath<'_>, program: &str, audit: &mut Audit<'_>) -> Written {
         let what = format!("patch {} by jq", place.named);
         let read = self.fetch(audit.caller, &what, place.uri(""), &mut audit.meter).await?;
         audit.found(&read);

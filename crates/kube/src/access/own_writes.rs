@@ -23,7 +23,7 @@ use tokio::{
 use super::{
     intent::{Intent, field_manager},
     request::Head,
-    send::Wire,
+    send::ApiRequest,
 };
 
 /// How many writes are remembered for each hook.
@@ -267,7 +267,7 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     /// Notes that the response to a request contained this object.
-    pub fn wrote(&self, wire: &Wire, answer: &str) {
+    pub fn wrote(&self, wire: &ApiRequest, answer: &str) {
         let Ok(answer) = Head::read(answer) else { return };
         let (Some(uid), Some(version)) = (answer.uid(), answer.resource_version()) else { return };
         let replaced = (wire.method == Method::PUT).then(|| replaced_version(wire)).flatten();
@@ -298,7 +298,7 @@ impl UnderWay {
     }
 }
 
-fn replaced_version(wire: &Wire) -> Option<String> {
+fn replaced_version(wire: &ApiRequest) -> Option<String> {
     let head = Head::read(std::str::from_utf8(&wire.body).ok()?).ok()?;
     head.resource_version().map(str::to_owned)
 }
@@ -347,8 +347,8 @@ mod tests {
         Operation::Update(Update { object: body(None), subresource: None })
     }
 
-    fn wire(method: Method, body: String) -> Wire {
-        Wire {
+    fn wire(method: Method, body: String) -> ApiRequest {
+        ApiRequest {
             method,
             uri: String::new(),
             content_type: "",

@@ -5,7 +5,7 @@ use boathook_core::model::{CallError, CallReason, Caller, ListQuery, ObjectRef, 
 use super::{
     Access, answer, errors,
     request::Named,
-    send::{Meter, Wire},
+    send::{ApiRequest, RequestStats},
     text::encoded,
 };
 
@@ -22,7 +22,8 @@ impl Access {
     ) -> Result<String, CallError> {
         let place = self.place(Named::object(target, subresource)).await?;
         place.require(caller, &["get"])?;
-        let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        let read =
+            self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut RequestStats::default()).await;
         read.map_err(|error| self.dry_run_objects.explain(caller, target, error))
     }
 
@@ -41,8 +42,8 @@ impl Access {
         }
         let place = self.collection(named).await?;
         place.require_list(caller, query.field_selector.as_deref())?;
-        let wire = Wire { list: true, ..Wire::get(place.uri(&list_query(query))) };
-        let body = self.sender.send(Some(caller), &what, &wire, &mut Meter::default()).await?;
+        let wire = ApiRequest { list: true, ..ApiRequest::get(place.uri(&list_query(query))) };
+        let body = self.sender.send(Some(caller), &what, &wire, &mut RequestStats::default()).await?;
         readable(&what, &body, |text| answer::page(text, named.api_version, named.kind))
     }
 
@@ -52,9 +53,9 @@ impl Access {
         caller: &Caller,
         what: &str,
         uri: String,
-        meter: &mut Meter,
+        meter: &mut RequestStats,
     ) -> Result<String, CallError> {
-        let body = self.sender.send(Some(caller), what, &Wire::get(uri), meter).await?;
+        let body = self.sender.send(Some(caller), what, &ApiRequest::get(uri), meter).await?;
         object(what, &body)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{
     Access, errors,
-    send::{Meter, Wire},
+    send::{ApiRequest, RequestStats},
     write::wire,
 };
 
@@ -45,11 +45,11 @@ impl Right {
 
 impl Access {
     /// Whether this ServiceAccount exists. An error means that the API server did not answer.
-    pub async fn is_there(&self, identity: &Identity) -> Result<bool, CallError> {
+    pub async fn exists(&self, identity: &Identity) -> Result<bool, CallError> {
         let accounts = Resource::of("v1", "ServiceAccount", "serviceaccounts", true);
-        let wire = Wire::get(accounts.path(Some(&identity.namespace), Some(&identity.service_account), None));
+        let wire = ApiRequest::get(accounts.path(Some(&identity.namespace), Some(&identity.service_account), None));
         let what = format!("look whether there is a {identity}");
-        match self.sender.send(None, &what, &wire, &mut Meter::default()).await {
+        match self.sender.send(None, &what, &wire, &mut RequestStats::default()).await {
             Ok(_) => Ok(true),
             Err(error) if error.reason == CallReason::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -57,12 +57,12 @@ impl Access {
     }
 
     /// Returns the rights that the ServiceAccount does not have. An error means that the API server did not answer.
-    pub async fn lacks(&self, identity: &Identity, rights: &[Right]) -> Result<Vec<Permission>, CallError> {
+    pub async fn missing_rights(&self, identity: &Identity, rights: &[Right]) -> Result<Vec<Permission>, CallError> {
         let asked: Vec<(Right, Vec<String>)> = stream::iter(rights.to_vec())
             .map(|right| async move {
                 let mut lacking = Vec::new();
                 for verb in &right.verbs {
-                    if !self.may(identity, verb, &right).await? {
+                    if !self.is_allowed(identity, verb, &right).await? {
                         lacking.push(verb.clone());
                     }
                 }
@@ -75,10 +75,11 @@ impl Access {
         Ok(lacking.map(|(right, verbs)| right.lacking(verbs)).collect())
     }
 
-    async fn may(&self, identity: &Identity, verb: &str, right: &Right) -> Result<bool, CallError> {
+    async fn is_allowed(&self, identity: &Identity, verb: &str, right: &Right) -> Result<bool, CallError> {
         let what = format!("ask whether {identity} may {verb} {}", right.resource);
-        let wire = Wire { asks: true, ..wire(Method::POST, PATH.to_owned(), &review(identity, verb, right), true) };
-        let body = self.sender.send(None, &what, &wire, &mut Meter::default()).await?;
+        let wire =
+            ApiRequest { asks: true, ..wire(Method::POST, PATH.to_owned(), &review(identity, verb, right), true) };
+        let body = self.sender.send(None, &what, &wire, &mut RequestStats::default()).await?;
         let answer: Value = serde_json::from_slice(&body)
             .map_err(|error| errors::invalid(format!("{what}: the answer cannot be read: {error}")))?;
         Ok(answer.pointer("/status/allowed").and_then(Value::as_bool).unwrap_or_default())

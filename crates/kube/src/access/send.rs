@@ -26,7 +26,7 @@ const COPIES: usize = 3;
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(super) struct Wire {
+pub(super) struct ApiRequest {
     pub method: Method,
     /// The path and the query, percent-encoded.
     pub uri: String,
@@ -40,7 +40,7 @@ pub(super) struct Wire {
     pub asks: bool,
 }
 
-impl Wire {
+impl ApiRequest {
     /// A request without a body.
     pub fn get(uri: String) -> Self {
         let body = Bytes::new();
@@ -62,7 +62,7 @@ pub(super) const JSON: &str = "application/json";
 
 /// The totals of the requests of one call.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Meter {
+pub(super) struct RequestStats {
     /// The number of requests sent.
     pub tries: u32,
     /// The last HTTP status.
@@ -120,8 +120,8 @@ impl Sender {
         &self,
         caller: Option<&Caller>,
         what: &str,
-        wire: &Wire,
-        meter: &mut Meter,
+        wire: &ApiRequest,
+        meter: &mut RequestStats,
     ) -> Result<Bytes, CallError> {
         if wire.body.len() > self.max_object_bytes {
             return Err(errors::refused(
@@ -151,7 +151,7 @@ impl Sender {
         }
     }
 
-    async fn once(&self, caller: Option<&Caller>, wire: &Wire, meter: &mut Meter) -> Result<Bytes, Fault> {
+    async fn once(&self, caller: Option<&Caller>, wire: &ApiRequest, meter: &mut RequestStats) -> Result<Bytes, Fault> {
         meter.code = None;
         let end = match wire.asks {
             true => None,
@@ -179,7 +179,7 @@ impl Sender {
         request: Request<Body>,
         bound: usize,
         caller: Option<&Caller>,
-        meter: &mut Meter,
+        meter: &mut RequestStats,
     ) -> Result<Bytes, Fault> {
         let memory = caller.map(|caller| caller.memory.clone()).unwrap_or_default();
         let (head, body) = self.client.send(request).await.map_err(|error| Fault::from_client(&error))?.into_parts();
@@ -194,11 +194,11 @@ impl Sender {
         Err(Fault::Answered { code, retry_after, body })
     }
 
-    fn bound(&self, wire: &Wire) -> usize {
+    fn bound(&self, wire: &ApiRequest) -> usize {
         if wire.list { self.max_list_bytes } else { self.max_object_bytes }
     }
 
-    fn explain(&self, what: &str, wire: &Wire, fault: Fault) -> CallError {
+    fn explain(&self, what: &str, wire: &ApiRequest, fault: Fault) -> CallError {
         let maybe = !wire.repeatable && retry::may_have_happened(fault.symptom());
         let maybe = if maybe { "; it may have happened" } else { "" };
         let (reason, text) = match fault {

@@ -15,7 +15,7 @@ use super::{
     audit::Audit,
     errors,
     request::{Head, Named},
-    send::Wire,
+    send::ApiRequest,
     write::{Written, check_manager, wire, write_query},
 };
 
@@ -56,7 +56,7 @@ impl Access {
         self.look(&place, audit).await;
         let uri = place.uri(&write_query(audit.caller, format.manager, format.force));
         let wire = wire(Method::PATCH, uri, &format.body, format.repeatable);
-        let wire = Wire { content_type: format.content_type, ..wire };
+        let wire = ApiRequest { content_type: format.content_type, ..wire };
         match self.store(&what, &wire, audit).await {
             // A 404 for an apply means that the namespace is missing, not the object. `ignore_missing` does not apply
             // to that.

@@ -14,13 +14,13 @@ use http::Method;
 use super::{
     Access,
     audit::Audit,
-    effects::Watched,
+    effects::EffectRecorder,
     errors,
     intent::{Intent, field_manager},
     own_writes::Target,
     read::object,
-    request::Place,
-    send::{JSON, Meter, Wire},
+    request::ResourcePath,
+    send::{ApiRequest, JSON, RequestStats},
     text::encoded,
 };
 
@@ -29,15 +29,16 @@ pub(super) type Written = Result<Option<String>, CallError>;
 
 impl Access {
     /// Starts to collect the effect of a write, if something receives effects.
-    pub(super) fn watched(&self, object: impl FnOnce() -> ObjectRef) -> Option<Watched> {
-        self.observer.effects().map(|_| Watched::new(object()))
+    pub(super) fn watched(&self, object: impl FnOnce() -> ObjectRef) -> Option<EffectRecorder> {
+        self.observer.effects().map(|_| EffectRecorder::new(object()))
     }
 
     /// Reads the object before it is written, if something receives effects.
-    pub(super) async fn look(&self, place: &Place<'_>, audit: &mut Audit<'_>) {
+    pub(super) async fn look(&self, place: &ResourcePath<'_>, audit: &mut Audit<'_>) {
         let caller = audit.caller;
         let Some(watched) = &mut audit.effect else { return };
-        let read = self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut Meter::default()).await;
+        let read =
+            self.fetch(caller, &format!("get {}", place.named), place.uri(""), &mut RequestStats::default()).await;
         watched.before = match read {
             Ok(object) => State::read(&object),
             Err(error) if error.reason == CallReason::NotFound => State::Absent,
@@ -108,7 +109,7 @@ impl Access {
     }
 
     /// Sends a body and returns the object in the response.
-    pub(super) async fn store(&self, what: &str, wire: &Wire, audit: &mut Audit<'_>) -> Written {
+    pub(super) async fn store(&self, what: &str, wire: &ApiRequest, audit: &mut Audit<'_>) -> Written {
         let body = self.sender.send(Some(audit.caller), what, wire, &mut audit.meter).await?;
         let object = object(what, &body)?;
         if let Some(own) = &audit.own {
@@ -119,9 +120,9 @@ impl Access {
 }
 
 /// A write of a JSON body.
-pub(super) fn wire(method: Method, uri: String, body: &str, repeatable: bool) -> Wire {
+pub(super) fn wire(method: Method, uri: String, body: &str, repeatable: bool) -> ApiRequest {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    Wire { method, uri, content_type: JSON, body, repeatable, list: false, asks: false }
+    ApiRequest { method, uri, content_type: JSON, body, repeatable, list: false, asks: false }
 }
 
 /// The query of every write except deletions.

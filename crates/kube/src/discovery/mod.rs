@@ -151,7 +151,7 @@ impl Discovery {
     /// about these, and notifies the callers that wait.
     pub fn invalidate(&self, changed: impl Fn(&str) -> bool) {
         self.cache.doubt_groups(changed);
-        self.changes.tell();
+        self.changes.notify();
     }
 
     /// Waits until somebody holds [`Changes`].
@@ -185,7 +185,7 @@ struct Board {
 }
 
 impl Board {
-    fn tell(&self) {
+    fn notify(&self) {
         self.news.send_modify(|count| *count = count.wrapping_add(1));
     }
 
@@ -235,8 +235,8 @@ mod tests {
         let board = Board::default();
         let (mut one, mut two) = (board.wait(), board.wait());
         assert!(one.next().now_or_never().is_none());
-        board.tell();
-        board.tell();
+        board.notify();
+        board.notify();
         for changes in [&mut one, &mut two] {
             assert!(changes.next().now_or_never().is_some());
             assert!(changes.next().now_or_never().is_none(), "several news at once are one");

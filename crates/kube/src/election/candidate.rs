@@ -47,27 +47,27 @@ impl ElectionConfig {
 #[derive(Debug)]
 pub struct Candidacy {
     config: ElectionConfig,
-    told: watch::Sender<Standing>,
+    standing: watch::Sender<Standing>,
 }
 
 impl Candidacy {
     /// The process is a standby until it takes part.
     pub fn new(config: ElectionConfig) -> Self {
-        Self { config, told: watch::Sender::new(Standing::Standby { led: false }) }
+        Self { config, standing: watch::Sender::new(Standing::Standby { led: false }) }
     }
 
     /// Reports whether this process leads.
     pub fn leadership(&self) -> Leadership {
-        Leadership::told(self.told.subscribe())
+        Leadership::observing(self.standing.subscribe())
     }
 
     /// Takes part from now on.
     pub fn start(self, client: Client, tasks: &Tasks) -> Election {
-        let Self { config, told } = self;
+        let Self { config, standing } = self;
         let (release, released) = oneshot::channel();
         let elector = Elector::new(config.identity.clone(), config.terms, Instant::now());
         let leases = Api::namespaced(client, &config.namespace);
-        let candidate = Candidate { leases, config, elector, told, signals: None, problem: String::new() };
+        let candidate = Candidate { leases, config, elector, standing, signals: None, problem: String::new() };
         Election { release, task: tasks.spawn("election", candidate.run(released)) }
     }
 }
@@ -93,7 +93,7 @@ struct Candidate {
     leases: Api<Lease>,
     config: ElectionConfig,
     elector: Elector,
-    told: watch::Sender<Standing>,
+    standing: watch::Sender<Standing>,
     /// The changes of the Lease, while another replica holds it.
     signals: Option<BoxStream<'static, Result<WatchEvent<Lease>, kube::Error>>>,
     /// The problem that was logged last.
@@ -106,17 +106,17 @@ impl Candidate {
         info!(namespace, lease = name, identity, duration = ?terms.duration, "taking part in the election of a leader");
         let given_up = loop {
             let step = self.elector.next(Instant::now(), Timestamp::now());
-            self.tell();
+            self.notify();
             let asked = tokio::select! {
                 over = self.take(step) => if over { break false } else { continue },
                 asked = &mut release => asked,
             };
             break asked.is_ok();
         };
-        if given_up && matches!(*self.told.borrow(), Standing::Leading { .. }) {
+        if given_up && matches!(*self.standing.borrow(), Standing::Leading { .. }) {
             self.release().await;
         }
-        self.told.send_replace(Standing::Over);
+        self.standing.send_replace(Standing::Over);
         if !given_up {
             // A task that ends is taken for a bug, so this one waits. The caller reacts to the end of the lead and ends
             // it.
@@ -166,7 +166,7 @@ impl Candidate {
         let sent = Instant::now();
         match within(self.config.terms.patience, sending).await {
             Ok(lease) => {
-                let led = matches!(*self.told.borrow(), Standing::Leading { .. });
+                let led = matches!(*self.standing.borrow(), Standing::Leading { .. });
                 self.elector.wrote(LeaderElectionRecord::of(&lease), sent, Instant::now(), rand::random());
                 self.signals = None;
                 self.problem.clear();
@@ -219,14 +219,14 @@ impl Candidate {
         }
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         let now = self.elector.standing(Instant::now());
-        self.told.send_if_modified(|standing| std::mem::replace(standing, now) != now);
+        self.standing.send_if_modified(|standing| std::mem::replace(standing, now) != now);
     }
 
     async fn release(&mut self) {
         // From here on, nothing in this process acts as the leader.
-        self.told.send_replace(Standing::Over);
+        self.standing.send_replace(Standing::Over);
         let Ok(Some(lease)) = self.look().await else { return };
         let Some(record) = self.elector.released(LeaderElectionRecord::of(&lease)) else { return };
         let (params, body) = (PatchParams::default(), Patch::Merge(record.body(None)));

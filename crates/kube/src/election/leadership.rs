@@ -40,7 +40,7 @@ impl Leadership {
     }
 
     /// Follows the election through a channel. If the channel closes, the last value stays valid until its time ends.
-    pub fn told(standing: watch::Receiver<Standing>) -> Self {
+    pub fn observing(standing: watch::Receiver<Standing>) -> Self {
         Self(Some(standing))
     }
 
@@ -117,7 +117,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn it_ends_by_time_alone() {
         let (to, standing) = watch::channel(Standing::Standby { led: true });
-        let leadership = Leadership::told(standing);
+        let leadership = Leadership::observing(standing);
         assert!(leadership.is_standby() && leadership.led_by_another() && leadership.check() == Err(NotLeading));
         assert_eq!(leadership.gained().now_or_never(), None);
         let start = Instant::now();
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_told_of_the_end_does_not_wait_for_it() {
+    async fn who_is_reported_the_end_does_not_wait_for_it() {
         let start = Instant::now();
         let (to, standing) = watch::channel(Standing::Leading { until: start + SECOND });
-        let leadership = Leadership::told(standing);
+        let leadership = Leadership::observing(standing);
         to.send_replace(Standing::Over);
         leadership.lost().await;
         assert_eq!(start.elapsed(), Duration::ZERO);

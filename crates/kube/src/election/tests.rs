@@ -145,7 +145,7 @@ fn what_was_given_back_is_taken_at_once() {
 }
 
 #[test]
-fn a_longer_time_that_the_holder_was_told_counts() {
+fn a_longer_time_that_the_holder_was_reported_counts() {
     let mut one = Hand::new();
     let longer = held("other", 1).map(|record| LeaderElectionRecord { duration: Some(40 * SECOND), ..record });
     one.saw(longer.clone());

@@ -14,8 +14,8 @@ use super::{
     connection::{self, Lines},
     context::Context,
     error::RequestError,
-    past::Witness,
     request,
+    rollback::LastChange,
     subscriber::{Delivery, Subscriber},
     wire::{self, Line},
 };
@@ -58,7 +58,7 @@ pub(super) struct Complete {
     /// The watch that continues from the list, if the list was a part of one.
     pub watch: Option<Lines>,
     /// The object in the list that was changed last.
-    pub witness: Option<Witness>,
+    pub witness: Option<LastChange>,
 }
 
 /// Requests a list when one of these tenants gets a turn, while the watch stands at `asked_at`.
@@ -148,7 +148,7 @@ struct Group<'a> {
     behind: Vec<Subscriber>,
     patient: bool,
     objects: u64,
-    witness: Option<Witness>,
+    witness: Option<LastChange>,
 }
 
 impl Group<'_> {
@@ -215,7 +215,7 @@ impl Group<'_> {
 
     async fn object(&mut self, change: Change) {
         if let Change::Upsert(object) = &change {
-            self.witness = Witness::later(self.witness.take(), Witness::new(object, false));
+            self.witness = LastChange::later(self.witness.take(), LastChange::new(object, false));
         }
         self.objects = self.objects.saturating_add(1);
         self.context.watch_stats.heard(1);

@@ -9,8 +9,8 @@ mod connection;
 mod context;
 mod error;
 mod list;
-mod past;
 mod request;
+mod rollback;
 mod schedule;
 mod selection;
 mod stats;
@@ -21,7 +21,7 @@ mod wire;
 
 pub use config::StreamConfig;
 pub use error::WatchErrorKind;
-pub use schedule::{Schedule, tell_jumps};
+pub use schedule::{Schedule, notify_of_jumps};
 pub use selection::{Selection, selections_for};
 pub use stats::{Failures, StreamState, StreamStats};
 pub use streams::{Streams, Subscribe, Subscription};

@@ -25,8 +25,8 @@ use super::{
     context::Context,
     error::RequestError,
     list::{self, Complete, Listed, Opened},
-    past::{self, Missing, Resume, Witness},
     request,
+    rollback::{self, LastChange, Missing, Resume},
     stats::StreamState,
     subscriber::{Delivery, Subscriber},
     wire::{self, Line},
@@ -93,7 +93,7 @@ struct Stream {
     patience: u32,
     /// A watch ended, and it is unknown to which server the next one leads.
     doubt: bool,
-    witness: Option<Witness>,
+    witness: Option<LastChange>,
     /// The deletion that the watch must send. If it does not, the server went back in time.
     missing: Option<Missing>,
 }
@@ -214,7 +214,7 @@ impl Stream {
         self.watch = Watch::Connecting(self.tasks.spawn(async move {
             sleep_until(at).await;
             let open = async {
-                let missing = if doubt { past::look(&context, &position, witness.as_ref()).await? } else { None };
+                let missing = if doubt { rollback::look(&context, &position, witness.as_ref()).await? } else { None };
                 Ok::<_, RequestError>((open_watch(&context, &position).await?, missing))
             };
             Done::Connected { attempt, result: open.await }
@@ -260,7 +260,7 @@ impl Stream {
             subscribers.extend(self.waiting.pop());
         }
         for subscriber in &mut subscribers {
-            subscriber.told_unserved = false;
+            subscriber.reported_unserved = false;
         }
         if !subscribers.is_empty() {
             self.delivering += 1;
@@ -288,13 +288,13 @@ impl Stream {
         self.list_backoff.reset();
         self.unserved = false;
         let watch = (!self.active.is_empty()).then_some(self.position.as_str());
-        let resume = past::resume(watch, asked_at, &list.version);
+        let resume = rollback::resume(watch, asked_at, &list.version);
         match resume {
             Resume::Keep => {}
             Resume::FromList => self.note_what_is_seen(),
             Resume::FromListAndRelist => self.waiting.append(&mut self.active),
         }
-        let seen = past::number(&list.version).unwrap_or(0);
+        let seen = rollback::number(&list.version).unwrap_or(0);
         let (now, stretch) = (Instant::now(), rand::random_range(1.0..1.05));
         for mut subscriber in subscribers {
             subscriber.listed(seen, now, stretch);
@@ -312,7 +312,7 @@ impl Stream {
     }
 
     fn note_what_is_seen(&mut self) {
-        let at = past::number(&self.position).unwrap_or(0);
+        let at = rollback::number(&self.position).unwrap_or(0);
         for subscriber in &mut self.active {
             subscriber.seen = subscriber.seen.max(at);
         }
@@ -333,9 +333,9 @@ impl Stream {
             self.context.observer.on_unserved(&self.context.selection);
         }
         for mut subscriber in mem::take(&mut self.waiting) {
-            if !subscriber.told_unserved {
+            if !subscriber.reported_unserved {
                 match subscriber.deliver(Change::Unserved, self.context.config.grace).await {
-                    Delivery::Done => subscriber.told_unserved = true,
+                    Delivery::Done => subscriber.reported_unserved = true,
                     Delivery::Gone => continue,
                     Delivery::Lagging => {
                         self.leave_behind(subscriber);
@@ -369,7 +369,7 @@ impl Stream {
                 Ok(true) => self.missing = None,
                 Err(found) => {
                     self.missing = None;
-                    let known = past::number(&self.position).unwrap_or_default();
+                    let known = rollback::number(&self.position).unwrap_or_default();
                     return self.watch_failed(&RequestError::WentBack { known, found });
                 }
             }
@@ -394,9 +394,9 @@ impl Stream {
 
     async fn changed(&mut self, object: Arc<Object>, deleted: bool) {
         self.context.watch_stats.heard(1);
-        self.witness = Witness::later(self.witness.take(), Witness::new(&object, deleted));
+        self.witness = LastChange::later(self.witness.take(), LastChange::new(&object, deleted));
         let version = object.resource_version.clone();
-        let number = past::number(&version);
+        let number = rollback::number(&version);
         let change = if deleted { Change::Delete(object) } else { Change::Upsert(object) };
         let mut next = 0;
         while let Some(subscriber) = self.active.get_mut(next) {
@@ -470,7 +470,7 @@ impl Stream {
     /// The server has no history after `position`. Subscribers that have seen more continue from there. The others need
     /// a list.
     fn forget_history(&mut self) {
-        let at = past::number(&self.position);
+        let at = rollback::number(&self.position);
         let (ahead, lost): (Vec<_>, Vec<_>) =
             mem::take(&mut self.active).into_iter().partition(|subscriber| at.is_some_and(|at| subscriber.seen > at));
         self.waiting.extend(lost);
@@ -480,7 +480,7 @@ impl Stream {
         self.active = ahead;
     }
 
-    /// Closes the watch, and has the next one check the server (`past.rs`). How a watch ended says nothing about the
+    /// Closes the watch, and has the next one check the server (`rollback.rs`). How a watch ended says nothing about the
     /// server that the next one leads to. A server ends its watches properly when it stops, and when it has lost etcd
     /// for a moment. After a watch's timeout, a load balancer may lead to another server. The check costs one small
     /// request for each watch, which is one in five minutes.

@@ -49,7 +49,7 @@ pub(super) struct Subscriber {
     /// It held up others, so it gets its next list alone.
     pub slow: bool,
     /// It has been notified that the kind is not served.
-    pub told_unserved: bool,
+    pub reported_unserved: bool,
     /// Its resynchronization period.
     period: Option<Duration>,
     /// When it gets another list.
@@ -71,7 +71,7 @@ impl Subscriber {
             tenant,
             seen: 0,
             slow: false,
-            told_unserved: false,
+            reported_unserved: false,
             period,
             due: None,
             full_since: None,

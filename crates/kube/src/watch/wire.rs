@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unserved_kind_is_told_from_a_missing_object() {
+    fn an_unserved_kind_is_distinguished_from_a_missing_object() {
         // The responses of kube-apiserver for a CustomResourceDefinition that is gone, and for a kind that an API group
         // of its own never had.
         assert!(status(b"404 page not found\n", 404, None).is_unserved());

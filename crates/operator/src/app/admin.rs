@@ -10,7 +10,9 @@ use std::{
 
 use boathook_core::{
     filter::{BindingStatus, Changes},
-    model::{BindingName, HookName, KubernetesBinding, QueueName, ScheduleBinding, StartupBinding, error_chain},
+    model::{
+        BindingName, BindingRef, HookName, KubernetesBinding, QueueName, ScheduleBinding, StartupBinding, error_chain,
+    },
     queue::{self, DeadLetter, HookStats, QueueDump, QueueState, QueueStats, TriggerDump},
     tasks::Tasks,
 };
@@ -166,7 +168,7 @@ impl Operator for Admin {
         let asked_for = |name: &BindingName| query.binding.as_deref().is_none_or(|asked| asked == name.as_str());
         // Read first, so that a snapshot that becomes complete now is not shown as complete with what it had before.
         let incomplete = self.services.health.why_incomplete(name);
-        let moment = self.services.snapshots.moment(name);
+        let moment = self.services.snapshots.snapshot_set(name);
         let statuses = self.services.health.bindings(name);
         let mut shown = BTreeMap::new();
         for (index, binding) in bindings.iter().enumerate().filter(|(_, binding)| asked_for(&binding.name)) {
@@ -288,10 +290,15 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         _ => HookState::Pending,
     };
     let spec = &hook.spec;
-    let mut bindings: Vec<_> = spec.on_startup.iter().map(startup).collect();
-    bindings.extend(spec.schedules.iter().map(schedule));
     let mut statuses = facts.bindings.into_iter();
-    bindings.extend(spec.kubernetes.iter().map(|binding| kubernetes(binding, statuses.next())));
+    let bindings = spec.bindings().filter_map(|binding| match binding {
+        BindingRef::Startup(binding) => Some(startup(binding)),
+        BindingRef::Schedule(binding) => Some(schedule(binding)),
+        BindingRef::Kubernetes(binding) => Some(kubernetes(binding, statuses.next())),
+        // `may` shows them.
+        BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+    });
+    let bindings = bindings.collect();
     HookView {
         name: spec.name.to_string(),
         digest: Some(hook.component.digest().to_owned()),

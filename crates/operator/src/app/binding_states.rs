@@ -258,7 +258,7 @@ impl Progress {
     /// after all, it goes live at once, or together with the others if they still wait.
     pub fn excused(&self, reason: &str) {
         self.pending(reason);
-        self.queue.excuse(&self.states.hook, &self.name);
+        self.queue.exempt_from_sync(&self.states.hook, &self.name);
         self.enter(Phase::Excused);
     }
 

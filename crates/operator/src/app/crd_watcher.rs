@@ -57,7 +57,7 @@ async fn follow(services: &Services) -> Result<(), Refused> {
                 Some(change) => news.add(change),
                 None => return Ok(()),
             },
-            () = sleep_until(news.not_before), if news.waiting() => news.tell(services).await,
+            () = sleep_until(news.not_before), if news.waiting() => news.notify(services).await,
             _ = glance.tick() => refused(&definitions)?,
             () = &mut done => return Ok(()),
         }
@@ -123,7 +123,7 @@ impl News {
         self.all || !self.groups.is_empty()
     }
 
-    async fn tell(&mut self, services: &Services) {
+    async fn notify(&mut self, services: &Services) {
         let groups = std::mem::take(&mut self.groups);
         let all = std::mem::take(&mut self.all);
         services.discovery.invalidate(|group| all || groups.contains(group));

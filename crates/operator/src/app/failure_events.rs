@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{Hook, Services, host::Operator};
+use super::{Hook, Services, host::HostCalls};
 
 /// The maximum number of failures that wait to be reported.
 const WAITING: usize = 256;
@@ -138,7 +138,7 @@ fn own_namespace(name: &str) -> ObjectRef {
 }
 
 /// Uses server-side apply: the first call creates the Event, and the next ones update its count.
-async fn apply(operator: &Operator, hook: &Hook, event: Value) -> Result<(), CallError> {
+async fn apply(operator: &HostCalls, hook: &Hook, event: Value) -> Result<(), CallError> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let target = ObjectRef {
         api_version: "events.k8s.io/v1".to_owned(),

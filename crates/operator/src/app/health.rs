@@ -20,8 +20,8 @@ use tokio::sync::watch;
 
 use super::{
     Services,
+    api_server_health::Contact,
     binding_states::{BindingState, BindingStates},
-    contact::Contact,
     sources::{Awaited, Sources},
 };
 use crate::{

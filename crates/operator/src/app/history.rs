@@ -9,7 +9,7 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, Cause, Failure, HookName, HookSpec, Job, ObjectKey, QueueName, Resource, RunId, Trigger,
+    BindingName, BindingRef, Cause, Failure, HookName, HookSpec, Job, ObjectKey, QueueName, Resource, RunId, Trigger,
     WatchEventKind,
 };
 use boathook_sandbox::RunReport;
@@ -311,12 +311,16 @@ impl LastRuns {
     /// Returns the last run's triggers whose bindings the hook has, as if they occurred now.
     pub fn of(&self, spec: &HookSpec) -> Vec<Trigger> {
         let last = self.kept().and_then(|kept| kept.get(&spec.name).cloned()).unwrap_or_default();
-        let bound = |trigger: &Trigger| match &trigger.cause {
-            Cause::Startup => spec.on_startup.is_some(),
-            Cause::Schedule(_) => spec.schedules.iter().any(|binding| binding.name == trigger.binding),
-            Cause::Synchronization | Cause::Event(_) => {
-                spec.kubernetes.iter().any(|binding| binding.name == trigger.binding)
-            }
+        let bound = |trigger: &Trigger| {
+            spec.bindings().any(|binding| match (binding, &trigger.cause) {
+                (BindingRef::Startup(_), cause) => matches!(cause, Cause::Startup),
+                (BindingRef::Schedule(binding), Cause::Schedule(_)) => binding.name == trigger.binding,
+                (BindingRef::Kubernetes(binding), Cause::Synchronization | Cause::Event(_)) => {
+                    binding.name == trigger.binding
+                }
+                (BindingRef::Schedule(_) | BindingRef::Kubernetes(_), _) => false,
+                (BindingRef::Admission(_) | BindingRef::Conversion(_), _) => false,
+            })
         };
         let fresh = |trigger| Trigger { created: Instant::now(), debounce: Duration::ZERO, ..trigger };
         last.into_iter().filter(bound).map(fresh).collect()

@@ -24,12 +24,13 @@ use tokio::time::{Instant, timeout};
 use tracing::{error, info, warn};
 
 use super::{
-    Services, account,
+    Services,
+    hold_reason::{self, Held, Origin},
     hook_tasks::{self, HookTasks},
-    hooks::{self, Bundled, Hook, Quarantine, Registrations, load_file},
-    judge::{self, Held, Origin},
+    hooks::{self, Bundled, Hook, HookLoadError, Registrations, load_file},
     ms, schedules,
     scope::{Terms, granted, narrow, scope},
+    service_account,
     upgrade_plan::Plan,
 };
 
@@ -70,7 +71,7 @@ pub enum SwapError {
     Refused {
         name: HookName,
         #[source]
-        reason: Quarantine,
+        reason: HookLoadError,
     },
     #[error("hook {0} was quarantined while it was replaced")]
     Gone(HookName),
@@ -161,7 +162,7 @@ impl HookManager {
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     let reason = error_chain(&reason);
                     error!(file, reason, "hook quarantined: it does not run, others do");
-                    self.services.hook_registry.quarantine(&name, reason, Registrations::Stay);
+                    self.services.hook_registry.quarantine(&name, reason, Registrations::Keep);
                 }
             }
         }
@@ -305,7 +306,7 @@ impl HookManager {
         }
         // Ends the tasks first, so that they start nothing more.
         drop(self.running().remove(name));
-        self.services.hook_registry.quarantine(name.as_str(), reason.to_owned(), Registrations::Go);
+        self.services.hook_registry.quarantine(name.as_str(), reason.to_owned(), Registrations::Remove);
         let triggers = self.drop_traces(name);
         warn!(hook = %name, reason, triggers, "hook quarantined: it does not run, others do");
         true
@@ -339,7 +340,7 @@ impl HookManager {
                 Ok(())
             }
             Err(reason) => {
-                self.services.hook_registry.quarantine(name, error_chain(&reason), Registrations::Stay);
+                self.services.hook_registry.quarantine(name, error_chain(&reason), reason.registrations());
                 Err(ReleaseError::Still { name: name.to_owned(), reason })
             }
         }
@@ -348,7 +349,7 @@ impl HookManager {
     /// Loads a bundle's hook, and decides whether it may start.
     pub(super) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
         let Origin { name, source, terms, .. } = origin;
-        let bytes = judge::read(name, source, &self.services.sandbox).await?;
+        let bytes = hold_reason::read(name, source, &self.services.sandbox).await?;
         let namespace = terms.bundle.namespace.as_deref();
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
         let hook = hooks::load_for(&tenant, name, &bytes, &self.services.sandbox).await?;
@@ -370,7 +371,7 @@ impl HookManager {
     /// served yet is checked when it is served.
     pub(super) async fn check_rights(&self, spec: &HookSpec, terms: &Terms) -> Result<(), Held> {
         if let Some(identity) = &terms.identity {
-            account::check(&self.services, identity, &narrow(spec.asks_to_answer(), terms)).await?;
+            service_account::check(&self.services, identity, &narrow(spec.asks_to_answer(), terms)).await?;
         }
         for binding in &spec.kubernetes {
             if binding.may_watch == Default::default() {
@@ -383,7 +384,7 @@ impl HookManager {
                 Err(error) => return Err(Held::Discovery(error)),
             };
             let held = |reason| Held::NotWatched { binding: binding.name.to_string(), reason };
-            account::check_watch(&self.services, binding, &resource).await.map_err(held)?;
+            service_account::check_watch(&self.services, binding, &resource).await.map_err(held)?;
         }
         Ok(())
     }
@@ -406,7 +407,7 @@ impl HookManager {
     pub fn tick(&self, hook: &HookName, schedule: &str) -> usize {
         let Some(hook) = self.services.hook_registry.hook(hook) else { return 0 };
         let named = hook.spec.schedules.iter().filter(|binding| binding.name.as_str() == schedule);
-        named.inspect(|binding| schedules::strike(&self.services.queue, hook.spec.name.clone(), binding)).count()
+        named.inspect(|binding| schedules::fire(&self.services.queue, hook.spec.name.clone(), binding)).count()
     }
 
     /// Fires the hook's schedules now, in order, once for each of their times after `after` and up to `until`. Fires at
@@ -483,7 +484,7 @@ impl HookManager {
                 let reason = error_chain(&error);
                 warn!(hook = %name, reason, "hook not swapped");
                 if self.services.hook_registry.is_quarantined(name.as_str()) {
-                    self.services.hook_registry.quarantine(name.as_str(), reason, Registrations::Stay);
+                    self.services.hook_registry.quarantine(name.as_str(), reason, Registrations::Keep);
                 }
                 Err(error)
             }

@@ -86,7 +86,7 @@ impl Hook {
 
 /// Why a hook does not run.
 #[derive(Debug, thiserror::Error)]
-pub enum Quarantine {
+pub enum HookLoadError {
     #[error("the file cannot be a hook")]
     Name(#[from] InvalidName),
     #[error("the file cannot be read")]
@@ -112,14 +112,14 @@ pub enum Quarantine {
     Unread(#[source] tokio::task::JoinError),
 }
 
-pub(super) async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, Quarantine> {
+pub(super) async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, HookLoadError> {
     let name = file.name?;
-    let bytes = tokio::fs::read(&file.path).await.map_err(Quarantine::Unreadable)?;
+    let bytes = tokio::fs::read(&file.path).await.map_err(HookLoadError::Unreadable)?;
     load(&name, &bytes, sandbox).await
 }
 
 /// Loads one of the admin's hooks from its component.
-pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Hook, Quarantine> {
+pub async fn load(name: &HookName, bytes: &[u8], sandbox: &Sandbox) -> Result<Hook, HookLoadError> {
     load_for(&Tenant::hook(name.as_str()), name, bytes, sandbox).await
 }
 
@@ -129,20 +129,25 @@ pub(super) async fn load_for(
     name: &HookName,
     bytes: &[u8],
     sandbox: &Sandbox,
-) -> Result<Hook, Quarantine> {
+) -> Result<Hook, HookLoadError> {
     let component = sandbox.load_for(tenant, name, bytes).await?;
-    let document = sandbox.config(&component).await.map_err(Quarantine::Config)?;
+    let document = sandbox.config(&component).await.map_err(HookLoadError::Config)?;
     let spec = read(name, document, tenant, sandbox.filters()).await?;
     check_exports(&spec, &component)?;
     let misfits = component.functions().map(|functions| misfits(&spec, functions)).unwrap_or_default();
     if !misfits.is_empty() {
-        return Err(Quarantine::Functions(misfits));
+        return Err(HookLoadError::Functions(misfits));
     }
     Ok(Hook::new(spec, component))
 }
 
 /// Parses the document on a blocking thread, because it takes time to compile its filters and conditions.
-async fn read(name: &HookName, document: String, tenant: &Tenant, filters: &Filters) -> Result<HookSpec, Quarantine> {
+async fn read(
+    name: &HookName,
+    document: String,
+    tenant: &Tenant,
+    filters: &Filters,
+) -> Result<HookSpec, HookLoadError> {
     let (name, tenant, filters) = (name.clone(), tenant.clone(), filters.clone());
     let work = move || {
         let check =
@@ -152,7 +157,7 @@ async fn read(name: &HookName, document: String, tenant: &Tenant, filters: &Filt
         spec.warnings.extend(conditions);
         Ok(spec)
     };
-    tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?
+    tokio::task::spawn_blocking(work).await.map_err(HookLoadError::Unread)?
 }
 
 /// Lists functions without a binding, and bindings without a function.
@@ -188,10 +193,10 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     let mut misfits: Vec<_> =
         unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();
     let whole = functions.contains(&F::Run);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for function in wanted {
         let answers = matches!(function, F::Validating(_) | F::Mutating(_) | F::Conversion(_));
-        if functions.contains(&function) || (whole && !answers) || told.contains(&function) {
+        if functions.contains(&function) || (whole && !answers) || reported.contains(&function) {
             continue;
         }
         let remedy = match &function {
@@ -200,7 +205,7 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
             _ => "the configuration needs",
         };
         misfits.push(format!("no function is {function}, which {remedy}"));
-        told.push(function);
+        reported.push(function);
     }
     misfits
 }
@@ -216,7 +221,7 @@ pub fn bad_conditions(spec: &HookSpec) -> Vec<String> {
     wrong.collect()
 }
 
-fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), Quarantine> {
+fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), HookLoadError> {
     let binds = |kind| spec.admission.iter().any(|binding| binding.kind == kind);
     let needed = [
         ("kubernetesValidating", "boathook:hook/validating", binds(Validating), component.reviews(Validating)),
@@ -229,7 +234,7 @@ fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), Quaranti
         ),
     ];
     let missing = needed.into_iter().find(|(_, _, bound, exported)| *bound && !exported);
-    missing.map_or(Ok(()), |(key, export, ..)| Err(Quarantine::Export { key, export }))
+    missing.map_or(Ok(()), |(key, export, ..)| Err(HookLoadError::Export { key, export }))
 }
 
 /// All hooks of the operator. Each name is in one of the two maps.
@@ -257,9 +262,9 @@ struct Out {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registrations {
     /// The hook cannot be loaded. What it forbids stays forbidden.
-    Stay,
+    Keep,
     /// The hook must not answer any more.
-    Go,
+    Remove,
 }
 
 impl HookRegistry {
@@ -343,12 +348,13 @@ impl HookRegistry {
         lists.quarantined.remove(name);
     }
 
-    /// The hook may not run from now on.
+    /// The hook may not run from now on. Registrations that were removed before stay removed, whatever the new reason.
     pub fn quarantine(&self, name: &str, reason: String, registrations: Registrations) {
         let mut lists = self.write();
         lists.generation += 1;
         lists.live.retain(|live, _| live.as_str() != name);
-        let registered = registrations == Registrations::Stay;
+        let removed = lists.quarantined.get(name).is_some_and(|out| !out.registered);
+        let registered = registrations == Registrations::Keep && !removed;
         lists.quarantined.insert(name.to_owned(), Out { reason, registered });
     }
 }
@@ -365,7 +371,7 @@ mod tests {
         super::misfits(&parse(&HookName::new("h").unwrap(), &document, &|_| Ok(())).unwrap(), functions)
     }
 
-    // mutant: crates/operator/src/app/hooks.rs: `tokio::task::spawn_blocking(work).await.map_err(Quarantine::Unread)?` => `work()`
+    // mutant: crates/operator/src/app/hooks.rs: `tokio::task::spawn_blocking(work).await.map_err(HookLoadError::Unread)?` => `work()`
     #[tokio::test]
     async fn large_filters_are_compiled_while_others_go_on() {
         let large = ["\\(.a)"; 5000].concat();
@@ -377,6 +383,22 @@ mod tests {
         // The first poll gave the thread back.
         assert!(futures::poll!(&mut read).is_pending());
         assert!(read.await.unwrap().kubernetes[0].jq_filter.is_some());
+    }
+
+    // mutant: crates/operator/src/app/hooks.rs: `registrations == Registrations::Keep && !removed` => `registrations == Registrations::Keep`
+    #[test]
+    fn registrations_that_were_removed_stay_removed_while_the_hook_does_not_run() {
+        let registry = HookRegistry::default();
+        let keeps = |registry: &HookRegistry| registry.registered().1.contains("h");
+        registry.quarantine("h", "cannot be loaded".to_owned(), Registrations::Keep);
+        assert!(keeps(&registry));
+        registry.quarantine("h", "lost a right".to_owned(), Registrations::Remove);
+        assert!(!keeps(&registry));
+        registry.quarantine("h", "cannot be loaded".to_owned(), Registrations::Keep);
+        assert!(!keeps(&registry), "nothing of it is registered any more");
+        registry.remove("h");
+        registry.quarantine("h", "cannot be loaded".to_owned(), Registrations::Keep);
+        assert!(keeps(&registry), "another hook of this name");
     }
 
     #[test]

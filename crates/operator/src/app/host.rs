@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 use boathook_core::{
     filter::Snapshots,
     model::{
-        CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, Moment, ObjectRef, Operation, Page,
+        CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, ObjectRef, Operation, Page,
+        SnapshotSet,
     },
 };
 use boathook_kube::access::Access;
@@ -18,7 +19,7 @@ use crate::telemetry::{HookMetrics, Metrics, TRACE_TARGET, metrics::outcome_labe
 
 /// The operator, as a run sees it.
 #[derive(Clone)]
-pub struct Operator {
+pub struct HostCalls {
     /// Executes calls.
     pub access: Access,
     /// What bindings match.
@@ -29,7 +30,7 @@ pub struct Operator {
     pub hook_metrics: Arc<HookMetrics>,
 }
 
-impl Operator {
+impl HostCalls {
     /// Counts a call by its result.
     fn counted<T>(&self, caller: &Caller, verb: &'static str, result: Result<T, CallError>) -> Result<T, CallError> {
         let outcome = result.as_ref().map(drop).map_err(|error| error.reason);
@@ -50,7 +51,7 @@ fn verb(operation: &Operation) -> &'static str {
     }
 }
 
-impl Host for Operator {
+impl Host for HostCalls {
     fn get<'a>(
         &'a self,
         caller: &'a Caller,
@@ -98,8 +99,8 @@ impl Host for Operator {
         .boxed()
     }
 
-    fn moment(&self, hook: &HookName) -> Moment {
-        self.snapshots.moment(hook)
+    fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
+        self.snapshots.snapshot_set(hook)
     }
 
     fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {

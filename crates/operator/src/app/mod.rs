@@ -6,34 +6,34 @@
 //! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
-//! | `runs`, `host`, `patches`, `run_once` | from a job to a run, and from a guest's call to the API server |
-//! | `bundles`, `scope`, `account`, `judge` | hooks of bundles: what they may do, and why they do not run |
+//! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
+//! | `bundles`, `scope`, `service_account`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
-//! | `admin`, `health`, `history`, `contact`, `observers`, `failure_events`, `crd_watcher` | what people, probes and metrics see |
+//! | `admin`, `health`, `history`, `api_server_health`, `observers`, `failure_events`, `crd_watcher` | what people, probes and metrics see |
 
-mod account;
 mod admin;
 mod answers;
+mod api_server_health;
 mod binding_states;
 mod bindings;
 mod bundles;
-mod contact;
 mod crd_watcher;
 mod failure_events;
 mod health;
 mod history;
+mod hold_reason;
 mod hook_manager;
 mod hook_tasks;
 mod hooks;
 mod host;
-mod judge;
+mod jq_patch;
 mod observers;
 mod options;
-mod patches;
 pub mod run_once;
 mod runs;
 mod schedules;
 mod scope;
+mod service_account;
 mod services;
 mod sources;
 mod uninstall;
@@ -55,7 +55,7 @@ use boathook_kube::{
     access::Access,
     discovery::Discovery,
     election::{Candidacy, Election, Leadership},
-    watch::{Streams, tell_jumps},
+    watch::{Streams, notify_of_jumps},
 };
 use boathook_sandbox::{Sandbox, SandboxError};
 use futures::FutureExt as _;
@@ -73,25 +73,25 @@ use crate::{
     webhook::Answerer,
 };
 use answers::Answers;
+use api_server_health::Contact;
 use bundles::Bundles;
-use contact::Contact;
 use health::Health;
 use history::{History, LastRuns};
 use hook_manager::HookManager;
 use hooks::HookRegistry;
-use host::Operator;
+use host::HostCalls;
+use jq_patch::PatchPrograms;
 use observers::Report;
-use patches::PatchPrograms;
 use runs::Runs;
 use services::{RunIds, Services};
 use webhooks::Webhooks;
 
-pub use account::{BadAccount, NotWatched};
 pub use bundles::{SettingsConfig, serve_settings};
+pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
-pub use hooks::{Bundled, Hook, Quarantine, bad_conditions, load};
-pub use judge::Held;
+pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, load};
 pub use options::{Options, RunEnded};
+pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
@@ -135,7 +135,7 @@ impl App {
     pub async fn start(mut options: Options) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let contact = Contact::new();
-        options.client = contact::counted(options.client, metrics.clone(), contact.clone());
+        options.client = api_server_health::counted(options.client, metrics.clone(), contact.clone());
         let candidacy = options.election.clone().map(Candidacy::new);
         let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
         let tasks = Tasks::default();
@@ -155,7 +155,7 @@ impl App {
 
         options.sandbox.tasks = tasks.clone();
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let (failures, told) = failure_events::Outlet::new();
+        let (failures, reported) = failure_events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
@@ -187,7 +187,7 @@ impl App {
         let mut own = Vec::new();
         let namespace = options.client.default_namespace().to_owned();
         if !options.plan {
-            let events = failure_events::send(told, services.clone(), namespace);
+            let events = failure_events::send(reported, services.clone(), namespace);
             own.push(tasks.spawn("failure Events", events));
         }
         own.push(tasks.spawn("news of kinds", crd_watcher::run(services.clone())));
@@ -197,7 +197,7 @@ impl App {
         let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
         observers::refresh(&services);
         own.push(tasks.spawn("live ticks", observers::tick(metrics)));
-        own.push(tasks.spawn("jumps of the clock", tell_jumps(jiff::Timestamp::now, services.jumps.clone())));
+        own.push(tasks.spawn("jumps of the clock", notify_of_jumps(jiff::Timestamp::now, services.jumps.clone())));
         services.health.started(runner.handle(), &services);
         Ok(Self {
             tasks: AllTasks(tasks),
@@ -382,7 +382,7 @@ fn connect(
     let programs = Arc::new(PatchPrograms::new(filters.clone(), hook_registry.clone()));
     let effects = Arc::new(runs::Effects(options.effects.clone()));
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
-    let operator = Operator {
+    let operator = HostCalls {
         access: access.fenced(leadership.clone()),
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),
@@ -403,7 +403,7 @@ fn connect(
         snapshots,
         queue,
         // Each request of the API server reaches only one replica, so answers are not fenced.
-        answering: Arc::new(Operator { access, ..operator.clone() }),
+        answering: Arc::new(HostCalls { access, ..operator.clone() }),
         operator: Arc::new(operator),
         leadership,
         health,

@@ -10,9 +10,9 @@ use boathook_core::{
     fair::Tenant,
     filter::{self, BindingStatus, FilterError},
     model::{
-        AdmissionBinding, AdmissionKind, BindingName, Cause, ConversionBinding, Failure, FailureKind, HookName,
-        HookSpec, InvalidObject, Job, JobId, KubernetesBinding, Object, ObjectEvent, ObjectRef, QueueName, Resource,
-        Reviewed, ScheduleBinding, StartupBinding, Tick, Trigger, WatchEventKind,
+        AdmissionBinding, AdmissionKind, BindingName, BindingRef, Cause, ConversionBinding, Failure, FailureKind,
+        HookName, HookSpec, InvalidObject, Job, JobId, KubernetesBinding, Object, ObjectEvent, ObjectRef, QueueName,
+        Resource, Reviewed, ScheduleBinding, StartupBinding, Tick, Trigger, WatchEventKind,
     },
 };
 use boathook_kube::discovery::{Discovery, DiscoveryError};
@@ -307,7 +307,7 @@ pub enum Wanted {
     },
 }
 
-/// A binding of a hook.
+/// A binding that triggers runs.
 #[derive(Debug, Clone, Copy)]
 enum Bound<'s> {
     Startup(&'s StartupBinding),
@@ -404,9 +404,14 @@ impl Asked {
 }
 
 fn all(spec: &HookSpec) -> Vec<Bound<'_>> {
-    let startup = spec.on_startup.iter().map(Bound::Startup);
-    let schedules = spec.schedules.iter().map(Bound::Schedule);
-    startup.chain(schedules).chain(spec.kubernetes.iter().map(Bound::Kubernetes)).collect()
+    let triggers = spec.bindings().filter_map(|binding| match binding {
+        BindingRef::Startup(binding) => Some(Bound::Startup(binding)),
+        BindingRef::Schedule(binding) => Some(Bound::Schedule(binding)),
+        BindingRef::Kubernetes(binding) => Some(Bound::Kubernetes(binding)),
+        // Answers are not triggers: see `Question`.
+        BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+    });
+    triggers.collect()
 }
 
 fn list(all: &[Bound<'_>]) -> String {
@@ -702,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_told_names_the_choice() {
+    fn what_can_not_be_reported_names_the_choice() {
         let all = spec(ALL);
         let has = "onStartup, tick (schedule), pods (kubernetes, Pod), maps (kubernetes, ConfigMap)";
         assert_eq!(

@@ -43,7 +43,7 @@ pub(super) fn startup(hook: HookName, binding: &StartupBinding) -> Trigger {
 }
 
 /// Fires a schedule now, whatever its crontab says.
-pub(super) fn strike(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding) {
+pub(super) fn fire(queue: &queue::Handle, hook: HookName, binding: &ScheduleBinding) {
     strike_at(queue, hook, binding, Timestamp::now());
 }
 
@@ -114,7 +114,7 @@ mod tests {
         queue::{HookQueueConfig, QueueConfig, Runner},
         tasks::Tasks,
     };
-    use boathook_kube::watch::tell_jumps;
+    use boathook_kube::watch::notify_of_jumps;
     use futures::FutureExt as _;
     use jiff::SignedDuration;
     use tokio::{
@@ -162,7 +162,7 @@ mod tests {
         let jumps = watch::Sender::default();
         let _schedule =
             tasks.spawn("hook h", keep_by(clock.clone(), runner.handle(), hook, binding, jumps.subscribe()));
-        let _telling = tasks.spawn("jumps of the clock", tell_jumps(clock, jumps));
+        let _telling = tasks.spawn("jumps of the clock", notify_of_jumps(clock, jumps));
         // In the middle of a sleep, whose end would also notice the jump.
         sleep(Duration::from_secs(630)).await;
         set_by.store(2, Ordering::Relaxed);

@@ -22,7 +22,7 @@ use super::{
     health::Health,
     history::{History, LastRuns},
     hooks::HookRegistry,
-    host::Operator,
+    host::HostCalls,
 };
 use crate::{record::Recorder, telemetry::Metrics};
 
@@ -39,9 +39,9 @@ pub(super) struct Services {
     pub snapshots: Arc<Snapshots>,
     pub queue: queue::Handle,
     /// For runs. It is fenced, so its writes end with the leadership.
-    pub operator: Arc<Operator>,
+    pub operator: Arc<HostCalls>,
     /// For answers to the API server, which every replica gives.
-    pub answering: Arc<Operator>,
+    pub answering: Arc<HostCalls>,
     pub leadership: Leadership,
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,

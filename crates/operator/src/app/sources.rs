@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(pending(&sources), (1, true), "custom resources may be served late");
         sources.note_hook_bundles(HookBundlesNews::Listed(vec![tenants.clone()]));
         assert_eq!(pending(&sources), (2, false));
-        sources.note(&own, BundleNews::AtWork);
+        sources.note(&own, BundleNews::Running);
         sources.note(&tenants, BundleNews::Missing("the registry is away".to_owned()));
         assert_eq!(pending(&sources), (2, false), "it may have more than the store has");
         sources.note(&own, BundleNews::Settled);

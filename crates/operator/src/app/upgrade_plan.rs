@@ -64,7 +64,7 @@ impl Plan {
                 put_on_terms(trigger, &binding);
                 let event = matches!(trigger.cause, Cause::Event(_));
                 self.watching.contains(&binding.name)
-                    || (event && !binding.on_synchronization && tells_the_same(&before, &binding))
+                    || (event && !binding.on_synchronization && shows_the_same(&before, &binding))
             }
         }
     }
@@ -82,11 +82,11 @@ fn same_watch(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
 }
 
 /// Whether an event of one binding could be one of the other, in the same queue.
-fn tells_the_same(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
+fn shows_the_same(old: &KubernetesBinding, new: &KubernetesBinding) -> bool {
     let shape = |binding: &KubernetesBinding| {
         let kind = (binding.api_version.clone(), binding.kind.clone());
-        let told = (binding.content, binding.jq_filter.clone(), binding.previous_object, binding.group.clone());
-        (kind, told, binding.queue.clone())
+        let reported = (binding.content, binding.jq_filter.clone(), binding.previous_object, binding.group.clone());
+        (kind, reported, binding.queue.clone())
     };
     shape(old) == shape(new)
 }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_of_a_binding_that_begins_anew_is_told_by_its_synchronization_or_kept() {
+    fn what_waits_of_a_binding_that_begins_anew_is_reported_by_its_synchronization_or_kept() {
         let silent = "kubernetes: [{name: a, kind: Pod, executeHookOnSynchronization: false}]";
         for (old, new, expected) in [
             (

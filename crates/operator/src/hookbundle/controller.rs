@@ -34,11 +34,11 @@ use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
-    kept::{Kept, MAX_FINALIZERS, PAGE},
     list::list,
     reconciler::{Context, Reconciler},
     report::{StatusEvent, status_events},
     source::{SourceOptions, Sources},
+    trimmed::{MAX_FINALIZERS, PAGE, TrimmedHookBundle},
 };
 
 /// Keeps a HookBundle until its hooks and registrations are gone.
@@ -150,7 +150,7 @@ async fn listable(client: &kube::Client) {
 /// Waits until the cluster serves HookBundles, and reconciles them until it is dropped. The hooks continue to run then,
 /// and their owner ends them.
 pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
-    let mut told = false;
+    let mut reported = false;
     loop {
         match served(&client).await {
             Ok(true) => break,
@@ -158,10 +158,10 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
             // It is not known whether the kind is served.
             Err(_) => {}
         }
-        if !told {
+        if !reported {
             debug!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -`");
         }
-        told = true;
+        reported = true;
         sleep(UNSERVED).await;
     }
     listable(&client).await;
@@ -177,7 +177,7 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
         leadership: options.leadership.clone(),
         reconcilers: Mutex::default(),
     });
-    while let Some(gone) = kept_by_a_watch(&control, options.list_every, &tasks).await {
+    while let Some(gone) = run_controller(&control, options.list_every, &tasks).await {
         for id in gone {
             control.remove(&id).await;
         }
@@ -186,18 +186,20 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
 
 /// Reconciles what one controller's watch reports. It ends when the watch missed something and no reconciliation is
 /// running, and returns the objects that are gone. The next controller begins with a list.
-async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
-    let (tell, untold) = watch::channel(None);
-    let mut end = untold.clone();
-    let controller =
-        Controller::new(Api::<Kept>::all(control.client.clone()), watcher::Config::default().page_size(PAGE))
-            .reconcile_all_on(taking_over(control.leadership.clone()))
-            .graceful_shutdown_on(async move {
-                // If the list task ends, the operator is broken and ends.
-                if end.wait_for(Option::is_some).await.is_err() {
-                    pending::<()>().await;
-                }
-            });
+async fn run_controller(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
+    let (tell, unreported) = watch::channel(None);
+    let mut end = unreported.clone();
+    let controller = Controller::new(
+        Api::<TrimmedHookBundle>::all(control.client.clone()),
+        watcher::Config::default().page_size(PAGE),
+    )
+    .reconcile_all_on(taking_over(control.leadership.clone()))
+    .graceful_shutdown_on(async move {
+        // If the list task ends, the operator is broken and ends.
+        if end.wait_for(Option::is_some).await.is_err() {
+            pending::<()>().await;
+        }
+    });
     let list = list(control.client.clone(), control.installer.clone(), controller.store(), list_every, tell);
     let _listing = tasks.spawn("list of HookBundles", list);
     let mut passes = controller.run(reconcile, again, control.clone()).boxed();
@@ -217,7 +219,7 @@ async fn kept_by_a_watch(control: &Arc<Control>, list_every: Duration, tasks: &T
             Err(error) => debug!(error = error_chain(&error), "a HookBundle is tried again"),
         }
     }
-    untold.borrow().clone()
+    unreported.borrow().clone()
 }
 
 /// Emits once when this replica becomes the leader after others might have led. All objects then have to be reconciled
@@ -227,7 +229,7 @@ fn taking_over(leadership: Leadership) -> impl Stream<Item = ()> + Send + 'stati
 }
 
 /// Reconciles as a replica that does not lead: it reads, and writes nothing.
-async fn follow(kept: &Kept, control: &Control) -> Result<Action, ControlError> {
+async fn follow(kept: &TrimmedHookBundle, control: &Control) -> Result<Action, ControlError> {
     if kept.bundle.metadata.deletion_timestamp.is_some() {
         control.remove(&id(&kept.bundle)).await;
         return Ok(Action::requeue(GONE));
@@ -237,8 +239,8 @@ async fn follow(kept: &Kept, control: &Control) -> Result<Action, ControlError> 
 
 /// Catches panics. Otherwise anyone who can write an object that triggers a defect could end the operator, and again at
 /// each start.
-async fn reconcile(kept: Arc<Kept>, control: Arc<Control>) -> Result<Action, ControlError> {
-    let passing = AssertUnwindSafe(pass_now(&kept, control)).catch_unwind();
+async fn reconcile(kept: Arc<TrimmedHookBundle>, control: Arc<Control>) -> Result<Action, ControlError> {
+    let passing = AssertUnwindSafe(reconcile_as_leader(&kept, control)).catch_unwind();
     passing.await.unwrap_or_else(|panic| {
         let (id, panic) = (id(&kept.bundle).to_string(), panic_text(panic.as_ref()));
         error!(
@@ -249,7 +251,7 @@ async fn reconcile(kept: Arc<Kept>, control: Arc<Control>) -> Result<Action, Con
     })
 }
 
-async fn pass_now(kept: &Kept, control: Arc<Control>) -> Result<Action, ControlError> {
+async fn reconcile_as_leader(kept: &TrimmedHookBundle, control: Arc<Control>) -> Result<Action, ControlError> {
     let bundle = &kept.bundle;
     if !control.leadership.leads() {
         return follow(kept, &control).await;
@@ -271,7 +273,7 @@ async fn pass_now(kept: &Kept, control: Arc<Control>) -> Result<Action, ControlE
     }
 }
 
-fn again(kept: Arc<Kept>, error: &ControlError, _: Arc<Control>) -> Action {
+fn again(kept: Arc<TrimmedHookBundle>, error: &ControlError, _: Arc<Control>) -> Action {
     debug!(bundle = %id(&kept.bundle), error = error_chain(error), "a HookBundle cannot be kept");
     Action::requeue(Duration::from_secs(5))
 }
@@ -281,7 +283,7 @@ fn id(bundle: &HookBundle) -> BundleId {
 }
 
 impl Control {
-    async fn reconcile(&self, kept: &Kept, standby: bool) -> Result<Action, ControlError> {
+    async fn reconcile(&self, kept: &TrimmedHookBundle, standby: bool) -> Result<Action, ControlError> {
         let bundle = &kept.bundle;
         let id = id(bundle);
         let reconciler = self.reconciler(&id, &bundle.uid().unwrap_or_default()).await;
@@ -299,7 +301,7 @@ impl Control {
         if let Some((old, new)) = reconciled.news {
             self.write(&id, bundle, &new).await?;
             for event in status_events(&old, &new) {
-                self.tell(bundle, event).await;
+                self.notify(bundle, event).await;
             }
             reconciler.wrote(new);
         }
@@ -385,7 +387,7 @@ impl Control {
     }
 
     /// Writes an Event and a log line. An Event that cannot be sent holds up nothing.
-    async fn tell(&self, bundle: &HookBundle, event: StatusEvent) {
+    async fn notify(&self, bundle: &HookBundle, event: StatusEvent) {
         let (id, reason, text) = (id(bundle), event.reason, event.text);
         if event.warning {
             warn!(bundle = %id, reason, "{text}");

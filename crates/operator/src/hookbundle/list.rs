@@ -23,7 +23,7 @@ use tokio::{
 };
 use tracing::warn;
 
-use super::kept::{Kept, PAGE, metadata};
+use super::trimmed::{PAGE, TrimmedHookBundle, metadata};
 
 /// How often all HookBundles are listed.
 pub const LIST_EVERY: Duration = Duration::from_secs(60);
@@ -48,7 +48,8 @@ struct Listed {
 
 /// Lists all objects, in pages, because a tenant can write much metadata. Returns `None` if that failed.
 async fn listed(client: &kube::Client) -> Option<Versions> {
-    let (request, mut params) = (Request::new(Kept::url_path(&(), None)), ListParams::default().limit(PAGE));
+    let (request, mut params) =
+        (Request::new(TrimmedHookBundle::url_path(&(), None)), ListParams::default().limit(PAGE));
     let mut all = Versions::new();
     loop {
         let page = client.request::<ObjectList<Listed>>(request.list_metadata(&params).ok()?);
@@ -64,44 +65,45 @@ async fn listed(client: &kube::Client) -> Option<Versions> {
 /// What the watch had reported before a list, and the list.
 #[derive(Default)]
 struct Round {
-    told: Versions,
+    reported: Versions,
     listed: Versions,
 }
 
 impl Round {
     /// Returns objects whose listed state differs from the reported one, and for which nothing was reported since then.
     /// A watch is behind a list for a moment, but not until the next list.
-    fn untold(&self, told: &Versions) -> BTreeSet<&BundleId> {
-        let all = self.told.keys().chain(self.listed.keys());
-        let is_untold = |id: &&BundleId| self.told.get(id) != self.listed.get(id) && self.told.get(id) == told.get(id);
-        all.filter(is_untold).collect()
+    fn unreported(&self, reported: &Versions) -> BTreeSet<&BundleId> {
+        let all = self.reported.keys().chain(self.listed.keys());
+        let is_unreported =
+            |id: &&BundleId| self.reported.get(id) != self.listed.get(id) && self.reported.get(id) == reported.get(id);
+        all.filter(is_unreported).collect()
     }
 }
 
 /// Reports which HookBundles exist. If the watch, which fills the `store`, missed some, it sends those that are gone to
-/// `untold`. The code cannot wait for the controller's own list, because its store wakes only one waiter.
+/// `unreported`. The code cannot wait for the controller's own list, because its store wakes only one waiter.
 pub(super) async fn list(
     client: kube::Client,
     installer: Arc<dyn Installer>,
-    store: Store<Kept>,
+    store: Store<TrimmedHookBundle>,
     every: Duration,
-    untold: watch::Sender<Option<Vec<BundleId>>>,
+    unreported: watch::Sender<Option<Vec<BundleId>>>,
 ) {
     let mut last = Round::default();
     loop {
-        let told = store.state().iter().map(|object| version(object.meta())).collect();
-        let missed = last.untold(&told);
+        let reported = store.state().iter().map(|object| version(object.meta())).collect();
+        let missed = last.unreported(&reported);
         if !missed.is_empty() {
             warn!(
                 bundles = missed.len(),
                 "HookBundles changed without a watch event: was etcd restored from a snapshot? listing all of them again"
             );
             let gone = missed.into_iter().filter(|id| !last.listed.contains_key(id)).cloned().collect();
-            untold.send_replace(Some(gone));
+            unreported.send_replace(Some(gone));
         }
         let pause = if let Some(listed) = listed(&client).await {
             installer.note_hook_bundles(HookBundlesNews::Listed(listed.keys().cloned().collect()));
-            last = Round { told, listed };
+            last = Round { reported, listed };
             every
         } else {
             RETRY
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_the_watch_never_tells_is_found_out() {
-        for (told, listed, told_since, untold) in [
+        for (reported, listed, reported_since, unreported) in [
             ("a:1 b:2", "a:1 b:2", "a:1 b:2", ""),
             // The watch was behind the list, or ahead of it.
             ("a:1 b:2", "a:3 c:4", "a:3 c:4", ""),
@@ -139,9 +141,13 @@ mod tests {
             ("a:5 b:2", "a#u:5 b:2", "a:5 b:2", "a"),
             ("a:5 b:2", "a:4 c:4", "a:6 b:2", "b c"),
         ] {
-            let round = Round { told: versions(told), listed: versions(listed) };
-            let names: Vec<_> = round.untold(&versions(told_since)).iter().map(|id| id.name.clone()).collect();
-            assert_eq!(names.join(" "), untold, "told {told}, listed {listed}, then told {told_since}");
+            let round = Round { reported: versions(reported), listed: versions(listed) };
+            let names: Vec<_> = round.unreported(&versions(reported_since)).iter().map(|id| id.name.clone()).collect();
+            assert_eq!(
+                names.join(" "),
+                unreported,
+                "reported {reported}, listed {listed}, then reported {reported_since}"
+            );
         }
     }
 }

@@ -9,13 +9,13 @@
 
 mod api;
 mod controller;
-mod kept;
 mod list;
 mod plan;
 mod problem;
 mod reconciler;
 mod report;
 mod source;
+mod trimmed;
 mod version;
 
 pub use api::{
@@ -23,6 +23,6 @@ pub use api::{
     OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, release, run, served};
-pub(crate) use kept::MAX_SETTINGS;
 pub use list::LIST_EVERY;
 pub use source::SourceOptions;
+pub(crate) use trimmed::MAX_SETTINGS;

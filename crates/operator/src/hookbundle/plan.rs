@@ -132,7 +132,7 @@ pub(super) fn standing(spec: &HookBundleSpec, runs: bool, standby: bool, problem
             let why = problem.map_or("no version of it is at work yet", |problem| &problem.message);
             BundleNews::Missing(why.to_owned())
         }
-        _ if standby => BundleNews::AtWork,
+        _ if standby => BundleNews::Running,
         _ => BundleNews::Settled,
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_looked_at_and_refused_is_told_from_what_nobody_knows() {
+    fn what_was_looked_at_and_refused_is_distinguished_from_what_nobody_knows() {
         let trust = |source| Problem::of_bundle(&BundleError::Trust { at: "r.io/a:v1".to_owned(), source });
         let unsigned = trust(TrustError::Unsigned { digest: Digest::of(b""), wanted: "\"ci\"".to_owned() });
         assert_eq!((unsigned.reason, unsigned.refused), ("Unsigned", true));

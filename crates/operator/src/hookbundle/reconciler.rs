@@ -18,11 +18,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     HookBundleSpec, HookBundleStatus, Source, Verification,
-    kept::Kept,
     plan::{self, Decision, Due, Known, Looked},
     problem::Problem,
     report::{self, Facts, Waiting, Why},
     source::Sources,
+    trimmed::TrimmedHookBundle,
     version::Version,
 };
 
@@ -95,7 +95,7 @@ pub(super) struct Reconciled {
 
 impl Reconciler {
     /// Does what is necessary now, and returns the status to write.
-    pub async fn reconcile(&mut self, kept: &Kept, context: &Context<'_>) -> Reconciled {
+    pub async fn reconcile(&mut self, kept: &TrimmedHookBundle, context: &Context<'_>) -> Reconciled {
         let of = BundleRef::of(kept);
         let old = self.status.clone().or_else(|| kept.bundle.status.clone()).unwrap_or_default();
         let recorded = old.digest.clone();
@@ -468,7 +468,7 @@ impl BundleRef<'_> {
         BundleId { namespace: Some(self.namespace.to_owned()), name: self.name.to_owned() }
     }
 
-    pub fn of(Kept { bundle, dropped }: &Kept) -> BundleRef<'_> {
+    pub fn of(TrimmedHookBundle { bundle, dropped }: &TrimmedHookBundle) -> BundleRef<'_> {
         BundleRef {
             namespace: bundle.metadata.namespace.as_deref().unwrap_or_default(),
             name: bundle.metadata.name.as_deref().unwrap_or_default(),

@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_change_is_told_from_the_rest() {
+    fn what_runs_change_is_distinguished_from_the_rest() {
         let a = version("a");
         let (mut one, mut other) = (state("x", HookPhase::Ready, ""), state("x", HookPhase::Ready, ""));
         (one.last_run, one.failures) = (Some(1000), 1);

@@ -303,9 +303,9 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
         incomplete: None,
     };
     let shared: usize = notes.snapshots.iter().filter_map(|(_, items)| items.as_ref()).map(size).sum();
-    let told: usize = triggers.iter().map(RecordedTrigger::bytes).sum();
+    let reported: usize = triggers.iter().map(RecordedTrigger::bytes).sum();
     let asked = question.as_ref().map_or(0, RecordedQuestion::bytes);
-    let given = told + asked + end.answer.as_ref().map_or(0, RecordedAnswer::bytes);
+    let given = reported + asked + end.answer.as_ref().map_or(0, RecordedAnswer::bytes);
     if notes.full || notes.bytes.saturating_add(shared).saturating_add(given) > max_bytes {
         header.incomplete = Some(format!("it would have more than {max_bytes} bytes"));
         notes.snapshots.clear();

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook_core::model::{BindingName, CallError, Cause, HookSpec, Item, KubernetesBinding, Operation, PatchBody};
+use boathook_core::model::{BindingName, BindingRef, CallError, Cause, HookSpec, Item, Operation, PatchBody};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -13,9 +13,13 @@ use super::content::{Answer, Asks, Record, RecordedAnswer, RecordedQuestion, Req
 
 /// The bindings of a hook that match Secrets.
 pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
-    let of_secrets =
-        |binding: &&KubernetesBinding| matches!(binding.kind.to_lowercase().as_str(), "secret" | "secrets");
-    spec.kubernetes.iter().filter(of_secrets).map(|binding| binding.name.clone()).collect()
+    let of_secrets = |kind: &str| matches!(kind.to_lowercase().as_str(), "secret" | "secrets");
+    let bindings = spec.bindings().filter_map(|binding| match binding {
+        BindingRef::Kubernetes(binding) => of_secrets(&binding.kind).then(|| binding.name.clone()),
+        // They have no snapshot of their own.
+        BindingRef::Startup(_) | BindingRef::Schedule(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+    });
+    bindings.collect()
 }
 
 /// Replaces the values of Secrets. `bindings` match Secrets, so the results of their filters are replaced, too, except

@@ -8,8 +8,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, CallError, Caller, EmitEvent, HookName, Items, ListQuery, MetricOp, MetricSample, MetricValue, Moment,
-    ObjectRef, Operation, Page, PatchBody,
+    BindingName, CallError, Caller, EmitEvent, HookName, Items, ListQuery, MetricOp, MetricSample, MetricValue,
+    ObjectRef, Operation, Page, PatchBody, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -284,8 +284,8 @@ impl Host for Recording {
         self.noted(request, self.host.emit_event(caller, event), Answer::Emitted).boxed()
     }
 
-    fn moment(&self, hook: &HookName) -> Moment {
-        self.host.moment(hook)
+    fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
+        self.host.snapshot_set(hook)
     }
 
     fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {

@@ -252,7 +252,7 @@ async fn serve(stream: TcpStream, place: Place, router: Router, stop: Cancellati
         // The rest of the answer is not kept.
         () = stuck(reading) => return,
         () = stop.cancelled() => {}
-        () = place.told_to_close(head, IDLE) => {}
+        () = place.close_gracefully(head, IDLE) => {}
     }
     connection.as_mut().graceful_shutdown();
     // An answer under way may end, but a client that does not read it cannot hold the connection.
@@ -365,8 +365,8 @@ mod tests {
     async fn stage() -> Stage {
         let metrics = Arc::new(Metrics::new("").unwrap());
         let readiness = Arc::new(Mutex::new(Readiness::default()));
-        let told = readiness.clone();
-        let probe: Probe = Arc::new(move || told.lock().unwrap().clone());
+        let reported = readiness.clone();
+        let probe: Probe = Arc::new(move || reported.lock().unwrap().clone());
         let hook_metrics = Arc::new(HookMetrics::new(10));
         let shown = Shown { metrics: metrics.clone(), hook_metrics: hook_metrics.clone(), probe };
         let server = Server::start(([127, 0, 0, 1], 0).into(), shown, &Tasks::default()).await.unwrap();

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_review_is_told_apart() {
+    fn what_is_no_review_is_distinguished() {
         let good = json!({"uid": "u", "desiredAPIVersion": "a/v1", "objects": []});
         assert!(review(good.clone()).is_ok());
         let with = |key: &str, value: Value| {

@@ -159,7 +159,7 @@ impl Filters {
             }
             answer
         };
-        match turn.apart(running, call.boxed()).await.0 {
+        match turn.run_isolated(running, call.boxed()).await.0 {
             Err(FilterError::Late(_)) => Err(late()),
             answer => answer,
         }

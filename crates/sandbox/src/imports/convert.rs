@@ -8,7 +8,7 @@ use boathook_core::model::{
     PatchBody, Propagation, Update,
 };
 
-use crate::bindings::boathook::hook::kube;
+use crate::wit::boathook::hook::kube;
 
 pub(super) fn object_ref(target: kube::ObjectRef) -> ObjectRef {
     ObjectRef { api_version: target.api_version, kind: target.kind, namespace: target.namespace, name: target.name }

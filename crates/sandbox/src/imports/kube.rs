@@ -6,9 +6,9 @@ use boathook_core::model::{CallError, EmitEvent, Limit, Operation, Page};
 use super::{convert, len};
 use crate::{
     Written,
-    bindings::boathook::hook::kube::{self, Failure},
     error::Reached,
     store::State,
+    wit::boathook::hook::kube::{self, Failure},
 };
 
 /// The message for a call whose answer is over the budget.
@@ -146,7 +146,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::{Arc, Mutex};
 
-    use boathook_core::model::{Caller, HookName, IfExists, Limits, ListQuery, Moment, ObjectRef, PatchBody, RunId};
+    use boathook_core::model::{
+        Caller, HookName, IfExists, Limits, ListQuery, ObjectRef, PatchBody, RunId, SnapshotSet,
+    };
     use futures::future::{BoxFuture, FutureExt, ready};
 
     use super::*;
@@ -191,7 +193,7 @@ mod tests {
         fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
             unreachable!()
         }
-        fn moment(&self, _: &HookName) -> Moment {
+        fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
             unreachable!()
         }
     }

@@ -3,7 +3,7 @@
 
 use boathook_core::model::{Limit, MetricOp, MetricSample, MetricValue, metric_group};
 
-use crate::{bindings::boathook::hook::metrics, store::State};
+use crate::{store::State, wit::boathook::hook::metrics};
 
 type Labels = Vec<(String, String)>;
 

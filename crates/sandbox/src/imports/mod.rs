@@ -12,12 +12,12 @@ use boathook_core::model::Limit;
 use tracing::Level;
 
 use crate::{
-    bindings::{
+    script::Source,
+    store::State,
+    wit::{
         boathook::hook::{log, settings, types},
         interpreter::boathook::interpreter::source,
     },
-    script::Source,
-    store::State,
 };
 
 impl types::Host for State {}

@@ -7,10 +7,10 @@ use boathook_core::model::{Item, ObjectKey};
 use wasmtime::component::Resource;
 
 use crate::{
-    bindings::boathook::hook::snapshots::{Host, HostSnapshot, Item as WitItem},
     limits,
     snapshots::{Cursor, cost},
     store::State,
+    wit::boathook::hook::snapshots::{Host, HostSnapshot, Item as WitItem},
 };
 
 impl Host for State {

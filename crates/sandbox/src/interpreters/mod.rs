@@ -25,10 +25,6 @@ use wasmtime::Engine;
 
 use crate::{
     ENGINE, Sandbox,
-    bindings::{
-        functions::exports::boathook::interpreter::functions as listed,
-        interpreter::exports::boathook::interpreter::script as wit,
-    },
     cache::{self, hex},
     compiler,
     component::{Candidate, Interpreter, LoadedHook},
@@ -38,6 +34,10 @@ use crate::{
     invoke,
     limits::Bounds,
     script::{Scripted, Source},
+    wit::{
+        functions::exports::boathook::interpreter::functions as listed,
+        interpreter::exports::boathook::interpreter::script as wit,
+    },
 };
 
 /// The interpreters of a sandbox.
@@ -132,7 +132,7 @@ impl Sandbox {
         let (bytes, file) = found.map_err(|there| LoadError::NoInterpreter {
             hook: hook.clone(),
             wanted: wanted.to_string(),
-            there: told(&self.interpreters.directories, &there),
+            there: reported(&self.interpreters.directories, &there),
         })?;
         let unusable = |source: LoadError| LoadError::Interpreter {
             hook: hook.clone(),
@@ -315,7 +315,7 @@ fn find(directories: &[PathBuf], wanted: &InterpreterRef) -> Result<(Vec<u8>, Pa
 }
 
 /// Describes what there is instead, for people.
-fn told(directories: &[PathBuf], there: &[InterpreterRef]) -> String {
+fn reported(directories: &[PathBuf], there: &[InterpreterRef]) -> String {
     if directories.is_empty() {
         return "no directory of interpreters is known".to_owned();
     }
@@ -378,7 +378,7 @@ mod tests {
         let missing = InterpreterRef { digest: all[2].digest.clone(), ..wanted };
         let there = find(&directories, &missing).unwrap_err();
         assert_eq!(there, all[..2]);
-        assert!(told(&directories, &there).contains("js 0.1.0-old (sha256:"));
-        assert!(told(&[], &[]).contains("no directory"));
+        assert!(reported(&directories, &there).contains("js 0.1.0-old (sha256:"));
+        assert!(reported(&[], &[]).contains("no directory"));
     }
 }

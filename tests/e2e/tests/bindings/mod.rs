@@ -85,7 +85,7 @@ pub async fn selectors_choose(test: Arc<Test>) {
     operator.stop().await;
 }
 
-pub async fn changes_are_told(test: Arc<Test>) {
+pub async fn changes_are_reported(test: Arc<Test>) {
     let client = &test.shared().await.cluster.client;
     let namespace = test.name("x");
     create_namespace(client, &namespace, &[]).await;

@@ -64,7 +64,7 @@ async fn a_validating_hook_builds_and_passes_its_scenarios() {
 }
 
 #[tokio::test]
-async fn what_is_no_hook_is_told_with_its_place() {
+async fn what_is_no_hook_is_reported_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
     write("pyproject.toml", "[project]\nname = \"mine\"\n");

@@ -26,7 +26,7 @@ async fn it_is_a_hook_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_script_that_does_not_parse_is_told_with_its_place() {
+async fn a_script_that_does_not_parse_is_reported_with_its_place() {
     let error = refused(&[("hook.py", "a = 1\nb = = 2\n")]).await;
     assert!(error.contains("hook.py:2:5: SyntaxError: invalid syntax"), "{error}");
     let error = refused(&[("src/hook.py", "import part"), ("src/part.py", "\n\n  a = 1")]).await;
@@ -38,7 +38,7 @@ async fn a_script_that_does_not_parse_is_told_with_its_place() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_before_the_first_run_is_told_at_load() {
+async fn what_is_wrong_before_the_first_run_is_reported_at_load() {
     const CONFIGURED: &str = "import boathook\nboathook.configure({'onStartup': 1})\n";
     for (text, told) in [
         ("", "the hook has no configuration: call boathook.configure"),

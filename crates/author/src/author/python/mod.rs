@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_project_lacks_is_told() {
+    fn what_a_project_lacks_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
         let package = || PythonScripts::default().package(folder.path());

@@ -73,7 +73,7 @@ pub(super) fn checked(code: &str, map: &SourceMap) -> Result<String, Vec<String>
             let at = line.len() - rest.len() + before.len();
             let column = line.get(..at).unwrap_or_default().encode_utf16().count();
             if !before.trim_end().ends_with("typeof") {
-                problems.extend(map.find(row, column).filter(is_own).map(|place| told(&place, name, remedy)));
+                problems.extend(map.find(row, column).filter(is_own).map(|place| reported(&place, name, remedy)));
             }
             plain.extend(name.chars().take(1));
             rest = after;
@@ -94,7 +94,7 @@ fn is_own(place: &Place<'_>) -> bool {
     !place.file.split('/').any(|part| part == "node_modules")
 }
 
-fn told(place: &Place<'_>, name: &str, remedy: &str) -> String {
+fn reported(place: &Place<'_>, name: &str, remedy: &str) -> String {
     let Place { file, line, column } = place;
     format!("{file}:{line}:{column}: hooks have no `{name}`: {remedy}")
 }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_hooks_lack_is_told_with_its_place() {
+    fn a_name_that_hooks_lack_is_reported_with_its_place() {
         let code = format!("let a={}('x')\n", marked("fetch"));
         let problems = checked(&code, &map("src/hook.ts")).unwrap_err();
         assert_eq!(problems.len(), 1);

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_package_lacks_is_told() {
+    fn what_a_package_lacks_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let package = || Scripts::default().package(folder.path());
         assert!(matches!(package(), Err(ScriptBuildError::Package { .. })));

@@ -183,8 +183,8 @@ fn said_by_hook(line: &Value, look: Look) -> String {
 pub(super) fn line(line: &Value, look: Look) -> String {
     let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default();
     if let ("run will be retried", Some(ms)) = (text("message"), line.get("retry_ms").and_then(Value::as_f64)) {
-        let told = format!("{}: next try in {:.1} s, or when it changes", clean(text("hook")), ms / 1e3);
-        return format!("{}\n", look.paint(DIM, &told));
+        let reported = format!("{}: next try in {:.1} s, or when it changes", clean(text("hook")), ms / 1e3);
+        return format!("{}\n", look.paint(DIM, &reported));
     }
     let level = line.get("level").and_then(Value::as_str).unwrap_or_default();
     let known = ["timestamp", "level", "message", "target"];
@@ -295,8 +295,8 @@ mod tests {
     }
 
     #[test]
-    fn when_a_failed_run_is_tried_again_is_told() {
-        let told = json!({"level": "INFO", "message": "run will be retried", "hook": "web", "retry_ms": 5123.4});
-        assert_eq!(line(&told, PLAIN), "web: next try in 5.1 s, or when it changes\n");
+    fn when_a_failed_run_is_tried_again_is_reported() {
+        let reported = json!({"level": "INFO", "message": "run will be retried", "hook": "web", "retry_ms": 5123.4});
+        assert_eq!(line(&reported, PLAIN), "web: next try in 5.1 s, or when it changes\n");
     }
 }

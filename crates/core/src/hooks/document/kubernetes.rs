@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
+    fields::{Fields, quoted},
     policy,
-    reader::{Fields, quoted},
     schedule::{group, include_snapshots_from, name, queue},
     selector,
 };

@@ -2,24 +2,24 @@
 //!
 //! It reports everything that is wrong with a document at once, and ignores nothing without a warning.
 
+mod fields;
 mod kubernetes;
-mod load;
 mod names;
 mod policy;
 mod print;
 mod problem;
-mod reader;
 mod schedule;
 mod selector;
-mod version;
+mod top_level;
 mod webhooks;
+mod yaml;
 
 use crate::model::{HookName, HookSpec};
-pub use load::plain as plain_scalar;
+use fields::{Fields, describe};
 pub use print::print;
-use problem::Reader;
+use problem::Problems;
 pub use problem::{DocumentError, Problem, ProblemKind};
-use reader::{Fields, describe};
+pub use yaml::plain as plain_scalar;
 
 /// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with a jq program, if
 /// anything is. [`HookSpec::warnings`] has what was accepted but should be changed.
@@ -28,19 +28,19 @@ pub fn parse(
     text: &str,
     check_filter: &dyn Fn(&str) -> Result<(), String>,
 ) -> Result<HookSpec, DocumentError> {
-    let reader = Reader::new(check_filter);
+    let reader = Problems::new(check_filter);
     let spec = read(hook, text, &reader);
     let warnings = reader.finish()?;
     // If there is no problem, there is a spec.
     spec.map(|spec| HookSpec { warnings, ..spec }).ok_or(DocumentError { problems: Vec::new(), more: 0 })
 }
 
-fn read(hook: &HookName, text: &str, reader: &Reader<'_>) -> Option<HookSpec> {
-    let value = load::load(text).map_err(|message| reader.wrong("", message)).ok()?;
+fn read(hook: &HookName, text: &str, reader: &Problems<'_>) -> Option<HookSpec> {
+    let value = yaml::load(text).map_err(|message| reader.wrong("", message)).ok()?;
     let document = Fields::of(&value, "", reader)?;
     let mut spec = match version(&document)? {
-        Version::V0 => version::v0(&document, hook)?,
-        Version::V1 => version::v1(&document, hook),
+        Version::V0 => top_level::v0(&document, hook)?,
+        Version::V1 => top_level::v1(&document, hook),
     };
     names::resolve(&mut spec, reader);
     Some(spec)

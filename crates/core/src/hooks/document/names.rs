@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::problem::{Reader, short};
+use super::problem::{Problems, short};
 use crate::model::{AdmissionKind, BindingName, HookSpec};
 
 /// The keys of the document for admission.
@@ -15,7 +15,7 @@ const ADMISSION: [(&str, AdmissionKind); 2] =
 const CONVERSION: &str = "kubernetesCustomResourceConversion";
 
 /// Gives each binding a unique name, and resolves `includeSnapshotsFrom` and `group`.
-pub(super) fn resolve(spec: &mut HookSpec, reader: &Reader<'_>) {
+pub(super) fn resolve(spec: &mut HookSpec, reader: &Problems<'_>) {
     make_unique(spec.schedules.iter_mut().map(|binding| &mut binding.name).collect());
     make_unique(spec.kubernetes.iter_mut().map(|binding| &mut binding.name).collect());
     check_unique(spec, reader);
@@ -43,7 +43,7 @@ fn make_unique(names: Vec<&mut BindingName>) {
 }
 
 /// Webhooks need unique names, because the API server and the paths of requests identify them by name.
-fn check_unique(spec: &HookSpec, reader: &Reader<'_>) {
+fn check_unique(spec: &HookSpec, reader: &Problems<'_>) {
     let check = |key: &str, names: Vec<&BindingName>| {
         let mut known = HashSet::new();
         for (i, name) in names.into_iter().enumerate().filter(|(_, name)| !name.as_str().is_empty()) {
@@ -63,7 +63,7 @@ fn check_unique(spec: &HookSpec, reader: &Reader<'_>) {
 }
 
 /// Each name in `includeSnapshotsFrom` must belong to exactly one `kubernetes` binding.
-fn check_snapshots(spec: &HookSpec, reader: &Reader<'_>) {
+fn check_snapshots(spec: &HookSpec, reader: &Problems<'_>) {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for binding in &spec.kubernetes {
         *counts.entry(binding.name.as_str()).or_default() += 1;

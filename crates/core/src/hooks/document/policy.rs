@@ -4,7 +4,7 @@ use std::{collections::HashSet, num::NonZeroU32, time::Duration};
 
 use serde_json::Value;
 
-use super::reader::{Fields, describe, quoted, whole};
+use super::fields::{Fields, describe, quoted, whole};
 use crate::model::{Limits, Permission, RateLimit, RetryPolicy};
 
 const MILLISECOND: Duration = Duration::from_millis(1);

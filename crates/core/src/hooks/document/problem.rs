@@ -51,14 +51,14 @@ impl fmt::Display for DocumentError {
 }
 
 /// Collects problems and warnings, and knows how to check a filter.
-pub(super) struct Reader<'c> {
+pub(super) struct Problems<'c> {
     problems: RefCell<Vec<Problem>>,
     more: std::cell::Cell<usize>,
     warnings: RefCell<Vec<String>>,
     pub check_filter: &'c dyn Fn(&str) -> Result<(), String>,
 }
 
-impl<'c> Reader<'c> {
+impl<'c> Problems<'c> {
     pub fn new(check_filter: &'c dyn Fn(&str) -> Result<(), String>) -> Self {
         Self { problems: RefCell::default(), more: Default::default(), warnings: RefCell::default(), check_filter }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use super::{policy, reader::Fields};
+use super::{fields::Fields, policy};
 use crate::model::{BindingName, Crontab, HookName, MissedRuns, QueueName, RetryPolicy, ScheduleBinding};
 
 pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> ScheduleBinding {

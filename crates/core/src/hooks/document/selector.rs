@@ -1,6 +1,6 @@
 //! Checks selectors, and writes them as the API takes them in a query.
 
-use super::reader::{Fields, quoted};
+use super::fields::{Fields, quoted};
 
 /// `nameSelector` or `namespace.nameSelector`.
 pub(super) fn names(fields: &Fields<'_, '_>) -> Vec<String> {

@@ -6,8 +6,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use serde_json::Value;
 
 use super::{
+    fields::{Fields, quoted},
     print::label_selector,
-    reader::{Fields, quoted},
     schedule, selector,
 };
 use crate::model::{

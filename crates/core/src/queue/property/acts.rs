@@ -34,7 +34,7 @@ impl World {
             Op::Listed(at, binding) => self.listed(&hook(HOOKS[at].0), binding),
             Op::Excuse(at, binding) => {
                 let name = hook(HOOKS[at].0);
-                self.state.excuse(&name, &binding_name(binding));
+                self.state.exempt_from_sync(&name, &binding_name(binding));
                 self.expected.entry((name, binding)).and_modify(|place| *place = None);
             }
             Op::Complete(at, binding) => self.complete(&hook(HOOKS[at].0), binding),

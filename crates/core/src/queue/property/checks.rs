@@ -20,7 +20,7 @@ impl World {
         assert!(self.has_token(&job.hook), "{} has no token", job.hook);
         assert!(self.has_share(&job.hook), "{} takes more than its share", job.hook);
         self.starts.entry(job.hook.clone()).or_default().push(self.now);
-        self.check_told(job, &ids);
+        self.check_reported(job, &ids);
         for (id, item) in ids.iter().zip(items) {
             if let Cause::Event(event) = &item.trigger.cause
                 && event.kind == WatchEventKind::Deleted
@@ -68,25 +68,25 @@ impl World {
     }
 
     /// Of neighbours of one group, only the last one is delivered.
-    fn check_told(&self, job: &Job, ids: &[usize]) {
+    fn check_reported(&self, job: &Job, ids: &[usize]) {
         let group = |id: usize| Some(&self.entries[id]).filter(|entry| entry.what != What::Startup)?.group();
-        let mut told: Vec<usize> = Vec::new();
+        let mut reported: Vec<usize> = Vec::new();
         for id in ids {
-            if told.last().is_some_and(|last| group(*last).is_some() && group(*last) == group(*id)) {
-                told.pop();
+            if reported.last().is_some_and(|last| group(*last).is_some() && group(*last) == group(*id)) {
+                reported.pop();
             }
-            told.push(*id);
+            reported.push(*id);
         }
-        assert_eq!(job.triggers.iter().map(id_of).collect::<Vec<_>>(), told);
+        assert_eq!(job.triggers.iter().map(id_of).collect::<Vec<_>>(), reported);
     }
 
     /// Nothing newer about the object was delivered before, unless it is in this very job.
     fn check_news(&self, id: usize, ids: &[usize]) {
         let entry = &self.entries[id];
         for (newer, other) in self.entries.iter().enumerate().skip(id + 1) {
-            let told = !matches!(other.life, Life::Pending | Life::Dropped);
+            let reported = !matches!(other.life, Life::Pending | Life::Dropped);
             let same = other.of(entry) && other.what == entry.what && entry.object().is_some();
-            assert!(!same || !told || ids.contains(&newer), "{id} was told after {newer}");
+            assert!(!same || !reported || ids.contains(&newer), "{id} was reported after {newer}");
         }
     }
 
@@ -305,9 +305,9 @@ impl World {
             let entry = &self.entries[id];
             let synchronised =
                 |later: &Entry| later.born > entry.born && later.supersedes(entry) && later.life == Life::Delivered;
-            let told =
+            let reported =
                 entry.life == Life::Delivered || entry.life == Life::Dropped && self.entries.iter().any(synchronised);
-            assert!(told, "the final state {id} is {:?}", entry.life);
+            assert!(reported, "the final state {id} is {:?}", entry.life);
         }
     }
 
@@ -318,8 +318,8 @@ impl World {
             let Some(uid) = entry.uid.clone().filter(|_| entry.deleted && entry.object().is_some() && !lost) else {
                 continue;
             };
-            let told = self.ended.contains(&(entry.hook.clone(), entry.binding, uid));
-            assert!(told, "no run had the deletion {id}, {entry:?}");
+            let reported = self.ended.contains(&(entry.hook.clone(), entry.binding, uid));
+            assert!(reported, "no run had the deletion {id}, {entry:?}");
         }
     }
 }

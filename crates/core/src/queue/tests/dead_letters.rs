@@ -136,7 +136,7 @@ fn letters_run_again_at_the_end_of_their_queue_as_a_first_attempt() {
 }
 
 #[test]
-fn an_older_state_is_never_told_after_a_newer_one() {
+fn an_older_state_is_never_reported_after_a_newer_one() {
     #[derive(Debug)]
     enum Newer {
         Done,

@@ -7,16 +7,16 @@ fn of_group(group: &str, binding: &str, cause: Cause) -> Trigger {
 }
 
 /// Groups are shown as `GROUP(TRIGGER)`.
-fn told(job: &Job) -> Vec<String> {
-    let told = |trigger: &Trigger| match &trigger.group {
+fn reported(job: &Job) -> Vec<String> {
+    let reported = |trigger: &Trigger| match &trigger.group {
         Some(group) => format!("{group}({})", label(trigger)),
         None => label(trigger),
     };
-    job.triggers.iter().map(told).collect()
+    job.triggers.iter().map(reported).collect()
 }
 
 #[test]
-fn neighbours_of_one_group_are_told_as_the_last_of_them() {
+fn neighbours_of_one_group_are_reported_as_the_last_of_them() {
     for concurrency in [1, 3] {
         let mut q = Bench::new(&[("h", concurrency)]);
         for trigger in [
@@ -31,14 +31,18 @@ fn neighbours_of_one_group_are_told_as_the_last_of_them() {
             q.state.push(trigger);
         }
         let job = q.take().unwrap();
-        assert_eq!(told(&job), words("g(t2) f(b3) g(c5) t6 g(d7)"));
+        assert_eq!(reported(&job), words("g(t2) f(b3) g(c5) t6 g(d7)"));
         assert_eq!(q.state.stats(q.now).hooks[0].outstanding, 7, "those left out are not done");
         let finished = q.state.finish(job.id, failed(K::Retry), q.now, 0.0).unwrap();
         assert_eq!(finished.triggers, 7);
         q.state.push(of_group("g", "b", modified("e", 8)));
         q.pass(secs(5));
         let job = q.take().unwrap();
-        assert_eq!(told(&job), words("g(t2) f(b3) g(c5) t6 g(e8)"), "one that joins a retry is told for its neighbour");
+        assert_eq!(
+            reported(&job),
+            words("g(t2) f(b3) g(c5) t6 g(e8)"),
+            "one that joins a retry is reported for its neighbour"
+        );
         let Verdict::GivenUp { triggers, .. } = q.finish(job.id, failed(K::Permanent)) else { panic!("not given up") };
         assert_eq!(triggers.len(), 8);
         assert!(q.state.is_idle());
@@ -70,15 +74,15 @@ fn synchronizations_of_a_group_run_together_with_what_they_hold_back() {
             q.state.push(trigger);
         }
         let job = q.take().unwrap();
-        assert_eq!(told(&job), words("g(t4)"));
+        assert_eq!(reported(&job), words("g(t4)"));
         q.nothing();
         q.finish(job.id, failed(K::Retry));
         assert_eq!(q.state.stats(q.now).hooks[0].unsynchronised.len(), 2);
         q.pass(secs(5));
         let job = q.take().unwrap();
-        assert_eq!(told(&job), words("g(t4)"), "t5 is of no group, and waits");
+        assert_eq!(reported(&job), words("g(t4)"), "t5 is of no group, and waits");
         q.done(job.id);
-        assert_eq!(told(&q.take().unwrap()), words("t5 g(a6)"));
+        assert_eq!(reported(&q.take().unwrap()), words("t5 g(a6)"));
     }
 }
 
@@ -89,9 +93,9 @@ fn what_is_of_another_group_waits_for_a_synchronization() {
     q.state.push(of_group("f", "b2", Cause::Synchronization));
     q.state.push(of_group("f", "b2", modified("a", 3)));
     let job = q.take().unwrap();
-    assert_eq!(told(&job), words("g(sync) f(sync)"), "the event of f waits for b1 too, which is of g");
+    assert_eq!(reported(&job), words("g(sync) f(sync)"), "the event of f waits for b1 too, which is of g");
     q.done(job.id);
-    assert_eq!(told(&q.take().unwrap()), words("f(a3)"));
+    assert_eq!(reported(&q.take().unwrap()), words("f(a3)"));
 }
 
 #[test]

@@ -56,18 +56,18 @@ fn bench(max_held_bytes: usize, hooks: &[String], others: &[(&str, usize)]) -> B
 }
 
 /// What hooks receive last about each object: kind, version, and whether with its text.
-fn told(q: &mut Bench) -> HashMap<(HookName, String), (WatchEventKind, String, bool)> {
-    let mut told = HashMap::new();
+fn reported(q: &mut Bench) -> HashMap<(HookName, String), (WatchEventKind, String, bool)> {
+    let mut reported = HashMap::new();
     q.end_all();
     while let Some(job) = q.take() {
         for trigger in &job.triggers {
             let Cause::Event(event) = &trigger.cause else { continue };
             let (item, key) = (&event.item, (job.hook.clone(), event.item.uid.to_string()));
-            told.insert(key, (event.kind, item.resource_version.to_string(), item.object.is_some()));
+            reported.insert(key, (event.kind, item.resource_version.to_string(), item.object.is_some()));
         }
         q.done(job.id);
     }
-    told
+    reported
 }
 
 #[test]
@@ -99,11 +99,11 @@ fn hooks_that_hang_while_their_objects_change_hold_no_more_than_their_tenants_sh
     }
     let more = ["a", "b", "a"].map(|object| q.push("other", &own("other"), shown.change("other", object, Modified, 7)));
     assert_eq!(more, [Pushed::Queued; 3]);
-    let told = told(&mut q);
+    let reported = reported(&mut q);
     for (key, item) in &shown.items {
-        assert_eq!(told[key], (told[key].0, item.resource_version.to_string(), true), "{key:?}");
+        assert_eq!(reported[key], (reported[key].0, item.resource_version.to_string(), true), "{key:?}");
     }
-    assert!(deleted.len() == 100 && deleted.iter().all(|key| told[key].0 == Deleted));
+    assert!(deleted.len() == 100 && deleted.iter().all(|key| reported[key].0 == Deleted));
     assert!(q.state.is_idle());
     assert_eq!(q.state.memory.all_used(), 0);
 }
@@ -146,7 +146,7 @@ fn folding_for_want_of_room_ends_when_there_is_room_again() {
 }
 
 #[test]
-fn what_had_no_room_is_told_without_text_once_nobody_keeps_it() {
+fn what_had_no_room_is_reported_without_text_once_nobody_keeps_it() {
     let (mut q, mut shown) = (bench(4 * KIB, &["h".to_owned()], &[]), Shown::default());
     q.push("h", &own("h"), tick(0));
     q.take().unwrap();
@@ -155,9 +155,9 @@ fn what_had_no_room_is_told_without_text_once_nobody_keeps_it() {
     }
     // The hook does not receive the later state.
     shown.change("h", "o5", Modified, 9);
-    let told = told(&mut q);
+    let reported = reported(&mut q);
     for n in 0..6 {
-        assert_eq!(told[&(hook("h"), format!("o{n}"))], (Added, n.to_string(), n != 5));
+        assert_eq!(reported[&(hook("h"), format!("o{n}"))], (Added, n.to_string(), n != 5));
     }
 }
 

@@ -93,7 +93,7 @@ fn a_binding_that_may_never_be_listed_holds_up_only_what_includes_it() {
         q.push("h", &queue, tick(2));
         q.state.listed(&hook("h"), &BindingName::new("other"));
         q.nothing();
-        q.state.excuse(&hook("h"), &BindingName::new("b"));
+        q.state.exempt_from_sync(&hook("h"), &BindingName::new("b"));
         q.ends("t2");
         q.nothing();
         q.state.listed(&hook("h"), &BindingName::new("b"));
@@ -116,12 +116,12 @@ fn the_synchronizations_of_a_group_wait_for_each_other_and_run_as_one() {
     for name in &names {
         q.nothing();
         let snapshots = names.to_vec().into();
-        let told = trigger("h", own("h"), name.as_str(), Cause::Synchronization);
-        q.state.push(Trigger { snapshots, group: Some("g".into()), ..told });
+        let reported = trigger("h", own("h"), name.as_str(), Cause::Synchronization);
+        q.state.push(Trigger { snapshots, group: Some("g".into()), ..reported });
         q.nothing();
         q.state.listed(&hook("h"), name);
     }
-    assert_eq!(q.rest(), ["sync"].map(words), "one run, told as one");
+    assert_eq!(q.rest(), ["sync"].map(words), "one run, reported as one");
 }
 
 #[test]

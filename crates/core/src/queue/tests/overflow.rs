@@ -77,13 +77,13 @@ impl World {
 
     /// What runs receive until nothing waits.
     fn run(&mut self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         self.q.end_all();
         loop {
             while let Some(job) = self.q.take() {
                 for trigger in &job.triggers {
                     let bound = (job.hook.clone(), trigger.binding.clone());
-                    told.push(format!("{} {} {}", job.hook, trigger.binding, label(trigger)));
+                    reported.push(format!("{} {} {}", job.hook, trigger.binding, label(trigger)));
                     let known = self.known.entry(bound.clone()).or_default();
                     match &trigger.cause {
                         Cause::Synchronization => {
@@ -102,7 +102,7 @@ impl World {
         }
         assert!(self.q.state.is_idle(), "{:?}", self.q.state.dump(self.q.now, 3));
         assert_eq!(self.q.state.memory.all_used(), 0);
-        told
+        reported
     }
 }
 
@@ -156,9 +156,9 @@ fn a_synchronization_takes_the_place_of_dropped_events_and_is_reported_once() {
     let dropped = emptied.iter().map(|emptied| emptied.events).sum::<usize>();
     let stats = world.q.state.stats(world.q.now);
     assert!(stats.hooks.iter().all(|hook| hook.synchronised()), "the hook stays ready");
-    let told = world.run();
-    assert_eq!((told[0].as_str(), told[1].as_str()), ("h1 b kept1", "h0 b sync"));
-    assert_eq!(told.len(), 2 + 500 - dropped, "the smaller binding has lost nothing");
+    let reported = world.run();
+    assert_eq!((reported[0].as_str(), reported[1].as_str()), ("h1 b kept1", "h0 b sync"));
+    assert_eq!(reported.len(), 2 + 500 - dropped, "the smaller binding has lost nothing");
 }
 
 #[test]
@@ -173,8 +173,8 @@ fn a_binding_without_synchronizations_is_the_last_to_lose_events_and_receives_no
     }
     let emptied = world.q.state.take_emptied();
     assert!(emptied.iter().all(|emptied| emptied.binding == BindingName::new("b")), "{emptied:?}");
-    let told = world.run();
-    assert_eq!(told.iter().filter(|told| told.starts_with("h0 silent0 o")).count(), 20);
+    let reported = world.run();
+    assert_eq!(reported.iter().filter(|reported| reported.starts_with("h0 silent0 o")).count(), 20);
     world.hang(1);
     for n in 0..500 {
         world.delete("h0", "silent0", &format!("p#{n}"));
@@ -182,9 +182,9 @@ fn a_binding_without_synchronizations_is_the_last_to_lose_events_and_receives_no
     let emptied = world.q.state.take_emptied();
     assert!(!emptied.is_empty() && emptied.iter().all(|emptied| !emptied.synchronizes), "{emptied:?}");
     let dropped = emptied.iter().map(|emptied| emptied.events).sum::<usize>();
-    let told = world.run();
-    assert!(told.iter().all(|told| told.starts_with("h0 silent0 p")), "{told:?}");
-    assert_eq!(told.len(), 500 - dropped);
+    let reported = world.run();
+    assert!(reported.iter().all(|reported| reported.starts_with("h0 silent0 p")), "{reported:?}");
+    assert_eq!(reported.len(), 500 - dropped);
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn objects_that_come_and_go_while_nothing_of_their_hook_runs_go_unseen() {
     }
     assert_eq!(world.q.state.take_emptied(), []);
     world.q.state.resume(&hook("h0"));
-    let told = world.run();
-    assert!(told[0] == "h0 b before1" && !told.contains(&"h0 b sync".to_owned()), "{told:?}");
+    let reported = world.run();
+    assert!(reported[0] == "h0 b before1" && !reported.contains(&"h0 b sync".to_owned()), "{reported:?}");
     // A run that has begun may still see the object in a snapshot.
     world.hang(1);
     for n in 500..1_000 {

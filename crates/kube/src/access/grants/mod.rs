@@ -25,7 +25,7 @@ pub(super) enum Reach<'a> {
 
 /// What a request needs, apart from its verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Subject<'a> {
+pub(super) struct ResourceAttributes<'a> {
     /// Empty for the core group.
     pub group: &'a str,
     /// The plural.
@@ -37,11 +37,11 @@ pub(super) struct Subject<'a> {
 }
 
 /// Whether one of the permissions allows the request.
-pub(super) fn allows(permissions: &[Permission], verb: &str, subject: &Subject<'_>) -> bool {
+pub(super) fn allows(permissions: &[Permission], verb: &str, subject: &ResourceAttributes<'_>) -> bool {
     permissions.iter().any(|permission| permits(permission, verb, subject))
 }
 
-fn permits(permission: &Permission, verb: &str, subject: &Subject<'_>) -> bool {
+fn permits(permission: &Permission, verb: &str, subject: &ResourceAttributes<'_>) -> bool {
     any_or_star(&permission.verbs, verb)
         && any_or_star(&permission.api_groups, subject.group)
         && permission.resources.iter().any(|rule| names_resource(rule, subject))
@@ -53,7 +53,7 @@ fn any_or_star(rules: &[String], wanted: &str) -> bool {
     rules.iter().any(|rule| rule == "*" || rule == wanted)
 }
 
-fn names_resource(rule: &str, subject: &Subject<'_>) -> bool {
+fn names_resource(rule: &str, subject: &ResourceAttributes<'_>) -> bool {
     if rule == "*" {
         return true;
     }
@@ -78,7 +78,7 @@ fn reaches(rules: &[String], reach: Reach<'_>) -> bool {
 }
 
 /// The message of a refusal: the hook, the verbs, the object, and the permission that would allow the request.
-pub(super) fn refusal(hook: &HookName, verbs: &[&str], subject: &Subject<'_>) -> String {
+pub(super) fn refusal(hook: &HookName, verbs: &[&str], subject: &ResourceAttributes<'_>) -> String {
     let name = subject.name.map(|name| format!(" {name:?}")).unwrap_or_default();
     let place = match subject.reach {
         Reach::Cluster => String::new(),
@@ -94,7 +94,7 @@ pub(super) fn refusal(hook: &HookName, verbs: &[&str], subject: &Subject<'_>) ->
     )
 }
 
-fn resource_text(subject: &Subject<'_>) -> String {
+fn resource_text(subject: &ResourceAttributes<'_>) -> String {
     match subject.subresource {
         Some(subresource) => format!("{}/{subresource}", subject.resource),
         None => subject.resource.to_owned(),
@@ -102,7 +102,7 @@ fn resource_text(subject: &Subject<'_>) -> String {
 }
 
 /// The narrowest permission without names, as one line of YAML.
-fn permission_text(verbs: &[&str], subject: &Subject<'_>) -> String {
+fn permission_text(verbs: &[&str], subject: &ResourceAttributes<'_>) -> String {
     let namespaces = match subject.reach {
         Reach::Namespace(namespace) => format!(", namespaces: [{}]", quoted(namespace)),
         Reach::Cluster | Reach::AllNamespaces => String::new(),

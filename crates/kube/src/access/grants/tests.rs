@@ -4,7 +4,7 @@
 use boathook_core::model::{HookName, Permission, confine, missing};
 use proptest::prelude::*;
 
-use super::{Reach, Subject, allows, refusal};
+use super::{Reach, ResourceAttributes, allows, refusal};
 
 fn list(items: &[&str]) -> Vec<String> {
     items.iter().map(|item| (*item).to_owned()).collect()
@@ -29,10 +29,10 @@ fn named(names: &[&str], permission: Permission) -> Permission {
 }
 
 /// `what` is group, resource and subresource. `-` means none.
-fn subject<'a>(what: (&'a str, &'a str, &'a str), reach: Reach<'a>, name: &'a str) -> Subject<'a> {
+fn subject<'a>(what: (&'a str, &'a str, &'a str), reach: Reach<'a>, name: &'a str) -> ResourceAttributes<'a> {
     let (group, resource, subresource) = what;
     let given = |text: &'a str| Some(text).filter(|text| *text != "-");
-    Subject { group, resource, subresource: given(subresource), reach, name: given(name) }
+    ResourceAttributes { group, resource, subresource: given(subresource), reach, name: given(name) }
 }
 
 const SECRETS: (&str, &str, &str) = ("", "secrets", "-");
@@ -197,9 +197,9 @@ struct Asked {
 }
 
 impl Asked {
-    fn subject(&self) -> Subject<'_> {
+    fn subject(&self) -> ResourceAttributes<'_> {
         let reach = [CLUSTER, ALL, A, B][usize::from(self.reach)];
-        Subject {
+        ResourceAttributes {
             group: &self.group,
             resource: &self.resource,
             subresource: self.subresource.as_deref(),
@@ -300,7 +300,7 @@ fn what_is_granted_is_not_missing() {
 }
 
 #[test]
-fn just_what_is_missing_is_told() {
+fn just_what_is_missing_is_reported() {
     let asked = permission(&["", "apps"], &["pods", "deployments"], &["get", "patch"]);
     let one = std::slice::from_ref(&asked);
     let table: [(Vec<Permission>, &[&str]); 5] = [
@@ -354,7 +354,7 @@ fn any_permission() -> impl Strategy<Value = Permission> {
 }
 
 /// Every request that the values of these tests can make, and a few that they cannot make.
-fn requests() -> Vec<(&'static str, Subject<'static>)> {
+fn requests() -> Vec<(&'static str, ResourceAttributes<'static>)> {
     let mut found = Vec::new();
     for verb in ["a", "b", "z"] {
         for group in ["a", "b", "z"] {

@@ -12,7 +12,7 @@ use boathook_core::model::{CallError, CallReason, Caller, ObjectRef, Resource};
 
 use super::{
     Access, errors,
-    grants::{self, Reach, Subject},
+    grants::{self, Reach, ResourceAttributes},
     text::{self, clipped, quoted},
 };
 use crate::discovery::DiscoveryError;
@@ -65,12 +65,12 @@ impl fmt::Display for Named<'_> {
 
 /// A place in the API: an object, its subresource, or a collection.
 #[derive(Debug, Clone)]
-pub(super) struct Place<'a> {
+pub(super) struct ResourcePath<'a> {
     pub resource: Arc<Resource>,
     pub named: Named<'a>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ResourcePath<'a> {
     /// The path with `query`, which is already encoded and may be empty.
     pub fn uri(&self, query: &str) -> String {
         self.with_query(self.named.name, query)
@@ -90,8 +90,8 @@ impl<'a> Place<'a> {
         uri
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject {
+    fn subject(&self) -> ResourceAttributes<'_> {
+        ResourceAttributes {
             group: &self.resource.group,
             resource: &self.resource.plural,
             subresource: self.named.subresource,
@@ -112,12 +112,12 @@ impl<'a> Place<'a> {
     /// The same for a list, which a field selector can narrow to one name.
     pub fn require_list(&self, caller: &Caller, field_selector: Option<&str>) -> Result<(), CallError> {
         let name = field_selector.and_then(text::selected_name);
-        require(caller, &["list"], &Subject { name, ..self.subject() })
+        require(caller, &["list"], &ResourceAttributes { name, ..self.subject() })
     }
 }
 
 /// Refuses the request unless every verb is granted. The message names the verbs that are not.
-pub(super) fn require(caller: &Caller, verbs: &[&str], subject: &Subject<'_>) -> Result<(), CallError> {
+pub(super) fn require(caller: &Caller, verbs: &[&str], subject: &ResourceAttributes<'_>) -> Result<(), CallError> {
     let missing: Vec<&str> =
         verbs.iter().copied().filter(|verb| !grants::allows(&caller.permissions, verb, subject)).collect();
     if missing.is_empty() {
@@ -128,7 +128,7 @@ pub(super) fn require(caller: &Caller, verbs: &[&str], subject: &Subject<'_>) ->
 
 impl Access {
     /// The place of one object. It has a namespace exactly if its kind is namespaced.
-    pub(super) async fn place<'a>(&self, named: Named<'a>) -> Result<Place<'a>, CallError> {
+    pub(super) async fn place<'a>(&self, named: Named<'a>) -> Result<ResourcePath<'a>, CallError> {
         let place = self.collection(named).await?;
         if place.resource.namespaced && named.namespace.is_none() {
             return Err(errors::invalid(format!("{named}: {} is namespaced; set metadata.namespace", named.kind)));
@@ -137,9 +137,9 @@ impl Access {
     }
 
     /// The place of a collection. Without a namespace, it covers all namespaces.
-    pub(super) async fn collection<'a>(&self, named: Named<'a>) -> Result<Place<'a>, CallError> {
+    pub(super) async fn collection<'a>(&self, named: Named<'a>) -> Result<ResourcePath<'a>, CallError> {
         named.check()?;
-        let place = Place { resource: self.resource(&named).await?, named };
+        let place = ResourcePath { resource: self.resource(&named).await?, named };
         match named.namespace {
             Some(namespace) if !place.resource.namespaced => Err(errors::invalid(format!(
                 "{named}: {} is cluster-scoped; leave the namespace {} out",

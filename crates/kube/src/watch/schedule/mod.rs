@@ -190,14 +190,14 @@ const JUMP: SignedDuration = SignedDuration::from_secs(2);
 
 /// Notices that the wall clock was set or that the machine slept, so that whatever waits for a time of day checks the
 /// time again. Reports jumps until it is dropped.
-pub async fn tell_jumps(clock: impl Fn() -> Timestamp + Send, told: watch::Sender<()>) {
+pub async fn notify_of_jumps(clock: impl Fn() -> Timestamp + Send, reported: watch::Sender<()>) {
     let (mut wall, mut steady) = (clock(), Instant::now());
     loop {
         sleep(LOOK).await;
         let (now, passed) = (clock(), steady.elapsed());
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
         if (now.duration_since(wall) - passed).abs() > JUMP {
-            told.send_replace(());
+            reported.send_replace(());
         }
         (wall, steady) = (now, Instant::now());
     }

@@ -315,9 +315,10 @@ proptest! {
 #[tokio::test(start_paused = true)]
 async fn a_jump_of_the_clock_is_noticed_at_once() {
     let wall = Wall::new("2026-01-30T12:00:30Z");
-    let (told, jumps) = watch::channel(());
+    let (reported, jumps) = watch::channel(());
     let (clock, other) = (wall.clone(), wall.clone());
-    let _telling = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(tell_jumps(move || other.now(), told)));
+    let _telling =
+        tokio_util::task::AbortOnDropHandle::new(tokio::spawn(notify_of_jumps(move || other.now(), reported)));
     let mut ticks = Box::pin(schedule("0 * * * *", MissedRuns::Once).ticks(move || clock.now(), jumps));
     let set = async {
         // In the middle of a sleep, which would notice the jump only at its end.

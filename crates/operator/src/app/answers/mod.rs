@@ -61,7 +61,7 @@ impl Answers {
     }
 
     /// Passes effects to the sink, if there is one.
-    fn tell<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
+    fn notify<E: IntoIterator<Item = Effect>>(&self, effects: impl FnOnce() -> E) {
         if let Some(sink) = &self.services.effects {
             effects().into_iter().for_each(|effect| sink.effect(effect));
         }
@@ -253,7 +253,7 @@ impl Answers {
         let refusal = denied.map(|denial| denial.message.as_str());
         let decided = report.outcome.as_ref().ok();
         if let Some(Reviewed { mutation, .. }) = decided.filter(|_| outcome == "mutated") {
-            self.tell(|| effects::mutation((name, &run), &question, mutation, dry_run));
+            self.notify(|| effects::mutation((name, &run), &question, mutation, dry_run));
         }
         let warnings = decided.map(|reviewed| reviewed.verdict.warnings.as_slice()).unwrap_or_default();
         let asked_for = Question::Review { request: &question, dry_run };
@@ -380,7 +380,7 @@ impl Answers {
             (Err(_), None) => "failed",
         };
         if let Ok(objects) = &report.outcome {
-            self.tell(|| effects::conversions((name, &run), &sources, objects));
+            self.notify(|| effects::conversions((name, &run), &sources, objects));
         }
         let refusal = refusal.map(|failure| failure.message.as_str());
         let asked_for = Question::Conversion { rule: &step.rule, objects: sources.len() };

@@ -33,7 +33,7 @@ use super::{
     super::{Services, binding_states::Progress},
     subscriptions::{Heard, Subscriber, Subscriptions},
 };
-use crate::app::account::{self, NotWatched};
+use crate::app::service_account::{self, NotWatched};
 
 /// Between two lookups of a kind that was not found, or of an API server that does not answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
@@ -184,7 +184,8 @@ impl Informer {
         self.time_to_look().await;
         let _turn = self.place.services.streams.turn(&self.place.tenant).await;
         match self.place.find().await {
-            Ok(resource) => match account::check_watch(&self.place.services, &self.place.spec, &resource).await {
+            Ok(resource) => match service_account::check_watch(&self.place.services, &self.place.spec, &resource).await
+            {
                 Ok(()) => {
                     let Place { hook, spec, .. } = &self.place;
                     info!(%hook, binding = %spec.name, %resource, "binding enabled");
@@ -217,7 +218,9 @@ impl Informer {
                 self.place.services.streams.retry_unserved();
                 self.pace.put_off();
             }
-            Ok(resource) if account::check_watch(&self.place.services, &self.place.spec, &resource).await.is_err() => {
+            Ok(resource)
+                if service_account::check_watch(&self.place.services, &self.place.spec, &resource).await.is_err() =>
+            {
                 self.pace.put_off();
             }
             Ok(resource) => {

@@ -51,7 +51,7 @@ pub(super) async fn run(
     let writes = services.operator.access.own_writes().clone();
     let own = spec.ignore_own_writes.then(|| writes.follow(&hook));
     let binding = Binding::new(hook.clone(), spec.clone());
-    let binding = if services.leadership.is_alone() { binding } else { binding.held_back() };
+    let binding = if services.leadership.is_alone() { binding } else { binding.not_admitted() };
     let metadata_only = filter::uses_only_metadata(spec.content, filter.as_deref());
     let driver = Driver {
         room: Room::of(room),

@@ -23,11 +23,11 @@ use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use super::{
-    account::{BadAccount, NotWatched},
+    hold_reason::{self, Held, Origin},
     hook_manager::HookManager,
     hooks::{self, Hook},
-    judge::{self, Held, Origin},
     scope::{self, Terms},
+    service_account::{BadAccount, NotWatched},
 };
 use crate::{
     admin::views::{LastRun, RunResult},
@@ -191,7 +191,7 @@ impl Installer for Bundles {
 
 impl Bundles {
     async fn ask(&self, hook: &HookSource) -> Result<Vec<boathook_core::model::Permission>, Held> {
-        let bytes = judge::read(&hook.name, hook, &self.0.hook_manager.services.sandbox).await?;
+        let bytes = hold_reason::read(&hook.name, hook, &self.0.hook_manager.services.sandbox).await?;
         let hook = hooks::load(&hook.name, &bytes, &self.0.hook_manager.services.sandbox).await?;
         Ok(hook.spec.asks())
     }
@@ -469,7 +469,7 @@ fn state(
     });
     let live = hook_manager.services.hook_registry.hook(&hook);
     let (phase, reason) = match &live {
-        Some(_) => at_work(readiness, &hook),
+        Some(_) => running(readiness, &hook),
         None => out(hook_manager, member, suspended),
     };
     HookState {
@@ -490,7 +490,7 @@ fn state(
     }
 }
 
-fn at_work(readiness: &Readiness, hook: &HookName) -> (HookPhase, String) {
+fn running(readiness: &Readiness, hook: &HookName) -> (HookPhase, String) {
     match readiness.hooks.iter().find(|known| known.hook == hook.as_str()) {
         Some(known) if !known.missing.is_empty() => (HookPhase::Pending, known.missing.join("; ")),
         _ => (HookPhase::Ready, String::new()),

@@ -215,7 +215,7 @@ impl Known {
                 Remembered { verdict: Err(why), until: Some(now + wait), failures: failures.saturating_add(1) }
             }
         };
-        let told = remembered.verdict.clone();
+        let reported = remembered.verdict.clone();
         if before.is_none() {
             self.order.push_back(digest);
             if self.order.len() > MAX_KNOWN
@@ -225,7 +225,7 @@ impl Known {
             }
         }
         self.verdicts.insert(digest, remembered);
-        told
+        reported
     }
 }
 

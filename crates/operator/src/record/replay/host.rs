@@ -8,8 +8,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Item, Items, ListQuery, MetricSample, Moment,
-    ObjectRef, Operation, Page, PatchBody,
+    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Item, Items, ListQuery, MetricSample, ObjectRef,
+    Operation, Page, PatchBody, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -37,7 +37,7 @@ pub(super) struct ReplayHost {
     key: Option<Key>,
     /// What is refused to the new component, if there is one.
     refuses: Option<Arc<Refuses>>,
-    moment: Moment,
+    moment: SnapshotSet,
     ambient: Arc<Replayed>,
     state: Mutex<State>,
     stop: Notify,
@@ -64,7 +64,7 @@ impl ReplayHost {
         let found = if refuses.is_some() { Found::new(&record) } else { Found::default() };
         let state = State { made: Vec::new(), found, difference: None, over: false };
         Self {
-            moment: moment(&record),
+            moment: snapshot_set(&record),
             ambient: Arc::new(ambient),
             record,
             key,
@@ -138,13 +138,13 @@ impl ReplayHost {
     }
 }
 
-fn moment(record: &Record) -> Moment {
+fn snapshot_set(record: &Record) -> SnapshotSet {
     let kept = |item: &Arc<Item>| (item.key.clone(), Item::clone(item).into());
     let known = record.snapshots.iter().filter_map(|snapshot| {
         let items: Items = snapshot.items.as_ref()?.iter().map(kept).collect();
         Some((snapshot.binding.clone(), items))
     });
-    Moment::new(known.collect::<HashMap<_, _>>())
+    SnapshotSet::new(known.collect::<HashMap<_, _>>())
 }
 
 macro_rules! only {
@@ -182,7 +182,7 @@ impl Host for ReplayHost {
         self.ask(Request::EmitEvent { event }, only!(Emitted)).boxed()
     }
 
-    fn moment(&self, _: &HookName) -> Moment {
+    fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
         self.moment.clone()
     }
 

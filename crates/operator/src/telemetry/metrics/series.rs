@@ -10,7 +10,7 @@ use std::{
 
 use boathook_core::{
     fair::Share,
-    model::{BindingName, HookName, HookSpec, QueueName},
+    model::{BindingName, BindingRef, HookName, HookSpec, QueueName},
 };
 
 use super::RunLabels;
@@ -56,15 +56,18 @@ impl Series {
             (known.bindings, Gone { bindings: BTreeSet::new(), queues: &known.queues | &known.hidden })
         });
         let (mut bindings, mut queues, mut hidden) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for binding in &spec.kubernetes {
-            bindings.insert(binding.name.clone());
-            queues.insert(binding.queue.clone());
-        }
-        let startup = spec.on_startup.iter().map(|startup| (BindingName::new("onStartup"), Some(&startup.queue)));
-        let schedules = spec.schedules.iter().map(|binding| (binding.name.clone(), Some(&binding.queue)));
-        let admission = spec.admission.iter().map(|binding| (binding.name.clone(), None));
-        let conversions = spec.conversions.iter().map(|binding| (binding.name.clone(), None));
-        for (name, queue) in startup.chain(schedules).chain(admission).chain(conversions) {
+        for binding in spec.bindings() {
+            let (name, queue) = match binding {
+                BindingRef::Kubernetes(binding) => {
+                    bindings.insert(binding.name.clone());
+                    queues.insert(binding.queue.clone());
+                    continue;
+                }
+                BindingRef::Startup(binding) => (BindingName::new("onStartup"), Some(&binding.queue)),
+                BindingRef::Schedule(binding) => (binding.name.clone(), Some(&binding.queue)),
+                BindingRef::Admission(binding) => (binding.name.clone(), None),
+                BindingRef::Conversion(binding) => (binding.name.clone(), None),
+            };
             let shown = room.grow(each);
             if shown {
                 bindings.insert(name);

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_review_is_told_apart() {
+    fn what_is_no_review_is_distinguished() {
         let review =
             |request| json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request});
         let table = [

@@ -185,7 +185,7 @@ async fn serve(stream: TcpStream, place: Place, shared: Arc<Shared>) {
     let settings = &shared.settings;
     let handshake = tokio::select! {
         () = shared.stop.cancelled() => return,
-        () = place.told_to_close(settings.head, settings.idle) => return,
+        () = place.close_gracefully(settings.head, settings.idle) => return,
         done = timeout(settings.handshake, handshake(stream, &shared.acceptor)) => done,
     };
     if let Ok(Some(stream)) = handshake {
@@ -229,7 +229,7 @@ async fn serve_http(stream: TlsStream<TcpStream>, place: Arc<Place>, shared: &Sh
         // A client's errors concern only the client.
         _ = connection.as_mut() => return,
         () = shared.stop.cancelled() => {}
-        () = place.told_to_close(settings.head, settings.idle) => {}
+        () = place.close_gracefully(settings.head, settings.idle) => {}
     }
     connection.as_mut().graceful_shutdown();
     loop {

@@ -50,13 +50,13 @@ pub(super) fn number(version: &str) -> Option<u64> {
 
 /// The last change that was received.
 #[derive(Debug, Clone)]
-pub(super) struct Witness {
+pub(super) struct LastChange {
     object: Arc<Object>,
     version: u64,
     deleted: bool,
 }
 
-impl Witness {
+impl LastChange {
     /// Returns `None` if the server's versions are not numbers.
     pub fn new(object: &Arc<Object>, deleted: bool) -> Option<Self> {
         let version = number(&object.resource_version)?;
@@ -99,7 +99,7 @@ impl Missing {
 pub(super) async fn look(
     context: &Context,
     position: &str,
-    witness: Option<&Witness>,
+    witness: Option<&LastChange>,
 ) -> Result<Option<Missing>, RequestError> {
     let Some(known) = number(position) else { return Ok(None) };
     let key = witness.map(|witness| &witness.object.key);
@@ -114,13 +114,19 @@ pub(super) async fn look(
     let page = wire::page(&bytes)?;
     let Some(head) = number(&page.version) else { return Ok(None) };
     let found = page.items.iter().filter_map(|item| context.kind.object(item.get()).ok());
-    let found =
-        found.filter(|object| key.is_none_or(|key| object.key == *key)).find_map(|object| Witness::new(&object, false));
+    let found = found
+        .filter(|object| key.is_none_or(|key| object.key == *key))
+        .find_map(|object| LastChange::new(&object, false));
     judge(known, head, witness, found.map(|found| found.version))
 }
 
 /// Pure. `now` is the version of the witness's object, if the object exists.
-fn judge(known: u64, head: u64, witness: Option<&Witness>, now: Option<u64>) -> Result<Option<Missing>, RequestError> {
+fn judge(
+    known: u64,
+    head: u64,
+    witness: Option<&LastChange>,
+    now: Option<u64>,
+) -> Result<Option<Missing>, RequestError> {
     if head < known {
         return Err(RequestError::WentBack { known, found: head });
     }
@@ -148,9 +154,9 @@ mod tests {
 
     #[test]
     fn an_older_head_or_an_older_object_is_the_past() {
-        let a = Witness::new(&object("a", "90"), false).unwrap();
-        let gone = Witness { deleted: true, ..a.clone() };
-        let back = |witness: Option<&Witness>, head, now| match judge(100, head, witness, now) {
+        let a = LastChange::new(&object("a", "90"), false).unwrap();
+        let gone = LastChange { deleted: true, ..a.clone() };
+        let back = |witness: Option<&LastChange>, head, now| match judge(100, head, witness, now) {
             Err(RequestError::WentBack { known, found }) => Some((known, found)),
             Err(error) => unreachable!("{error}"),
             Ok(_) => None,
@@ -169,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_gone_is_told_of_before_the_head_has_passed() {
+    fn an_object_that_is_gone_is_reported_before_the_head_has_passed() {
         let missing = Missing { key: object("a", "1").key.clone(), by: 200 };
         let bookmark = |version: &str| Line::Bookmark { version: version.to_owned(), list_done: false };
         assert_eq!(missing.settled_by(&Line::Upsert(object("b", "150"))), Ok(false));

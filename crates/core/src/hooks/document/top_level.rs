@@ -1,6 +1,6 @@
 //! The top-level keys of documents, of either version.
 
-use super::{kubernetes, policy, reader::Fields, schedule, webhooks};
+use super::{fields::Fields, kubernetes, policy, schedule, webhooks};
 use crate::model::{
     AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, StartupBinding,
 };

@@ -4,7 +4,9 @@ use boathook_core::model::{AdmissionKind, Conversion, Denial, Mutation, Review, 
 use wasmtime::{Store, component::InstancePre};
 
 use super::{
-    bindings::{
+    store::State,
+    trap::NotStarted,
+    wit::{
         HookPre,
         boathook::hook::types::{Failure, RunInfo},
         webhooks::{
@@ -12,8 +14,6 @@ use super::{
             exports::boathook::hook::{conversion, mutating, validating},
         },
     },
-    store::State,
-    trap::NotStarted,
 };
 
 /// The exports that a component has.

@@ -140,7 +140,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn failures_are_told_when_they_last_and_an_answer_ends_them() {
+    async fn failures_are_reported_when_they_last_and_an_answer_ends_them() {
         let contact = Contact::new();
         contact.asks().failed(|| "connection refused".to_owned());
         advance(4 * SECOND).await;

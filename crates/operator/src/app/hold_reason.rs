@@ -8,9 +8,9 @@ use boathook_kube::discovery::DiscoveryError;
 use boathook_sandbox::Sandbox;
 
 use super::{
-    account::{BadAccount, NotWatched, rules},
-    hooks::{Quarantine, Registrations},
+    hooks::{HookLoadError, Registrations},
     scope::{OutOfBounds, Terms},
+    service_account::{BadAccount, NotWatched, rules},
 };
 
 /// The origin of a bundle's hook, and the terms on which it runs.
@@ -28,7 +28,7 @@ pub(super) struct Origin {
 pub enum Held {
     /// The hook cannot be used.
     #[error(transparent)]
-    Quarantine(#[from] Quarantine),
+    HookLoadError(#[from] HookLoadError),
     #[error("its file has the digest {got}, and the bundle says {want}: pull the bundle again")]
     Digest {
         /// The digest of the file.
@@ -61,7 +61,7 @@ impl Held {
     /// The phase in a status.
     pub(super) fn phase(&self) -> HookPhase {
         match self {
-            Self::Quarantine(_) | Self::Digest { .. } | Self::Understated | Self::OutOfBounds(_) => {
+            Self::HookLoadError(_) | Self::Digest { .. } | Self::Understated | Self::OutOfBounds(_) => {
                 HookPhase::Quarantined
             }
             Self::Ungranted(_) => HookPhase::Ungranted,
@@ -76,11 +76,13 @@ impl Held {
     /// a right, or that was suspended, must not answer any more.
     pub(super) fn registrations(&self) -> Registrations {
         match self {
-            Self::Quarantine(_) | Self::Digest { .. } | Self::Understated | Self::Discovery(_) => Registrations::Stay,
-            Self::NotWatched { reason: NotWatched::Unknown { .. }, .. } => Registrations::Stay,
-            Self::BadAccount(BadAccount::Unknown { .. }) => Registrations::Stay,
-            Self::OutOfBounds(_) | Self::Ungranted(_) | Self::NotWatched { .. } => Registrations::Go,
-            Self::BadAccount(_) | Self::Suspended => Registrations::Go,
+            Self::HookLoadError(_) | Self::Digest { .. } | Self::Understated | Self::Discovery(_) => {
+                Registrations::Keep
+            }
+            Self::NotWatched { reason: NotWatched::Unknown { .. }, .. } => Registrations::Keep,
+            Self::BadAccount(BadAccount::Unknown { .. }) => Registrations::Keep,
+            Self::OutOfBounds(_) | Self::Ungranted(_) | Self::NotWatched { .. } => Registrations::Remove,
+            Self::BadAccount(_) | Self::Suspended => Registrations::Remove,
         }
     }
 
@@ -99,13 +101,13 @@ impl Held {
 /// is loaded, so the size is checked first.
 pub(super) async fn read(name: &HookName, source: &HookSource, sandbox: &Sandbox) -> Result<Vec<u8>, Held> {
     let path = &source.path;
-    let size = tokio::fs::metadata(path).await.map_err(Quarantine::Unreadable)?.len();
-    sandbox.check_size(name, size).map_err(Quarantine::Component)?;
+    let size = tokio::fs::metadata(path).await.map_err(HookLoadError::Unreadable)?.len();
+    sandbox.check_size(name, size).map_err(HookLoadError::Component)?;
     let path = path.clone();
     // The digest of a large file takes time, too.
     let work = move || std::fs::read(path).map(|bytes| (Digest::of(&bytes), bytes));
     let read = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.into()));
-    let (got, bytes) = read.map_err(Quarantine::Unreadable)?;
+    let (got, bytes) = read.map_err(HookLoadError::Unreadable)?;
     let Some(want) = &source.digest else { return Ok(bytes) };
     let got = got.to_string();
     if got == *want { Ok(bytes) } else { Err(Held::Digest { got, want: want.clone() }) }

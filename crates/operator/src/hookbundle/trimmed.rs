@@ -24,13 +24,13 @@ pub(super) const MAX_FINALIZERS: usize = 64;
 /// A HookBundle without what the operator does not use.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "Read")]
-pub(super) struct Kept {
+pub(super) struct TrimmedHookBundle {
     pub bundle: HookBundle,
     /// What was left out of its spec because it is too large, and the remedy.
     pub dropped: Option<String>,
 }
 
-impl Resource for Kept {
+impl Resource for TrimmedHookBundle {
     type DynamicType = ();
     type Scope = <HookBundle as Resource>::Scope;
 
@@ -70,7 +70,7 @@ struct Read {
     status: Option<HookBundleStatus>,
 }
 
-impl From<Read> for Kept {
+impl From<Read> for TrimmedHookBundle {
     fn from(Read { metadata, mut spec, status }: Read) -> Self {
         let mut dropped = None;
         let size = spec.settings.as_ref().map_or(0, |settings| settings.text().len());
@@ -164,7 +164,7 @@ mod tests {
         object
     }
 
-    fn kept(object: &Value) -> Kept {
+    fn kept(object: &Value) -> TrimmedHookBundle {
         serde_json::from_str(&object.to_string()).unwrap()
     }
 
@@ -172,11 +172,11 @@ mod tests {
         (0..LARGE / 16).map(|n| (format!("{prefix}{n}"), json!(""))).collect()
     }
 
-    // mutant: crates/operator/src/hookbundle/kept.rs: `if size > MAX_SETTINGS {` => `if false {`
-    // mutant: crates/operator/src/hookbundle/kept.rs: `if size > MAX_GRANTS {` => `if false {`
-    // mutant: crates/operator/src/hookbundle/kept.rs: `if length(&status) > MAX_STATUS { least(status) } else { status }` => `status`
-    // mutant: crates/operator/src/hookbundle/kept.rs: `all.truncate(MAX_FINALIZERS + 1);` => ``
-    // mutant: crates/operator/src/hookbundle/kept.rs: `#[serde(deserialize_with = "metadata")]` => ``
+    // mutant: crates/operator/src/hookbundle/trimmed.rs: `if size > MAX_SETTINGS {` => `if false {`
+    // mutant: crates/operator/src/hookbundle/trimmed.rs: `if size > MAX_GRANTS {` => `if false {`
+    // mutant: crates/operator/src/hookbundle/trimmed.rs: `if length(&status) > MAX_STATUS { least(status) } else { status }` => `status`
+    // mutant: crates/operator/src/hookbundle/trimmed.rs: `all.truncate(MAX_FINALIZERS + 1);` => ``
+    // mutant: crates/operator/src/hookbundle/trimmed.rs: `#[serde(deserialize_with = "metadata")]` => ``
     #[test]
     fn of_a_large_one_little_is_kept() {
         let digest = format!("sha256:{}", "0".repeat(64));
@@ -194,7 +194,7 @@ mod tests {
             ("finalizers", object(json!({"finalizers": vec!["a.b/c"; LARGE / 8]}), json!({}), json!({}))),
             ("status", object(json!({}), json!({}), json!({"digest": &digest, "hooks": [hook]}))),
         ] {
-            let Kept { bundle: kept, dropped } = kept(&large);
+            let TrimmedHookBundle { bundle: kept, dropped } = kept(&large);
             assert!(length(&large) > LARGE / 2, "{what}");
             assert!(length(&kept) < 64 * 1024, "of {what}, {} bytes are kept", length(&kept));
             assert_eq!(dropped.is_some(), ["settings", "brackets", "grants"].contains(&what), "{what}");
@@ -222,8 +222,8 @@ mod tests {
         // As lists and watches have them.
         let list =
             json!({"apiVersion": "boathook.dev/v1alpha1", "kind": "HookBundleList", "metadata": {}, "items": [whole]});
-        assert_eq!(serde_json::from_str::<ObjectList<Kept>>(&list.to_string()).unwrap().items.len(), 1);
+        assert_eq!(serde_json::from_str::<ObjectList<TrimmedHookBundle>>(&list.to_string()).unwrap().items.len(), 1);
         let event = format!(r#"{{"type":"ADDED","object":{whole}}}"#);
-        assert!(matches!(serde_json::from_str(&event).unwrap(), WatchEvent::<Kept>::Added(_)));
+        assert!(matches!(serde_json::from_str(&event).unwrap(), WatchEvent::<TrimmedHookBundle>::Added(_)));
     }
 }

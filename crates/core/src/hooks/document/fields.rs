@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::BTreeSet, fmt, time::Duration};
 
 use serde_json::{Map, Value};
 
-use super::problem::{Reader, short};
+use super::problem::{Problems, short};
 use crate::model::{format_duration, parse_duration};
 
 /// The longest duration.
@@ -16,7 +16,7 @@ const MAX_ITEMS: usize = 1000;
 pub(super) struct Fields<'v, 'r> {
     map: &'v Map<String, Value>,
     path: String,
-    reader: &'r Reader<'r>,
+    reader: &'r Problems<'r>,
     /// Keys that are known here, present or not.
     known: RefCell<BTreeSet<&'static str>>,
     /// Keys that are known only to be refused.
@@ -25,7 +25,7 @@ pub(super) struct Fields<'v, 'r> {
 
 impl<'v, 'r> Fields<'v, 'r> {
     /// The fields of `value`, if it is a mapping.
-    pub fn of(value: &'v Value, path: &str, reader: &'r Reader<'r>) -> Option<Self> {
+    pub fn of(value: &'v Value, path: &str, reader: &'r Problems<'r>) -> Option<Self> {
         let Value::Object(map) = value else {
             reader.wrong(path, format!("must be a mapping, not {}", describe(value)));
             return None;
@@ -40,7 +40,7 @@ impl<'v, 'r> Fields<'v, 'r> {
     }
 
     /// The document's reader, for what does not concern a key.
-    pub fn reader(&self) -> &'r Reader<'r> {
+    pub fn reader(&self) -> &'r Problems<'r> {
         self.reader
     }
 

@@ -38,10 +38,10 @@ pub enum BadAccount {
 pub(super) async fn check(services: &Services, identity: &Identity, answers: &[Permission]) -> Result<(), BadAccount> {
     let access = &services.operator.access;
     let unknown = |source| BadAccount::Unknown { identity: identity.clone(), source };
-    if !access.is_there(identity).await.map_err(unknown)? {
+    if !access.exists(identity).await.map_err(unknown)? {
         return Err(BadAccount::Missing(identity.clone()));
     }
-    let missing = access.lacks(identity, &needed(answers)).await.map_err(unknown)?;
+    let missing = access.missing_rights(identity, &needed(answers)).await.map_err(unknown)?;
     if missing.is_empty() { Ok(()) } else { Err(BadAccount::Forbidden { identity: identity.clone(), missing }) }
 }
 
@@ -134,7 +134,7 @@ pub(super) async fn check_watch(
         return Err(NotWatched::ClusterScoped { resource: resource.to_string(), namespace: namespace.to_owned() });
     }
     let Some(identity) = as_identity.as_deref() else { return Ok(()) };
-    match services.operator.access.lacks(identity, &needed_to_watch(spec, resource)).await {
+    match services.operator.access.missing_rights(identity, &needed_to_watch(spec, resource)).await {
         Ok(missing) if missing.is_empty() => Ok(()),
         Ok(missing) => Err(NotWatched::Forbidden { identity: identity.clone(), missing }),
         Err(source) => Err(NotWatched::Unknown { identity: identity.clone(), source }),
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    // mutant: crates/operator/src/app/account.rs: `if all.len() > MAX_RIGHTS {` => `if false {`
+    // mutant: crates/operator/src/app/service_account.rs: `if all.len() > MAX_RIGHTS {` => `if false {`
     #[test]
     fn more_than_can_be_asked_about_needs_a_right_to_everything() {
         assert_eq!(needed(&[requested("validate", 256, &[])]).len(), 256);
