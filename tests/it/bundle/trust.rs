@@ -189,8 +189,8 @@ async fn a_signer_may_ask_only_for_what_the_policy_says() {
     assert!(matches!(own.check(&hook("own", b"", "nodes").asks), Err(TrustError::Understated { .. })));
 }
 
-// mutant: crates/core/src/model/requested.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(watches)`
-// mutant: crates/core/src/model/requested.rs: `calls.chain(watches).chain(self.asks_to_answer())` => `calls.chain(self.asks_to_answer())`
+// mutant: crates/core/src/model/requested.rs: `BindingRef::Admission(binding) => binding.asks(),` => `BindingRef::Admission(_) => Vec::new(),`
+// mutant: crates/core/src/model/requested.rs: `BindingRef::Kubernetes(binding) => vec![binding.asks()],` => `BindingRef::Kubernetes(_) => Vec::new(),`
 #[tokio::test]
 async fn a_signer_may_have_hooks_watch_and_answer_only_for_what_the_policy_says() {
     let registry = Registry::start();

@@ -93,7 +93,7 @@ async fn a_version_that_adds_webhooks_waits_for_grants() {
 }
 
 /// What it would watch is asked for, too; and the bundle's own summary cannot leave it out.
-// mutant: crates/core/src/model/requested.rs: `self.kubernetes.iter().map(KubernetesBinding::asks)` => `std::iter::empty::<Permission>()`
+// mutant: crates/core/src/model/requested.rs: `BindingRef::Kubernetes(binding) => vec![binding.asks()],` => `BindingRef::Kubernetes(_) => Vec::new(),`
 // mutant: crates/operator/src/app/hook_manager.rs: `is_some_and(|declared| *declared != requested)` => `is_some_and(|_| false)`
 #[tokio::test]
 async fn a_version_that_watches_more_waits_for_grants() {
