@@ -49,6 +49,18 @@ pub enum Operation {
     Delete(Delete),
 }
 
+impl Operation {
+    /// The API's verb for it, in audit lines and metrics. A `jq` patch is an update.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Patch(Patch { body: PatchBody::Jq(_), .. }) | Self::Update(_) => "update",
+            Self::Patch(_) => "patch",
+            Self::Delete(_) => "delete",
+        }
+    }
+}
+
 /// What `create` does if the object already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

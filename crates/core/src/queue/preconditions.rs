@@ -1,5 +1,6 @@
 //! What waits for a start-up or a synchronization of its hook, whatever queues the triggers are in, or for a snapshot.
-//! The line orders the triggers of one queue.
+//! The line orders the triggers of one queue. When a binding's triggers enter the queues at all is decided where the
+//! binding is watched (`app/binding_states.rs` of the operator).
 //!
 //! - While a hook's start-up is not done, its later triggers wait.
 //! - While a binding's synchronization is not done, the hook's later events and ticks wait. If the binding is one in

@@ -21,15 +21,6 @@ impl<'a> Intent<'a> {
         Self { operation, head }
     }
 
-    pub fn verb(&self) -> &'static str {
-        match self.operation {
-            Operation::Create(_) => "create",
-            Operation::Patch(Patch { body: PatchBody::Jq(_), .. }) | Operation::Update(_) => "update",
-            Operation::Patch(_) => "patch",
-            Operation::Delete(_) => "delete",
-        }
-    }
-
     /// The target that is named outside of the body.
     pub fn target(&self) -> Option<&'a ObjectRef> {
         match self.operation {

@@ -52,7 +52,7 @@ impl Access {
     }
 
     pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Written {
-        let (verb, object) = (intent.verb(), intent.object());
+        let (verb, object) = (intent.operation.verb(), intent.object());
         let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
         audit.own = self.own.begin(caller, &intent);
         audit.effect = self.watched(|| intent.reference());

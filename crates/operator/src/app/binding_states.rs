@@ -8,7 +8,11 @@
 //!
 //! A hook receives its synchronizations before any change: its bindings go live together, in the document's order, when
 //! all of them are listed or excused. Nothing waits for a binding with `waitForSynchronization: false`. This closes again
-//! only for a new document. What waits in the queues is in `queue/preconditions.rs`.
+//! only for a new document.
+//!
+//! Two gates keep the order at the start, and neither replaces the other. This one decides when triggers enter the queues:
+//! no change enters before all synchronizations have. `queue/preconditions.rs` decides when they leave: no change runs
+//! before the synchronizations have succeeded.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

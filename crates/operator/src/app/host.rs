@@ -42,15 +42,6 @@ impl HostCalls {
     }
 }
 
-fn verb(operation: &Operation) -> &'static str {
-    match operation {
-        Operation::Create(_) => "create",
-        Operation::Update(_) => "update",
-        Operation::Patch(_) => "patch",
-        Operation::Delete(_) => "delete",
-    }
-}
-
 impl Host for HostCalls {
     fn get<'a>(
         &'a self,
@@ -75,7 +66,7 @@ impl Host for HostCalls {
 
     fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
         async move {
-            let verb = verb(&operation);
+            let verb = operation.verb();
             let call = self.access.write(caller, &operation);
             self.counted(caller, verb, traced(verb, Target(&operation), call).await)
         }
@@ -86,7 +77,7 @@ impl Host for HostCalls {
         async move {
             let written = traced_batch(operations.len(), self.access.batch(caller, &operations)).await;
             let each = operations.iter().zip(written);
-            each.map(|(operation, result)| self.counted(caller, verb(operation), result)).collect()
+            each.map(|(operation, result)| self.counted(caller, operation.verb(), result)).collect()
         }
         .boxed()
     }
