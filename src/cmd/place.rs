@@ -75,7 +75,7 @@ pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
         let key = PublicKey::from_pem(&text).with_context(|| format!("{} cannot be used", path.display()))?;
         Ok(NamedKey { name: path.display().to_string(), key, may: None })
     });
-    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
+    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?).requiring(&trust.require))
 }
 
 /// A named file must exist; docker's default file may be missing.

@@ -40,12 +40,18 @@ pub use manifest::{
 };
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, pack_wasm, single};
 pub use place::{Place, archive, save};
-pub use pull::{MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, inspect, look, pull, verify};
-pub use push::{Pushed, Signed, copy, push, sign};
+pub use pull::{
+    MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, SeenAttestation, check, inspect, look, pull,
+    verify,
+};
+pub use push::{Attached, Pushed, Signed, attach, copy, push, sign};
 pub use reference::{InvalidReference, Reference};
 pub use registry::{Allowed, Connect, Credentials, CredentialsError, Helper, Reach, RegistryError, RegistryProblem};
 pub use store::{Store, StoreError};
-pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
+pub use trust::{
+    AttachError, Attestation, Demand, Document, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey,
+    TrustError, Verified,
+};
 pub use unpack::{UnpackError, Unpacked, unpack};
 pub use wasm_config::InvalidComponent;
 
@@ -100,6 +106,13 @@ pub enum BundleError {
     Layout(#[from] LayoutError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A document cannot be attached.
+    #[error("{file} cannot be attached")]
+    Attach {
+        file: String,
+        #[source]
+        source: AttachError,
+    },
     /// There is nothing to pack.
     #[error(transparent)]
     Pack(#[from] PackError),

@@ -1,6 +1,7 @@
 //! Bundles: packed, in a real registry, brought back, and trusted or refused.
 
 mod archive;
+mod attest;
 mod cli;
 mod fault;
 mod faulty;

@@ -64,13 +64,18 @@ impl PublicKey {
         of(Algorithm::P256, P256, 65).or_else(|| of(Algorithm::Ed25519, ED25519, 32)).ok_or(KeyError::Algorithm)
     }
 
-    /// Formats the key in PEM.
-    pub fn to_pem(&self) -> String {
+    /// The SubjectPublicKeyInfo in DER.
+    pub(crate) fn to_der(&self) -> Vec<u8> {
         let prefix = match self.algorithm {
             Algorithm::P256 => P256,
             Algorithm::Ed25519 => ED25519,
         };
-        let text = STANDARD.encode([prefix, &self.key].concat());
+        [prefix, &self.key].concat()
+    }
+
+    /// Formats the key in PEM.
+    pub fn to_pem(&self) -> String {
+        let text = STANDARD.encode(self.to_der());
         let (first, rest) = text.split_at_checked(64).unwrap_or((&text, ""));
         let rest = if rest.is_empty() { String::new() } else { format!("{rest}\n") };
         format!("-----BEGIN PUBLIC KEY-----\n{first}\n{rest}-----END PUBLIC KEY-----\n")

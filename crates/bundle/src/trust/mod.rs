@@ -1,5 +1,6 @@
 //! Whether a bundle is trusted: policies, keys, signatures, and what a signer may request.
 
+mod attestation;
 mod evidence;
 mod key;
 mod policy;
@@ -7,6 +8,9 @@ mod verify;
 
 use super::{BundledHook, Contents, Digest};
 
+pub(super) use attestation::Statement;
+pub use attestation::{AttachError, Attestation, Document};
+pub(super) use evidence::{Search, pre_authentication};
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use policy::{Demand, NamedKey, Policy, PolicyError};
 pub use verify::Verified;
@@ -79,6 +83,18 @@ pub enum TrustError {
         minimum: usize,
         /// The names of the keys that may sign.
         wanted: String,
+    },
+    /// A required attestation is missing, or does not count.
+    #[error(
+        "{digest} needs {kind} that {wanted} attests, and {why}: attach it with `boathook bundle attach --{kind} --key`"
+    )]
+    Unattested {
+        digest: Digest,
+        kind: Attestation,
+        /// The names of the keys that may attest.
+        wanted: String,
+        /// What there is instead.
+        why: String,
     },
     /// A hook requests more than a signer may request, or more than is checked.
     #[error("hook {hook:?} asks {beyond}")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use boathook_core::model::Permission;
 use serde::Deserialize;
 
-use super::{Digest, KeyError, PublicKey};
+use super::{Attestation, Digest, KeyError, PublicKey};
 use crate::InvalidDigest;
 
 const API_VERSION: &str = "boathook.dev/v1alpha1";
@@ -82,6 +82,8 @@ pub struct Demand {
     pub minimum: usize,
     /// A signature counts only for the tag that it was made for.
     pub tag_must_match: bool,
+    /// What one of the keys must have attested about every digest.
+    pub require: Vec<Attestation>,
 }
 
 /// What is demanded of bundles from one source.
@@ -92,6 +94,7 @@ pub(super) struct Rule {
     pub keys: Vec<NamedKey>,
     pub minimum: usize,
     pub tag_must_match: bool,
+    pub require: Vec<Attestation>,
     pub unsigned: bool,
     pub may: Option<Vec<Permission>>,
 }
@@ -113,10 +116,17 @@ impl Policy {
         Self { rules: vec![Rule { pattern: "*".to_owned(), digests, keys, minimum: 1, ..Rule::default() }] }
     }
 
+    /// Also requires these attestations, by one of the keys.
+    pub fn requiring(mut self, require: &[Attestation]) -> Self {
+        self.rules.iter_mut().for_each(|rule| rule.require = require.to_vec());
+        self
+    }
+
     /// Trusts what meets the demand, from any source.
     pub fn demanding(demand: Demand) -> Self {
-        let Demand { digests, keys, minimum, tag_must_match } = demand;
-        let rule = Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
+        let Demand { digests, keys, minimum, tag_must_match, require } = demand;
+        let pattern = "*".to_owned();
+        let rule = Rule { pattern, digests, keys, minimum, tag_must_match, require, unsigned: false, may: None };
         Self { rules: vec![rule] }
     }
 
@@ -185,6 +195,8 @@ struct Source {
     #[serde(default)]
     tag_must_match: bool,
     #[serde(default)]
+    require: Vec<Attestation>,
+    #[serde(default)]
     unsigned: bool,
     #[serde(default)]
     may: Option<Vec<May>>,
@@ -246,6 +258,9 @@ impl Source {
             }
             _ => {}
         }
+        if !self.require.is_empty() && self.keys.is_empty() {
+            return Err(wrong("`require` needs `keys`, whose owners attest"));
+        }
         let minimum = self.minimum.unwrap_or(1);
         if minimum == 0 || (minimum > self.keys.len() && !self.keys.is_empty()) {
             return Err(wrong("`minimum` must be at least 1, and not more than there are keys"));
@@ -266,6 +281,7 @@ impl Source {
             keys,
             minimum,
             tag_must_match: self.tag_must_match,
+            require: self.require,
             unsigned: self.unsigned,
             may: ceiling(self.may),
         })
@@ -335,6 +351,8 @@ mod tests {
             ("- {match: r.io/a, keys: [{name: x, file: team.pub}], minimum: 2}\n", "`minimum`"),
             ("- {match: r.io/a, keys: [{name: x, file: gone.pub}]}\n", "gone.pub cannot be read"),
             ("- {match: r.io/a, unsigned: true, keys: [{name: x, file: team.pub}]}\n", "useless"),
+            ("- {match: r.io/a, digests: [], unsigned: true, require: [sbom]}\n", "`require` needs `keys`"),
+            ("- {match: r.io/a, keys: [{name: x, file: team.pub}], require: [vex]}\n", "cannot be read as a policy"),
             ("- {match: r.io/a, unsinged: true}\n", "cannot be read as a policy"),
         ] {
             let error = read(text).unwrap_err().to_string();

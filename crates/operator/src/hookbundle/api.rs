@@ -226,6 +226,9 @@ pub struct SecretKey {
     validation = Rule::new("!has(self.minimum) || (has(self.keys) && self.minimum <= self.keys.size())")
         .message("must not be more than there are keys")
         .field_path(".minimum"),
+    validation = Rule::new("!has(self.require) || has(self.keys)")
+        .message("a key is what attests: add keys")
+        .field_path(".require"),
     validation = Rule::new("!self.tagMustMatch || has(self.keys)")
         .message("a signature is what names a tag: add keys")
         .field_path(".tagMustMatch"),
@@ -247,6 +250,15 @@ pub struct Verification {
     /// Whether a signature counts only for the tag that it was made for.
     #[serde(default)]
     pub tag_must_match: bool,
+
+    /// The attestations that every version needs, by one of the keys: sbom or provenance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 2),
+        inner(regex(pattern = "^(sbom|provenance)$")),
+        extend("x-kubernetes-list-type" = "set")
+    )]
+    pub require: Vec<String>,
 
     /// The digests of versions that are trusted without a signature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

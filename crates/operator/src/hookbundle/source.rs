@@ -163,6 +163,11 @@ fn reference(spec: &HookBundleSpec, pin: Option<&str>) -> Result<Reference, Prob
 
 fn both(mut own: Verified, operator: Verified) -> Verified {
     own.by_digest |= operator.by_digest;
+    for kind in operator.attested {
+        if !own.attested.contains(&kind) {
+            own.attested.push(kind);
+        }
+    }
     for key in operator.by_keys {
         if !own.by_keys.contains(&key) {
             own.by_keys.push(key);
@@ -227,7 +232,9 @@ impl Secrets<'_> {
         let digests = verification.digests.iter().map(|text| Digest::parse(text)).collect::<Result<_, _>>();
         let digests = digests.map_err(|error| invalid(format!("spec.verification.digests: {error}")))?;
         let minimum = usize::try_from(verification.minimum.unwrap_or(1)).unwrap_or(usize::MAX).max(1);
-        Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match })
+        let require = verification.require.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+        let require = require.map_err(|error| invalid(format!("spec.verification.require: {error}")))?;
+        Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require })
     }
 
     async fn value(&self, at: &SecretKey, what: &str) -> Result<Vec<u8>, Problem> {
