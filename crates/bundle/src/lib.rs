@@ -10,7 +10,7 @@
 //! | `manifest`, `annotations`, `contents`, `wasm_config` | what a manifest says, and which hooks a bundle has |
 //! | `pack`, `push`, `pull`, `unpack` | the ways between files, layouts and registries |
 //! | `store` | layers on the operator's disk, in shares of the namespaces |
-//! | `trust` | signatures, keys and the policy |
+//! | `trust` | signatures, keys, identities and the policy |
 
 mod annotations;
 mod contents;
@@ -49,8 +49,8 @@ pub use reference::{InvalidReference, Reference};
 pub use registry::{Allowed, Connect, Credentials, CredentialsError, Helper, Reach, RegistryError, RegistryProblem};
 pub use store::{Store, StoreError};
 pub use trust::{
-    AttachError, Attestation, Demand, Document, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey,
-    TrustError, Verified,
+    AttachError, Attestation, Demand, Document, Identity, IdentityError, IdentityParts, KeyError, NamedKey, Policy,
+    PolicyError, PrivateKey, PublicKey, Signer, TrustError, Verified,
 };
 pub use unpack::{UnpackError, Unpacked, unpack};
 pub use wasm_config::InvalidComponent;

@@ -32,7 +32,7 @@ fn provenance() -> Document {
 }
 
 fn named(key: &PrivateKey) -> Vec<NamedKey> {
-    vec![NamedKey { name: "team".to_owned(), key: key.public(), may: None }]
+    vec![NamedKey { name: "team".to_owned(), key: key.public().into(), may: None }]
 }
 
 fn requiring(key: &PrivateKey, kinds: &[Attestation]) -> Policy {

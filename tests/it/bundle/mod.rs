@@ -6,6 +6,7 @@ mod cli;
 mod fault;
 mod faulty;
 mod format;
+mod keyless;
 pub mod reach;
 pub mod registry;
 mod room;

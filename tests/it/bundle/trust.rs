@@ -38,7 +38,7 @@ fn ed25519() -> PrivateKey {
 }
 
 fn named(name: &str, key: &PrivateKey) -> NamedKey {
-    NamedKey { name: name.to_owned(), key: key.public(), may: None }
+    NamedKey { name: name.to_owned(), key: key.public().into(), may: None }
 }
 
 fn by(key: &PrivateKey) -> Policy {

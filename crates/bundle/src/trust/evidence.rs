@@ -5,7 +5,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Attestation, Digest, NamedKey, TrustError};
+use super::{
+    Attestation, Digest, IdentityError, NamedKey, Signer, TrustError,
+    identity::{Material, Payload as Logged, Proof},
+};
 use crate::{
     BundleError, Descriptor, Manifest, Place,
     manifest::{
@@ -29,6 +32,8 @@ const SIGN: &str = "https://sigstore.dev/cosign/sign/v1";
 pub(crate) struct Evidence {
     /// The keys that made the signature, by their place in the list that was given.
     keys: Vec<usize>,
+    /// Why its certificate does not make it the signature of an identity that was given.
+    pub why: Option<IdentityError>,
     /// Whether the document is about the bundle's digest.
     pub about: bool,
     /// The first digest that the document is about.
@@ -119,9 +124,21 @@ impl<'a> Search<'a> {
         Ok(self.layers(&bytes)?.into_iter().filter(small).take(MAX).collect())
     }
 
-    fn signed_by(&self, message: &[u8], signature: &[u8]) -> Vec<usize> {
-        let verifies = |(n, key): (usize, &NamedKey)| key.key.verifies(message, signature).then_some(n);
-        self.keys.iter().enumerate().filter_map(verifies).collect()
+    /// Returns which of the keys made a signature, and why an identity did not.
+    fn signed_by(&self, proof: &Proof<'_>) -> (Vec<usize>, Option<IdentityError>) {
+        let (mut by, mut why) = (Vec::new(), None);
+        for (n, NamedKey { key, .. }) in self.keys.iter().enumerate() {
+            match key {
+                Signer::Key(key) if key.verifies(proof.message, proof.signature) => by.push(n),
+                Signer::Key(_) => {}
+                Signer::Identity(identity) => match identity.made(proof) {
+                    Some(Ok(())) => by.push(n),
+                    Some(Err(error)) => why = Some(error),
+                    None => {}
+                },
+            }
+        }
+        (by, why)
     }
 
     /// Returns cosign's signatures under the digest's tag.
@@ -134,8 +151,14 @@ impl<'a> Search<'a> {
             let Some(message) = self.document(&layer).await? else { continue };
             let payload = Payload::read(&message);
             let first = payload.as_ref().map(|payload| payload.digest().to_owned());
+            // In this form, certificates are in annotations, and are not read.
+            let material = Material::default();
+            let proof =
+                Proof { message: &message, signature: &signature, payload: Logged::Message, material: &material };
+            let (keys, why) = self.signed_by(&proof);
             found.push(Evidence {
-                keys: self.signed_by(&message, &signature),
+                keys,
+                why,
                 about: first.as_deref() == Some(self.digest.as_str()),
                 first,
                 tag: payload.and_then(|payload| payload.tag().map(str::to_owned)),
@@ -152,7 +175,8 @@ impl<'a> Search<'a> {
             let Some(bytes) = self.document(&layer).await? else { continue };
             let envelope: Envelope = serde_json::from_slice(&bytes).map_err(|error| self.unreadable(error))?;
             // Under this tag, nothing is a signature of the bundle.
-            found.extend(self.envelope(&envelope, &layer).into_iter().filter(|one| one.attests.is_some()));
+            let one = self.envelope(&envelope, &Material::default(), &layer);
+            found.extend(one.into_iter().filter(|one| one.attests.is_some()));
         }
         Ok(found)
     }
@@ -160,10 +184,16 @@ impl<'a> Search<'a> {
     /// Returns the signatures of a Sigstore bundle. They cover a statement that contains digests, or the manifest itself.
     fn sigstore(&self, bytes: &[u8], layer: &Descriptor) -> Result<Vec<Evidence>, serde_json::Error> {
         let bundle: Bundle = serde_json::from_slice(bytes)?;
-        let mut found = Vec::from_iter(bundle.dsse_envelope.and_then(|envelope| self.envelope(&envelope, layer)));
+        let material = bundle.verification_material;
+        let envelope = bundle.dsse_envelope.and_then(|envelope| self.envelope(&envelope, &material, layer));
+        let mut found = Vec::from_iter(envelope);
         if let Some(signature) = bundle.message_signature.and_then(|one| STANDARD.decode(one.signature).ok()) {
+            let proof =
+                Proof { message: self.manifest, signature: &signature, payload: Logged::Message, material: &material };
+            let (keys, why) = self.signed_by(&proof);
             found.push(Evidence {
-                keys: self.signed_by(self.manifest, &signature),
+                keys,
+                why,
                 about: true,
                 first: Some(self.digest.to_string()),
                 tag: None,
@@ -175,15 +205,19 @@ impl<'a> Search<'a> {
 
     /// Returns what an envelope says, by its first signature: Sigstore's form has one, and each more would hash all of it
     /// again.
-    fn envelope(&self, envelope: &Envelope, layer: &Descriptor) -> Option<Evidence> {
+    fn envelope(&self, envelope: &Envelope, material: &Material, layer: &Descriptor) -> Option<Evidence> {
         let payload = STANDARD.decode(&envelope.payload).ok()?;
         let signature = STANDARD.decode(&envelope.signatures.first()?.sig).ok()?;
         let statement =
             (envelope.payload_type == STATEMENT).then(|| serde_json::from_slice::<Statement>(&payload).ok());
         let statement = statement.flatten().unwrap_or_default();
         let mut digests = statement.subject.iter().filter_map(|subject| subject.digest.get("sha256"));
+        let message = pre_authentication(&envelope.payload_type, &payload);
+        let proof = Proof { message: &message, signature: &signature, payload: Logged::Envelope(&payload), material };
+        let (keys, why) = self.signed_by(&proof);
         Some(Evidence {
-            keys: self.signed_by(&pre_authentication(&envelope.payload_type, &payload), &signature),
+            keys,
+            why,
             about: digests.clone().any(|hex| hex == self.digest.hex()),
             first: digests.next().map(|hex| format!("sha256:{hex}")),
             tag: None,
@@ -196,6 +230,8 @@ impl<'a> Search<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bundle {
+    #[serde(default)]
+    verification_material: Material,
     #[serde(default)]
     dsse_envelope: Option<Envelope>,
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 mod attestation;
 mod evidence;
+mod identity;
 mod key;
 mod policy;
 mod verify;
@@ -11,8 +12,9 @@ use super::{BundledHook, Contents, Digest};
 pub(super) use attestation::Statement;
 pub use attestation::{AttachError, Attestation, Document};
 pub(super) use evidence::{Search, pre_authentication};
+pub use identity::{Identity, IdentityError, IdentityParts};
 pub use key::{KeyError, PrivateKey, PublicKey};
-pub use policy::{Demand, NamedKey, Policy, PolicyError};
+pub use policy::{Demand, NamedKey, Policy, PolicyError, Signer};
 pub use verify::Verified;
 pub(super) use verify::verify;
 
@@ -50,6 +52,15 @@ pub enum TrustError {
         found: usize,
         /// The names of the keys that are needed.
         wanted: String,
+    },
+    /// A signature came with a certificate, and does not count.
+    #[error("{digest} is not signed by {wanted}")]
+    NotIdentity {
+        digest: Digest,
+        /// The names of the signers that are needed.
+        wanted: String,
+        #[source]
+        source: IdentityError,
     },
     /// The signature is valid, but for something else.
     #[error("the signature by key {key:?} is for {signed}, not for {digest}: it was copied from another bundle")]

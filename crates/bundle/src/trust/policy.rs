@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use boathook_core::model::Permission;
 use serde::Deserialize;
 
-use super::{Attestation, Digest, KeyError, PublicKey};
+use super::{Attestation, Digest, Identity, IdentityParts, KeyError, PublicKey};
 use crate::InvalidDigest;
 
 const API_VERSION: &str = "boathook.dev/v1alpha1";
@@ -62,11 +62,41 @@ pub enum PolicyError {
     },
 }
 
-/// A key, with the name that messages use for it.
+/// How a signer is recognized.
+#[derive(Debug, Clone)]
+pub enum Signer {
+    Key(PublicKey),
+    Identity(Box<Identity>),
+}
+
+impl Signer {
+    /// Whether one owner could be both, and must not count twice.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Key(one), Self::Key(other)) => one == other,
+            (Self::Identity(one), Self::Identity(other)) => one.overlaps(other),
+            _ => false,
+        }
+    }
+}
+
+impl From<PublicKey> for Signer {
+    fn from(key: PublicKey) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<Identity> for Signer {
+    fn from(identity: Identity) -> Self {
+        Self::Identity(Box::new(identity))
+    }
+}
+
+/// A signer, with the name that messages use for it.
 #[derive(Debug, Clone)]
 pub struct NamedKey {
     pub name: String,
-    pub key: PublicKey,
+    pub key: Signer,
     /// What the key's owner may request. Absent if that is everything.
     pub may: Option<Vec<Permission>>,
 }
@@ -211,7 +241,24 @@ struct Key {
     #[serde(default)]
     file: Option<PathBuf>,
     #[serde(default)]
+    identity: Option<IdentityRule>,
+    #[serde(default)]
     may: Option<Vec<May>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct IdentityRule {
+    issuer: String,
+    subject: String,
+    #[serde(default)]
+    certificate_authority: Option<String>,
+    #[serde(default)]
+    certificate_authority_file: Option<PathBuf>,
+    #[serde(default)]
+    transparency_log: Option<String>,
+    #[serde(default)]
+    transparency_log_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -270,7 +317,7 @@ impl Source {
         for key in self.keys {
             let key = key.read(at, base)?;
             // The same owner must not count twice.
-            if keys.iter().any(|other| other.key == key.key || other.name == key.name) {
+            if keys.iter().any(|other| other.key.overlaps(&key.key) || other.name == key.name) {
                 return Err(wrong(&format!("key {:?} is there twice", key.name)));
             }
             keys.push(key);
@@ -290,19 +337,36 @@ impl Source {
 
 impl Key {
     fn read(self, at: &str, base: &Path) -> Result<NamedKey, PolicyError> {
-        let pem = match (self.key, self.file) {
-            (Some(pem), None) => pem,
-            (None, Some(path)) => file(&base.join(path))?,
-            _ => {
-                let why = format!("key {:?} needs `key` with its PEM, or `file`, and not both", self.name);
-                return Err(PolicyError::Rule { at: at.to_owned(), why });
-            }
+        let wrong = |needs: &str| {
+            let why = format!("key {:?} needs {needs}, and not both", self.name);
+            PolicyError::Rule { at: at.to_owned(), why }
         };
-        let key = PublicKey::from_pem(&pem).map_err(|source| PolicyError::Key {
-            at: at.to_owned(),
-            name: self.name.clone(),
-            source,
-        })?;
+        let unusable = |source| PolicyError::Key { at: at.to_owned(), name: self.name.clone(), source };
+        let text = |pem: Option<String>, path: Option<PathBuf>, needs: &str| match (pem, path) {
+            (Some(pem), None) => Ok(Some(pem)),
+            (None, Some(path)) => file(&base.join(path)).map(Some),
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err(wrong(needs)),
+        };
+        let pem = text(self.key, self.file, "`key` with its PEM, or `file`")?;
+        let key = match (pem, self.identity) {
+            (Some(pem), None) => PublicKey::from_pem(&pem).map_err(unusable)?.into(),
+            (None, Some(rule)) => {
+                let needs = "`certificateAuthority` with its PEM, or `certificateAuthorityFile`";
+                let authority = text(rule.certificate_authority, rule.certificate_authority_file, needs)?;
+                let authority = authority.ok_or_else(|| wrong(needs))?;
+                let needs = "`transparencyLog` with its PEM, or `transparencyLogFile`";
+                let log = text(rule.transparency_log, rule.transparency_log_file, needs)?;
+                let parts = IdentityParts {
+                    issuer: &rule.issuer,
+                    subject: &rule.subject,
+                    authority: &authority,
+                    log: log.as_deref(),
+                };
+                Identity::new(parts).map_err(unusable)?.into()
+            }
+            _ => return Err(wrong("`key` with its PEM, `file`, or `identity`")),
+        };
         Ok(NamedKey { name: self.name, key, may: ceiling(self.may) })
     }
 }
@@ -344,6 +408,15 @@ mod tests {
             ("- {match: r.io/a, digests: [sha256:1]}\n", "a digest cannot be used"),
             ("- {match: r.io/a, keys: [{name: x}]}\n", "needs `key`"),
             ("- {match: r.io/a, keys: [{name: x, key: y}]}\n", "key \"x\" cannot be used"),
+            ("- {match: r.io/a, keys: [{name: x, identity: {issuer: i, subject: s}}]}\n", "`certificateAuthorityFile`"),
+            (
+                "- {match: r.io/a, keys: [{name: x, file: team.pub, identity: {issuer: i, subject: s}}]}\n",
+                "or `identity`, and not both",
+            ),
+            (
+                "- {match: r.io/a, keys: [{name: x, identity: {issuer: i, subject: s, certificateAuthorityFile: team.pub}}]}\n",
+                "key \"x\" cannot be used",
+            ),
             (
                 "- {match: r.io/a, keys: [{name: x, file: team.pub}, {name: y, file: team.pub}]}\n",
                 "\"y\" is there twice",

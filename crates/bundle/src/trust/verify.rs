@@ -1,6 +1,6 @@
 //! Checks a bundle against a policy: the digest, the signatures, and then what it requests. No layer is pulled.
 
-use boathook_core::model::Permission;
+use boathook_core::model::{Permission, error_chain};
 use bytes::Bytes;
 
 use super::{
@@ -71,11 +71,8 @@ pub(crate) async fn verify(
     if rule.keys.is_empty() {
         return Err(refused(TrustError::NotListed { digest: digest.clone(), listed: rule.digests.len() }));
     }
-    let mut search = Search {
-        keys: &rule.keys,
-        attestations: !rule.require.is_empty(),
-        ..Search::new(at, digest, manifest)
-    };
+    let mut search =
+        Search { keys: &rule.keys, attestations: !rule.require.is_empty(), ..Search::new(at, digest, manifest) };
     let found = search.collect().await?;
     for kind in &rule.require {
         attested(&found, *kind, &rule.keys, digest, &trusted.wanted).map_err(refused)?;
@@ -104,7 +101,10 @@ fn signers(
         return Err(TrustError::Unsigned { digest, wanted });
     }
     let mut signers = Vec::new();
-    let mut reason = TrustError::WrongKey { digest: digest.clone(), found: found.len(), wanted };
+    let mut reason = match found.iter().find_map(|one| one.why.clone()) {
+        Some(source) => TrustError::NotIdentity { digest: digest.clone(), wanted, source },
+        None => TrustError::WrongKey { digest: digest.clone(), found: found.len(), wanted },
+    };
     for (n, key) in keys.iter().enumerate() {
         for one in found.iter().filter(|one| one.is_by(n)) {
             let other =
@@ -142,7 +142,10 @@ fn attested(
     let why = match (of_kind.len(), by_key.first().and_then(|one| one.first.as_deref())) {
         (0, _) => "it has none".to_owned(),
         (_, Some(other)) => format!("theirs is about {other}"),
-        (count, None) if by_key.is_empty() => format!("the {count} that it has are by others, or were changed"),
+        (count, None) if by_key.is_empty() => match of_kind.iter().find_map(|one| one.why.as_ref()) {
+            Some(why) => error_chain(why),
+            None => format!("the {count} that it has are by others, or were changed"),
+        },
         (_, None) => "theirs is about nothing".to_owned(),
     };
     Err(TrustError::Unattested { digest: digest.clone(), kind, wanted: wanted.to_owned(), why })

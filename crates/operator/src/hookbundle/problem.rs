@@ -75,6 +75,7 @@ fn of_trust(error: &TrustError) -> &'static str {
         TrustError::NotListed { .. } => "DigestNotAllowed",
         TrustError::Unsigned { .. } => "Unsigned",
         TrustError::WrongKey { .. } => "WrongKey",
+        TrustError::NotIdentity { .. } => "WrongIdentity",
         TrustError::OtherDigest { .. } => "SignedForAnother",
         TrustError::OtherTag { .. } => "TagMoved",
         TrustError::TooFew { .. } => "TooFewSignatures",
