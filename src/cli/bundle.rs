@@ -36,6 +36,8 @@ pub enum BundleCommand {
     Save(Save),
     /// Push what `boathook bundle save` saved
     Load(Load),
+    /// Pack the WIT package of hooks as the artifact that wkg fetches
+    Wit(Wit),
 }
 
 /// `boathook bundle pack`
@@ -69,6 +71,23 @@ pub struct Pack {
     /// Flags for annotations.
     #[command(flatten)]
     pub annotations: Annotations,
+}
+
+/// `boathook bundle wit`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook bundle wit -o hook.wit.tar
+  boathook bundle push hook.wit.tar registry.example.com/boathook/hook:0.1.0   # then, with wkg:
+  wkg get boathook:hook@0.1.0 --format wit
+
+The artifact has the package of this program's version, as every release of that version does: the creation time is
+$SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
+
+Exit codes: 0 when the package was packed, 1 when it was not.")]
+pub struct Wit {
+    /// Directory to write: new, empty, or an OCI image layout; or a new FILE.tar
+    #[arg(short, long, value_name = "LAYOUT")]
+    pub output: PathBuf,
 }
 
 /// `boathook bundle push`

@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use boathook_author::author::{about, output};
+use boathook_author::author::{WIT_VERSION, about, output, wit_package};
 use boathook_bundle::{
     self as bundle, Annotations, Attestation, BundleError, Document, FileInput, HookInput, Input, Layout, LayoutError,
     Packed, Policy, PrivateKey, Progress, Pushed, Reference, Seen, SeenAttestation, Store, Verified,
 };
 use boathook_core::{
     hooks::HookFile,
-    model::{InterpreterRef, error_chain},
+    model::{HookName, InterpreterRef, error_chain},
 };
 use boathook_operator::app::load;
 use boathook_sandbox::Sandbox;
@@ -31,7 +31,7 @@ use super::{
 use crate::{
     cli::bundle::{
         Annotations as AnnotationFlags, Attach, Bundle, BundleCommand, InspectBundle, Load, Pack, Pull, Push, Save,
-        Sign, Verify,
+        Sign, Verify, Wit,
     },
     cmd::{projects, sandbox, summary},
 };
@@ -52,6 +52,7 @@ pub(super) fn run(args: Bundle) -> anyhow::Result<ExitCode> {
         BundleCommand::Attach(args) => done(block_on(attach(&args))),
         BundleCommand::Save(args) => done(block_on(save(&args))),
         BundleCommand::Load(args) => done(block_on(load_file(&args))),
+        BundleCommand::Wit(args) => done(wit(&args)),
         BundleCommand::Verify(args) => Ok(match block_on(verify(&args)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -69,13 +70,36 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
     let packed = packed(input(&args.directory, &args.annotations).await?, args.wasm)?;
-    if args.output.extension().is_some_and(|extension| extension == "tar") {
+    write(&packed, &args.output, &args.tag)
+}
+
+/// Packs the WIT package of hooks in the layout of the CNCF.
+fn wit(args: &Wit) -> anyhow::Result<()> {
+    let mut annotations = Annotations::default();
+    for (key, value) in [
+        ("title", "boathook:hook"),
+        ("version", WIT_VERSION),
+        ("description", "The WIT package of Boathook's hooks"),
+        ("licenses", env!("CARGO_PKG_LICENSE")),
+        ("source", env!("CARGO_PKG_REPOSITORY")),
+    ] {
+        annotations.set(key, value)?;
+    }
+    let package = HookInput { name: HookName::new("hook")?, component: wit_package()?.into(), asks: Vec::new() };
+    let packed =
+        bundle::pack_wasm(Input { hooks: vec![package], created: created()?, annotations, ..Input::default() })?;
+    write(&packed, &args.output, WIT_VERSION)
+}
+
+/// Writes an artifact as a layout, or as a tar of one, and prints its digest.
+fn write(packed: &Packed, output: &Path, tag: &str) -> anyhow::Result<()> {
+    if output.extension().is_some_and(|extension| extension == "tar") {
         let directory = tempfile::tempdir()?;
         let layout = Layout::create(directory.path())?;
-        bundle::save(&packed, &layout, Some(&args.tag))?;
-        layout.write_file(&args.output)?;
+        bundle::save(packed, &layout, Some(tag))?;
+        layout.write_file(output)?;
     } else {
-        bundle::save(&packed, &Layout::create(&args.output)?, Some(&args.tag))?;
+        bundle::save(packed, &Layout::create(output)?, Some(tag))?;
     }
     println!("{}", packed.manifest.digest);
     Ok(())

@@ -12,6 +12,7 @@ pub mod registry;
 mod room;
 mod transfer;
 pub mod trust;
+mod wit;
 
 use boathook_bundle::{
     Digest, FileInput, HookInput, Input, Layout, Packed, Place, Policy, Progress, Pulled, Store, copy, pack, push,
