@@ -190,7 +190,7 @@ async fn tried(policy: &Policy, bundles: &[Value]) -> Result<(Seen, Verified), B
 
 async fn reason(policy: &Policy, bundle: Value) -> IdentityError {
     match tried(policy, &[bundle]).await {
-        Err(BundleError::Trust { source: TrustError::NotIdentity { source, .. }, .. }) => source,
+        Err(BundleError::Trust { source: TrustError::NotIdentity { source, .. }, .. }) => *source,
         other => panic!("{other:?}"),
     }
 }

@@ -60,7 +60,7 @@ pub enum TrustError {
         /// The names of the signers that are needed.
         wanted: String,
         #[source]
-        source: IdentityError,
+        source: Box<IdentityError>,
     },
     /// The signature is valid, but for something else.
     #[error("the signature by key {key:?} is for {signed}, not for {digest}: it was copied from another bundle")]

@@ -102,7 +102,7 @@ fn signers(
     }
     let mut signers = Vec::new();
     let mut reason = match found.iter().find_map(|one| one.why.clone()) {
-        Some(source) => TrustError::NotIdentity { digest: digest.clone(), wanted, source },
+        Some(error) => TrustError::NotIdentity { digest: digest.clone(), wanted, source: Box::new(error) },
         None => TrustError::WrongKey { digest: digest.clone(), found: found.len(), wanted },
     };
     for (n, key) in keys.iter().enumerate() {
