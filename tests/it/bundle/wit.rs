@@ -87,3 +87,30 @@ fn the_package_of_hooks_is_what_wkg_fetches() {
     assert!(tar("hook.tar") == tar("again.tar"), "the same commit gives the same file");
     Layout::open(&directory.path().join("hook.tar"), Some("0.1.0")).unwrap();
 }
+
+/// The functions of a package's interfaces, by their names.
+fn functions((_, all): (String, BTreeMap<String, Vec<String>>)) -> BTreeMap<String, Vec<String>> {
+    let mut functions: BTreeMap<_, Vec<_>> = all.into_iter().filter(|(of, _)| of.starts_with("interface ")).collect();
+    for names in functions.values_mut() {
+        *names = names.iter().filter_map(|name| Some(name.split_once('(')?.0.to_owned())).collect();
+        names.sort();
+    }
+    functions.retain(|_, names| !names.is_empty());
+    functions
+}
+
+/// `tests/fixtures/wit/hook-0.1.0.wasm` stands for every component of that version, so it must use all of it. A component
+/// is decoded with the functions that it imports and exports, and no others.
+#[test]
+fn the_component_of_the_first_version_uses_all_of_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let component = std::fs::read(root.join("tests/fixtures/wit/hook-0.1.0.wasm")).unwrap();
+    let DecodedWasm::Component(resolve, _) = wit_parser::decoding::decode(&component).unwrap() else {
+        panic!("it is a package, and no component");
+    };
+    let found = resolve.packages.iter().find(|(_, package)| package.name.to_string() == "boathook:hook@0.1.0");
+    let (package, _) = found.expect("it imports the package");
+    let mut sources = Resolve::default();
+    let (source, _) = sources.push_dir(root.join("wit")).unwrap();
+    assert_eq!(functions(names(&resolve, package)), functions(names(&sources, source)));
+}
