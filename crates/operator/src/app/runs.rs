@@ -97,7 +97,7 @@ impl Runs {
                     RunReport::without_guest(reconcile::all(services, binding, trigger).await)
                 }
                 reconcile::Task::One(binding, trigger, event) => {
-                    reconcile::Pass { services, hook, binding, caller, trigger, attempt }.run(event).await
+                    reconcile::Pass::new(services, hook, binding, caller, trigger, attempt).run(event).await
                 }
                 reconcile::Task::Listed(binding) => {
                     reconcile::listed(services, &hook.spec.name, &binding);

@@ -1,5 +1,6 @@
 //! What becomes of an answer, and when the hook is asked.
 
+use boathook_core::model::HookName;
 use serde_json::{Value, json};
 
 use super::{child, cluster, cluster_wish, condition, current, gone, in_wave, map, map_in, start, there, told, wish};
@@ -335,4 +336,38 @@ async fn nothing_is_written_again_after_a_restart() {
     cluster.admin.create(&next).await.unwrap();
     current(&cluster, &next, 1).await;
     assert_eq!(versions().await, before);
+}
+
+#[tokio::test]
+async fn a_pure_hook_is_not_asked_again_about_the_same() {
+    let pipeline = Pipeline::on(cluster().await, &guests(["wish"]), |options| options.keep_last_run = true).await;
+    let operator = &pipeline.operator;
+    operator.ready().await;
+    let parent = wish("one", json!({"children": [child("a", "1")]}));
+    pipeline.create(parent.clone()).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    let [before, _] = until_settled(&pipeline).await;
+    let runs = |operator: &Operator| operator.log.told("run succeeded").len();
+    let (ran, mut again) = (runs(operator), 0);
+    operator.app.run_again(&HookName::new("wish").unwrap(), |count| again = count);
+    assert!(again > 0);
+    operator.until("it ran again", |operator| (runs(operator) >= ran + again).then_some(())).await;
+    assert_eq!(asked(operator, "one"), before);
+    // It is asked about something else.
+    pipeline.apply(wish("one", json!({"status": {"x": 1}}))).await;
+    operator.until("it was asked", |operator| (asked(operator, "one") > before).then_some(())).await;
+}
+
+/// What an earlier document owned is not deleted, because nobody may. The parent keeps naming the kind.
+#[tokio::test]
+async fn kinds_that_are_not_owned_any_more_are_named() {
+    let pipeline = start().await;
+    let kinds = "applyset.kubernetes.io/contains-group-kinds";
+    let mut parent = wish("web", json!({"children": [child("a", "1")]}));
+    parent["metadata"]["annotations"] = json!({"applyset.kubernetes.io/tooling": "boathook/0.1.0", kinds: "Secret"});
+    pipeline.create(parent.clone()).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    let message = told(&pipeline.cluster, &parent, "MembersLeft", "True", "NotOwned").await;
+    assert!(message.contains("members of Secret may exist"), "{message}");
+    assert_eq!(pipeline.get(parent).await.unwrap()["metadata"]["annotations"][kinds], "ConfigMap,Secret");
 }

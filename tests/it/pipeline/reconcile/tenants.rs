@@ -81,7 +81,7 @@ async fn allow(pipeline: &Pipeline, rules: Value) {
     pipeline.apply(binding).await;
 }
 
-// mutant: crates/operator/src/app/reconcile/mod.rs: `Caller { permissions, ..self.caller.clone() }` => `Caller { permissions, identity: None, ..self.caller.clone() }`
+// mutant: crates/operator/src/app/reconcile/mod.rs: `Caller { permissions, ..caller.clone() }` => `Caller { permissions, identity: None, ..caller.clone() }`
 #[tokio::test]
 async fn children_are_written_with_the_rights_of_the_service_account() {
     let pipeline = with_rbac().await;

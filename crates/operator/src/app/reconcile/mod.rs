@@ -76,13 +76,16 @@ pub(super) fn task<'j>(hook: &'j Hook, triggers: &'j [Trigger]) -> Option<Task<'
 
 /// One pass over one parent.
 pub(super) struct Pass<'a> {
-    pub services: &'a Arc<Services>,
-    pub hook: &'a Hook,
-    pub binding: &'a ReconcileBinding,
+    services: &'a Arc<Services>,
+    hook: &'a Hook,
+    binding: &'a ReconcileBinding,
     /// The hook's, for the guest.
-    pub caller: Caller,
-    pub trigger: &'a Trigger,
-    pub attempt: u32,
+    caller: Caller,
+    /// Of the operator's own requests for the hook: with the hook's identity, and with the rights that the binding
+    /// asked for.
+    writer: Caller,
+    trigger: &'a Trigger,
+    attempt: u32,
 }
 
 /// Puts all parents into the queue.
@@ -135,14 +138,25 @@ async fn check_status(services: &Services, resource: &Resource) -> Result<(), Fa
     })
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    pub fn new(
+        services: &'a Arc<Services>,
+        hook: &'a Hook,
+        binding: &'a ReconcileBinding,
+        caller: Caller,
+        trigger: &'a Trigger,
+        attempt: u32,
+    ) -> Self {
+        let permissions: Arc<[Permission]> = binding.asks().into();
+        let writer = Caller { permissions, ..caller.clone() };
+        Self { services, hook, binding, caller, writer, trigger, attempt }
+    }
+
     /// Asks the hook, makes the cluster like the answer, and writes the status.
     pub async fn run(self, event: &ObjectEvent) -> RunReport {
         let key = &event.item.key;
         let reconciler = self.services.reconcilers.of(&self.hook.spec.name, &self.binding.name);
-        let (hook, binding) = (self.hook.spec.name.clone(), self.binding.clone());
-        let terms = Arc::new(Terms { hook, binding, resource: event.resource.clone() });
-        reconciler.knows(terms.clone());
+        let terms = reconciler.terms(&self.hook.spec.name, self.binding, &event.resource);
         let now = self.services.snapshots.snapshot_set(&self.hook.spec.name);
         let Some(item) = now.items(&self.binding.name).and_then(|parents| parents.get(key)) else {
             return RunReport::without_guest(self.leave(&reconciler, key).await);
@@ -208,7 +222,7 @@ impl Pass<'_> {
 
     async fn let_go(&self, entry: &Entry) -> Result<(), CallError> {
         let parent = entry.with(|set| set.parent().clone());
-        let found = match self.services.operator.access.get(&self.writer(), &parent.object, None).await {
+        let found = match self.services.operator.access.get(&self.writer, &parent.object, None).await {
             Ok(text) => serde_json::from_str::<Value>(&text).unwrap_or_default(),
             Err(error) if error.reason == CallReason::NotFound => return Ok(()),
             Err(error) => return Err(error),
@@ -324,15 +338,14 @@ impl Pass<'_> {
     /// Sends what the set decides, until there is nothing more to send.
     async fn apply(&self, entry: &Entry) -> Plan {
         let deadline = Instant::now() + PATIENCE;
-        let caller = self.writer();
         loop {
             let requests = entry.with(|set| set.take(REQUESTS, Instant::now()));
             if requests.is_empty() || Instant::now() > deadline {
                 return entry.with(|set| set.plan(Instant::now()));
             }
-            let (pass, caller) = (&self, &caller);
+            let pass = &self;
             let sent = requests.into_iter().map(|request| async move {
-                let result = pass.send(caller, entry, &request).await;
+                let result = pass.send(entry, &request).await;
                 let text = result.as_ref().map(|text| text.as_deref()).map_err(Clone::clone);
                 entry.with(|set| set.finished(&request, text, Instant::now()));
             });
@@ -340,15 +353,8 @@ impl Pass<'_> {
         }
     }
 
-    /// The caller of the operator's own requests for the hook: with the hook's identity, and with the rights that the
-    /// binding asked for.
-    fn writer(&self) -> Caller {
-        let permissions: Arc<[Permission]> = self.binding.asks().into();
-        Caller { permissions, ..self.caller.clone() }
-    }
-
-    async fn send(&self, caller: &Caller, entry: &Entry, request: &Request) -> Result<Option<String>, CallError> {
-        let access = &self.services.operator.access;
+    async fn send(&self, entry: &Entry, request: &Request) -> Result<Option<String>, CallError> {
+        let (access, caller) = (&self.services.operator.access, &self.writer);
         let apply = |object: &str, force, manager: String| {
             Operation::Patch(Patch {
                 target: request.object.clone(),
@@ -411,7 +417,7 @@ impl Pass<'_> {
             subresource: Some("status".to_owned()),
             ignore_missing: false,
         };
-        match self.services.operator.access.write(&self.writer(), &Operation::Patch(patch)).await {
+        match self.services.operator.access.write(&self.writer, &Operation::Patch(patch)).await {
             Ok(response) => {
                 let made: Value = response.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
                 entry.wrote_status(wanted, made.get("status").cloned().unwrap_or_default());
@@ -442,7 +448,7 @@ impl Pass<'_> {
             subresource: None,
             ignore_missing: false,
         };
-        self.services.operator.access.write(&self.writer(), &Operation::Patch(patch)).await.map(|_| wanted)
+        self.services.operator.access.write(&self.writer, &Operation::Patch(patch)).await.map(|_| wanted)
     }
 
     /// Has the parent reconciled again at this time, or when the hook or the document wants it.

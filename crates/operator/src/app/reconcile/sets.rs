@@ -167,6 +167,18 @@ impl Reconciler {
         self.state().terms = Some(terms);
     }
 
+    /// The terms of a run. They are made again only if they changed.
+    pub fn terms(&self, hook: &HookName, binding: &ReconcileBinding, resource: &Arc<Resource>) -> Arc<Terms> {
+        let known = self.state().terms.clone();
+        let known = known.filter(|terms| terms.binding == *binding && terms.resource == *resource);
+        known.unwrap_or_else(|| {
+            let (binding, resource) = (binding.clone(), resource.clone());
+            let terms = Arc::new(Terms { hook: hook.clone(), binding, resource });
+            self.knows(terms.clone());
+            terms
+        })
+    }
+
     /// The watch showed a member. Returns the parents that have something to do because of it.
     pub fn saw(&self, informer: &BindingName, object: &Object) -> Vec<Trigger> {
         let key = (informer.clone(), object.key.clone());
