@@ -532,7 +532,8 @@ mod tests {
             (
                 Some("shop"),
                 with(&|object| object["kind"] = json!("Secret")),
-                "v1 Secret a: its kind is not declared: add {apiVersion: v1, kind: Secret} to owns",
+                "v1 Secret a: its kind is not declared, or the API server does not serve it: \
+                 add {apiVersion: v1, kind: Secret} to owns",
             ),
             (Some("shop"), with(&|object| object["apiVersion"] = json!("v1beta1")), "not declared"),
             (
