@@ -45,6 +45,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Figures {
     /// Resident memory when idle, in MB.
     idle: f64,
+    /// Of that, what is no page of a file, in MB.
+    idle_anonymous: f64,
     /// Create request sent → Secret seen by a watch, one namespace at a time.
     one: Percentiles,
     /// First create request sent → last of the Secrets seen.
@@ -58,6 +60,7 @@ pub struct Figures {
 /// Adds the table's rows. `compiled` is what was resident after a start that compiled the hooks.
 pub fn report(report: &mut Report, rounds: &Rounds<Figures>, compiled: f64) {
     report.compare("idle, resident (10 hooks)", "MB", "≤ 40 MB", rounds, |figures| figures.idle);
+    report.compare("– of that, no pages of files", "MB", "", rounds, |figures| figures.idle_anonymous);
     report.row("– after a start that compiled them", "MB", "", Spread::of([compiled]), None);
     report.compare("namespace → secret, p50", "ms", "≤ 1.3 ×", rounds, |figures| ms(figures.one.p50));
     report.compare("namespace → secret, p99", "ms", "", rounds, |figures| ms(figures.one.p99));
@@ -95,12 +98,13 @@ pub async fn measure(kind: Kind, paths: &Paths) -> Result<Figures> {
     }
     sleep(QUIET).await;
     let idle = contender.process.resident_megabytes()?;
+    let idle_anonymous = contender.process.anonymous_megabytes()?;
     let one = one_at_a_time(&backend, &mut copies).await?;
     sleep(QUIET).await;
     let cpu = contender.process.cpu()?;
     let (burst_created, burst) = burst(&backend, &mut copies).await?;
     let burst_cpu = contender.process.cpu()?.saturating_sub(cpu);
-    Ok(Figures { idle, one, burst, burst_created, burst_cpu })
+    Ok(Figures { idle, idle_anonymous, one, burst, burst_created, burst_cpu })
 }
 
 /// The Secret that is copied.

@@ -95,6 +95,11 @@ impl Process {
         self.status_megabytes("VmRSS:")
     }
 
+    /// Of that, what is no page of a file. The kernel can drop the others and read them again.
+    pub fn anonymous_megabytes(&self) -> Result<f64> {
+        self.status_megabytes("RssAnon:")
+    }
+
     /// The most that was resident at a time, in MB.
     pub fn peak_megabytes(&self) -> Result<f64> {
         self.status_megabytes("VmHWM:")

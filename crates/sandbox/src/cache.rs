@@ -4,17 +4,17 @@
 //! loads more than the limit would evict what it needs next, and so would the next start.
 //!
 //! A compiled component is native code, so this file trusts only what this program wrote. The directory and each file
-//! must belong to the operator's user, and nobody else may have write access. The digest in a file's header protects
+//! must belong to the operator's user, and nobody else may have write access. The digest at a file's end protects
 //! against damage, not against forgery. Nothing is deserialized here.
 
 use std::{
     collections::HashMap,
     fs::{DirBuilder, File},
     hash::{DefaultHasher, Hash, Hasher},
-    io::{self, Read, Seek, Write},
+    io::{self, Seek, Write},
     os::{
-        fd::OwnedFd,
-        unix::fs::{DirBuilderExt, MetadataExt},
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::{DirBuilderExt, FileExt, MetadataExt},
     },
     path::{Path, PathBuf},
     sync::{
@@ -30,7 +30,11 @@ use wasmtime::Engine;
 
 use super::error::SandboxError;
 
-const MAGIC: &[u8; 8] = b"boathk01";
+const MAGIC: &[u8; 8] = b"boathk02";
+/// The bytes after the code: [`MAGIC`] and the digest.
+const SEAL: u64 = 40;
+/// From this size on, code is mapped from its file.
+const MAPPED: u64 = 1024 * 1024;
 const SUFFIX: &str = ".cwasm";
 const TEMPORARY: &str = ".tmp-";
 const CLAIM: &str = ".compiling-";
@@ -139,7 +143,7 @@ impl Cache {
     }
 
     /// Returns the artifact, if it exists and is not damaged.
-    pub(super) fn get(&self, key: &Key) -> Option<Vec<u8>> {
+    pub(super) fn get(&self, key: &Key) -> Option<Artifact> {
         match self.read(&key.0) {
             Ok(artifact) => Some(artifact),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -152,9 +156,9 @@ impl Cache {
         }
     }
 
-    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    fn read(&self, name: &str) -> io::Result<Artifact> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let mut file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::empty())?);
+        let file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::empty())?);
         let meta = file.metadata()?;
         if !meta.is_file() || meta.len() > self.max_bytes {
             return Err(io::Error::other("it is not a file that boathook wrote"));
@@ -162,11 +166,9 @@ impl Cache {
         if let Some(reason) = foreign(meta.uid(), meta.mode()) {
             return Err(io::Error::other(reason));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
-        file.read_to_end(&mut bytes)?;
-        let artifact = unseal(bytes).ok_or_else(|| io::Error::other("it is damaged"))?;
+        let artifact = Artifact::checked(file)?;
         // For the order of eviction. A failure only makes the order less exact.
-        let _ = file.set_modified(SystemTime::now());
+        let _ = artifact.file.set_modified(SystemTime::now());
         Ok(artifact)
     }
 
@@ -188,8 +190,8 @@ impl Cache {
     fn write(&self, name: &str, artifact: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(rustix::fs::openat(&self.dir, name, flags, Mode::RUSR | Mode::WUSR)?);
-        file.write_all(&seal(artifact))?;
-        file.write_all(artifact)
+        file.write_all(artifact)?;
+        file.write_all(&seal(artifact))
     }
 
     /// Removes the least recently used entries until the rest is within the limit. Entries in use stay, and the new one
@@ -293,7 +295,7 @@ fn writable(mode: u32) -> Option<String> {
 
 /// Reads an artifact from a directory that was installed with this program. It must belong to the operator's user or to
 /// root, like the program, and nobody else may have write access. Returns `None` if it does not exist.
-pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Artifact>> {
     let there = |error: rustix::io::Errno| match error {
         rustix::io::Errno::NOENT => Ok(None),
         error => Err(error.into()),
@@ -304,7 +306,7 @@ pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u
         Err(error) => return there(error),
     };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let mut file = match rustix::fs::openat(&directory, name, flags, Mode::empty()) {
+    let file = match rustix::fs::openat(&directory, name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(error) => return there(error),
     };
@@ -315,22 +317,66 @@ pub(super) fn installed(directory: &Path, name: &str) -> io::Result<Option<Vec<u
             return Err(io::Error::other(reason));
         }
     }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    unseal(bytes).map(Some).ok_or_else(|| io::Error::other("it is damaged"))
+    Artifact::checked(file).map(Some)
 }
 
-/// The header of an artifact.
+/// What follows an artifact in its file. It is at the end, so that the code can be mapped from the start of the file.
 pub(super) fn seal(artifact: &[u8]) -> Vec<u8> {
     [MAGIC.as_slice(), Sha256::digest(artifact).as_slice()].concat()
 }
 
-/// Removes the header, if it matches the rest.
-fn unseal(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
-    let rest = bytes.strip_prefix(MAGIC)?;
-    let (digest, artifact) = rest.split_first_chunk::<32>()?;
-    let whole = Sha256::digest(artifact).as_slice() == digest;
-    whole.then(|| bytes.split_off(MAGIC.len() + 32))
+/// Compiled code in a file that is not damaged. The file is open, so what its name means later does not matter.
+#[derive(Debug)]
+pub(super) struct Artifact {
+    file: File,
+    /// The bytes of the code, without the seal.
+    pub(super) size: u64,
+}
+
+impl Artifact {
+    /// Rejects a file whose digest is not the one in its seal.
+    fn checked(file: File) -> io::Result<Self> {
+        let damaged = || io::Error::other("it is damaged");
+        let size = file.metadata()?.len().checked_sub(SEAL).ok_or_else(damaged)?;
+        let (mut digest, mut buffer, mut at) = (Sha256::new(), vec![0; 64 * 1024], 0);
+        while at < size {
+            let most = usize::try_from(size - at).map_or(buffer.len(), |left| left.min(buffer.len()));
+            let part = buffer.get_mut(..most).unwrap_or_default();
+            file.read_exact_at(part, at)?;
+            digest.update(part);
+            at += most as u64;
+        }
+        let mut sealed = [0; SEAL as usize];
+        file.read_exact_at(&mut sealed, size)?;
+        let whole = sealed.as_slice() == [MAGIC.as_slice(), digest.finalize().as_slice()].concat();
+        whole.then_some(Self { file, size }).ok_or_else(damaged)
+    }
+
+    /// Loads the code by the first function from its file, or by the second from a copy in memory.
+    ///
+    /// Pages of a mapped file that no run needs take no memory, and the kernel can drop the others. But a mapped file
+    /// takes a descriptor while it is loaded, so small files are copied. Code that cannot be mapped is copied too: the
+    /// volume of the cache can be mounted `noexec`.
+    pub(super) fn load<T>(
+        &self,
+        mapped: impl FnOnce(PathBuf) -> wasmtime::Result<T>,
+        copied: impl FnOnce(&[u8]) -> wasmtime::Result<T>,
+    ) -> wasmtime::Result<T> {
+        let directory = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+        let path = Path::new(directory).join(self.file.as_raw_fd().to_string());
+        if self.size >= MAPPED
+            && let Ok(loaded) = mapped(path)
+        {
+            return Ok(loaded);
+        }
+        copied(&self.bytes()?)
+    }
+
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.size).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, 0)?;
+        Ok(bytes)
+    }
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {
@@ -351,7 +397,7 @@ mod tests {
     /// Native code that somebody else could have written is not used.
     // mutant: crates/sandbox/src/cache.rs: `if let Some(reason) = reason {` => `if let Some(reason) = reason.filter(|_| false) {`
     // mutant: crates/sandbox/src/cache.rs: `rustix::fs::openat(&directory, name, flags, Mode::empty())` => `rustix::fs::openat(&directory, name, flags.difference(OFlags::NOFOLLOW), Mode::empty())`
-    // mutant: crates/sandbox/src/cache.rs: `let whole = Sha256::digest(artifact).as_slice() == digest;` => `let whole = digest.len() == 32;`
+    // mutant: crates/sandbox/src/cache.rs: `let whole = sealed.as_slice() == [MAGIC.as_slice(), digest.finalize().as_slice()].concat();` => `let whole = sealed.starts_with(MAGIC);`
     #[test]
     fn installed_code_that_others_could_have_written_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
@@ -359,7 +405,7 @@ mod tests {
         let read = || installed(folder.path(), "code.cwasm");
         assert!(read().unwrap().is_none());
         assert!(installed(&folder.path().join("gone"), "code.cwasm").unwrap().is_none());
-        fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
+        fs::write(&file, [b"code", seal(b"code").as_slice()].concat()).unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         for (directory, own, usable) in
             [(0o755, 0o644, true), (0o775, 0o644, false), (0o757, 0o644, false), (0o755, 0o666, false)]
@@ -369,11 +415,11 @@ mod tests {
             assert_eq!(read().is_ok(), usable, "{directory:o} {own:o}");
         }
         mode(&file, 0o644);
-        assert_eq!(read().unwrap().unwrap(), b"code");
-        fs::write(&file, [seal(b"code").as_slice(), b"cope"].concat()).unwrap();
+        assert_eq!(read().unwrap().unwrap().bytes().unwrap(), b"code");
+        fs::write(&file, [b"cope", seal(b"code").as_slice()].concat()).unwrap();
         assert!(read().is_err(), "it is damaged");
         // Only the link is wrong.
-        fs::write(&file, [seal(b"code").as_slice(), b"code"].concat()).unwrap();
+        fs::write(&file, [b"code", seal(b"code").as_slice()].concat()).unwrap();
         fs::rename(&file, folder.path().join("other")).unwrap();
         std::os::unix::fs::symlink(folder.path().join("other"), &file).unwrap();
         assert!(read().is_err(), "a link may lead anywhere");

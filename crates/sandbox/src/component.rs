@@ -17,7 +17,7 @@ use wasmtime::{
 };
 
 use super::{
-    cache::{Cache, InUse, Key},
+    cache::{Artifact, Cache, InUse, Key},
     compiler,
     component_type::{self, World},
     error::LoadError,
@@ -244,9 +244,9 @@ impl Loader {
     pub(super) fn load_installed(
         &self,
         candidate: Candidate,
-        artifact: &[u8],
+        artifact: &Artifact,
     ) -> Result<Result<LoadedHook, Candidate>, LoadError> {
-        match self.trusted(artifact) {
+        match self.stored(artifact) {
             Ok(component) => self.link(candidate, &component, true).map(Ok),
             Err(error) => {
                 tracing::warn!(hook = %candidate.name, "installed code cannot be used, compiling: {error:#}");
@@ -274,15 +274,23 @@ impl Loader {
             hook: candidate.name.clone(),
             what: error.root_cause().to_string(),
         };
-        let component = self.trusted(artifact).map_err(too_large)?;
+        let stored = self.cached(&candidate).map(Ok);
+        let component = stored.unwrap_or_else(|| self.trusted(artifact)).map_err(too_large)?;
         self.link(candidate, &component, false)
     }
 
     fn cached(&self, candidate: &Candidate) -> Option<Component> {
         let artifact = self.cache.as_ref()?.get(&self.key(candidate))?;
-        self.trusted(&artifact)
+        self.stored(&artifact)
             .inspect_err(|error| tracing::warn!(hook = %candidate.name, "compile cache: unusable entry: {error:#}"))
             .ok()
+    }
+
+    fn stored(&self, artifact: &Artifact) -> wasmtime::Result<Component> {
+        // SAFETY: as below. Nobody but this program can change the file, and this program never changes it in place.
+        #[allow(unsafe_code)]
+        let mapped = |path| unsafe { Component::deserialize_file(&self.engine, path) };
+        artifact.load(mapped, |bytes| self.trusted(bytes))
     }
 
     fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {

@@ -138,9 +138,13 @@ async fn a_damaged_entry_is_compiled_again() {
     let entry = entries(&dir).pop().unwrap();
     let whole = fs::read(&entry).unwrap();
 
-    let mut flipped = whole.clone();
-    *flipped.last_mut().unwrap() ^= 1;
-    for damage in [&whole[..whole.len() / 2], &whole[..10], b"", &flipped] {
+    let flipped = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let (code, seal) = (flipped(whole.len() / 2), flipped(whole.len() - 1));
+    for damage in [&whole[..whole.len() / 2], &whole[..10], b"", &code, &seal] {
         fs::write(&entry, damage).unwrap();
         let sandbox = cached(&dir);
         let hook = load(&sandbox, "good", &hostile("good")).await;

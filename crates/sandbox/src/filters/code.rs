@@ -19,7 +19,7 @@ use wasmtime::{Engine, Module};
 
 use super::instance::{self, Code as Linked};
 use crate::{
-    cache::{Cache, Claim, InUse, Key},
+    cache::{Artifact, Cache, Claim, InUse, Key},
     compiler::{self, CompilerConfig, Engines, Failed, Input},
     component::Loader,
     engine,
@@ -100,7 +100,7 @@ impl Code {
                 None => compiler::compile_module_here(&parts.engine, &module()?)?,
             };
             parts.keep(&artifact);
-            parts.trusted(&artifact)
+            parts.cached().map_or_else(|| parts.trusted(&artifact), Ok)
         })
         .await
     }
@@ -148,13 +148,13 @@ impl Parts {
         let name = interpreters::name(&digest(), Installed::Filters);
         let found = self.installed.iter().find_map(|directory| interpreters::installed(directory, &name))?;
         let unusable = |error: &wasmtime::Error| tracing::warn!("installed code cannot be used, compiling: {error:#}");
-        self.trusted(&found).inspect_err(unusable).ok()
+        self.stored(&found).inspect_err(unusable).ok()
     }
 
     fn cached(&self) -> Option<Linked> {
         let artifact = self.cache()?.get(&self.key())?;
         let unusable = |error: &wasmtime::Error| tracing::warn!("compile cache: unusable entry: {error:#}");
-        self.trusted(&artifact).inspect_err(unusable).ok()
+        self.stored(&artifact).inspect_err(unusable).ok()
     }
 
     /// Takes the right to compile it, as for a component.
@@ -170,6 +170,13 @@ impl Parts {
         if let Err(error) = if cache.has(&key) { cache.make_room(&key) } else { cache.put(&key, artifact) } {
             tracing::warn!("compile cache: not written: {error}");
         }
+    }
+
+    fn stored(&self, artifact: &Artifact) -> wasmtime::Result<Linked> {
+        // SAFETY: as below. Nobody but this program can change the file, and this program never changes it in place.
+        #[allow(unsafe_code)]
+        let mapped = |path| unsafe { Module::deserialize_file(&self.engine, path) };
+        artifact.load(|path| instance::link(&self.engine, &mapped(path)?), |bytes| self.trusted(bytes))
     }
 
     fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Linked> {

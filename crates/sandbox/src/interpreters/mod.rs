@@ -25,7 +25,7 @@ use wasmtime::Engine;
 
 use crate::{
     ENGINE, Sandbox,
-    cache::{self, hex},
+    cache::{self, Artifact, hex},
     compiler,
     component::{Candidate, Interpreter, LoadedHook},
     component_type::World,
@@ -237,19 +237,19 @@ pub(super) fn install(
     fs::create_dir_all(&folder).map_err(failed(&folder))?;
     let path = folder.join(name);
     if let Ok(Some(there)) = cache::installed(&folder, name) {
-        return Ok(Compiled { bytes: there.len() as u64, kept: true });
+        return Ok(Compiled { bytes: there.size, kept: true });
     }
     let artifact =
         compile().map_err(|error| InterpreterError::Component { path: path.clone(), reason: format!("{error:#}") })?;
     // Readers find nothing, or the whole file.
     let beside = folder.join(format!("{name}.new"));
-    let written = fs::write(&beside, [cache::seal(&artifact), artifact.clone()].concat());
+    let written = fs::write(&beside, [artifact.as_slice(), &cache::seal(&artifact)].concat());
     written.and_then(|()| fs::rename(&beside, &path)).map_err(failed(&path))?;
     Ok(Compiled { bytes: artifact.len() as u64, kept: false })
 }
 
 /// Returns the code of this name, if it was compiled at installation next to the interpreters in a directory.
-pub(super) fn installed(directory: &Path, name: &str) -> Option<Vec<u8>> {
+pub(super) fn installed(directory: &Path, name: &str) -> Option<Artifact> {
     let folder = directory.join(FOLDER);
     cache::installed(&folder, name).unwrap_or_else(|error| {
         tracing::warn!(path = %folder.join(name).display(), "installed code is not used: {error}");
