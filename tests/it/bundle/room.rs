@@ -54,7 +54,7 @@ fn filled(with: u8, like: &Packed) -> Packed {
     other
 }
 
-// mutant: crates/bundle/src/pull.rs: `let room = &store.room(layers.clone()).await?;` => `let room = &super::room::Room::default();`
+// mutant: crates/bundle/src/pull.rs: `let room = &store.room(layers.clone()).await?;` => `let room = &store.room(Vec::new()).await?;`
 // mutant: crates/bundle/src/store/room.rs: `(PARTIAL, false)` => `(BLOBS, false)`
 #[tokio::test]
 async fn pulls_that_fail_leave_the_store_within_its_bound() {

@@ -187,7 +187,7 @@ async fn each_refusal_has_its_reason_and_the_version_before_stays() {
 }
 
 /// Before a version is installed, its SBOM is there and one of the keys attests it.
-// mutant: crates/operator/src/hookbundle/source.rs: `Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require })` => `Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require: Vec::from_iter(require.into_iter().take(0)) })`
+// mutant: crates/operator/src/hookbundle/source.rs: `Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require })` => `Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require: Some(require).filter(Vec::is_empty).unwrap_or_default() })`
 #[tokio::test]
 async fn a_version_without_what_is_required_is_not_installed() {
     let (stage, desk) = (Stage::new().await, desk());

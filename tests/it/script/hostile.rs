@@ -105,7 +105,7 @@ async fn nothing_is_left_of_a_run() {
     }
 }
 
-// mutant: crates/sandbox/src/imports/mod.rs: `let file = source.script.file(&path);` => `static ALL: std::sync::Mutex<Vec<Arc<Script>>> = std::sync::Mutex::new(Vec::new()); let mut all = ALL.lock().map_err(|_| wasmtime::Error::msg(""))?; all.push(source.script.clone()); let file = all.iter().find_map(|script| script.file(&path));`
+// mutant: crates/sandbox/src/imports/mod.rs: `let file = source.script.file(&path);` => `static ALL: std::sync::Mutex<Vec<std::sync::Arc<boathook_core::model::Script>>> = std::sync::Mutex::new(Vec::new()); let mut all = ALL.lock().map_err(|_| wasmtime::Error::msg(""))?; all.push(source.script.clone()); let file = all.iter().find_map(|script| script.file(&path));`
 #[tokio::test]
 async fn another_hooks_files_are_out_of_reach() {
     let sandbox = sandbox();
