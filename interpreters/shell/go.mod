@@ -2,4 +2,9 @@ module github.com/boathook/boathook/interpreters/shell
 
 go 1.26.0
 
-require mvdan.cc/sh/v3 v3.14.1
+require (
+	github.com/itchyny/gojq v0.12.20
+	mvdan.cc/sh/v3 v3.14.1
+)
+
+require github.com/itchyny/timefmt-go v0.1.9 // indirect
