@@ -50,7 +50,12 @@ func (s *Shell) arithmeticCommand(c *syntax.ArithmCmd) error {
 // let runs the builtin let.
 func (s *Shell) let(c *syntax.LetClause) error {
 	for _, e := range c.Exprs {
-		n, err := s.arithmeticNode(e)
+		// The arguments of let are words: their quotes are removed first.
+		text, err := s.subscript(e)
+		if err != nil {
+			return err
+		}
+		n, err := s.arithmetic(text)
 		if err != nil {
 			return s.arithmeticFailed(err)
 		}

@@ -291,15 +291,15 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 		s.complain("local: can only be used in a function")
 		return 1, nil
 	}
+	values, err := s.declaredValues(c.Args)
+	if err != nil {
+		return 1, err
+	}
 	status := 0
 	operands := 0
-	for _, a := range c.Args {
+	for i, a := range c.Args {
 		if a.Name == nil {
-			words, err := s.fields([]*syntax.Word{a.Value})
-			if err != nil {
-				return 1, err
-			}
-			for _, word := range words {
+			for _, word := range values[i].words {
 				if operands == 0 && len(word) > 1 && (word[0] == '-' || word[0] == '+') {
 					if word == "--" {
 						continue
@@ -324,7 +324,7 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 			}
 			continue
 		}
-		if err := s.declareOne(&d, a.Name.Value, a); err != nil {
+		if err := s.declareOne(&d, a.Name.Value, a, values[i]); err != nil {
 			if _, ok := err.(*readonlyError); !ok {
 				return 1, err
 			}
@@ -336,6 +336,33 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 		s.printDeclarations(&d, variant)
 	}
 	return status, nil
+}
+
+// declaredValue is an operand of declare after its expansion.
+type declaredValue struct {
+	words []string    // of an operand that is not an assignment
+	text  string      // of name=text
+	array []arrayWord // of name=( … )
+}
+
+// declaredValues expands all operands before the first one is assigned, as bash does.
+func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
+	values := make([]declaredValue, len(args))
+	for i, a := range args {
+		var err error
+		switch {
+		case a.Name == nil:
+			values[i].words, err = s.fields([]*syntax.Word{a.Value})
+		case a.Array != nil:
+			values[i].array, err = s.arrayWords(a.Array)
+		case !a.Naked:
+			values[i].text, err = s.assignedWord(a.Value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 func (s *Shell) inFunction() bool {
@@ -419,7 +446,7 @@ func (s *Shell) declareWord(d *declaring, variant, word string) bool {
 	}
 	var err error
 	if hasSubscript && assigns {
-		if err = s.declareOne(d, base, nil); err == nil {
+		if err = s.declareOne(d, base, nil, declaredValue{}); err == nil {
 			err = s.setElement(base, subscript, value, appends)
 		}
 	} else {
@@ -429,9 +456,8 @@ func (s *Shell) declareWord(d *declaring, variant, word string) bool {
 				s.complain("%s: %s: a list in quotes is not supported: write it without quotes", variant, base)
 				return false
 			}
-			a.Value = &syntax.Word{Parts: []syntax.WordPart{&syntax.SglQuoted{Value: value}}}
 		}
-		err = s.declareOne(d, base, a)
+		err = s.declareOne(d, base, a, declaredValue{text: value})
 	}
 	if err != nil {
 		s.complain("%s: %s", variant, err)
@@ -465,7 +491,7 @@ func (s *Shell) declareFunctionNamed(d *declaring, variant, name string) bool {
 }
 
 // declareOne gives a variable its attributes and its value, in the scope that the builtin means.
-func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign) error {
+func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value declaredValue) error {
 	in, v := s.declarationScope(d, name)
 	if v != nil && v.nameref && !d.nameref && !d.unnameref && v.text != "" && (in == nil || !d.local && !d.plainDeclaration) {
 		target := s.resolve(name)
@@ -478,27 +504,15 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign) error {
 				c.Name = &syntax.Lit{Value: target}
 				renamed = &c
 			}
-			return s.declareOne(&copied, target, renamed)
+			return s.declareOne(&copied, target, renamed, value)
 		}
 	}
 	if in == nil {
 		in = s.scopes[0]
 	}
-	var words []arrayWord
 	var err error
-	if a != nil && a.Array != nil {
-		// Elements may read a variable that this hides.
-		if words, err = s.arrayWords(a.Array); err != nil {
-			return err
-		}
-	}
-	var text string
+	words, text := value.array, value.text
 	assigns := a != nil && !a.Naked && a.Array == nil
-	if assigns {
-		if text, err = s.assignedWord(a.Value); err != nil {
-			return err
-		}
-	}
 	if v != nil && v.readonly && a != nil && !a.Naked {
 		return &readonlyError{name}
 	}

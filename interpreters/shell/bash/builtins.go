@@ -212,7 +212,7 @@ func exitBuiltin(s *Shell, args []string) error {
 	} else if len(args) > 2 && args[1] != "--" {
 		return s.usage(1, "exit: too many arguments")
 	}
-	return exitFlow{status}
+	return s.exit(status)
 }
 
 func returnBuiltin(s *Shell, args []string) error {
@@ -220,8 +220,8 @@ func returnBuiltin(s *Shell, args []string) error {
 	if !ok {
 		s.complain("return: %s: numeric argument required", args[1])
 	}
-	if len(s.frames) == 0 && !s.inTrap {
-		return s.usage(1, "return: can only `return' from a function or sourced script")
+	if len(s.frames) == 0 {
+		return s.usage(2, "return: can only `return' from a function or sourced script")
 	}
 	return returnFlow{status}
 }
@@ -241,6 +241,7 @@ func breakBuiltin(s *Shell, args []string) error {
 	}
 	s.status = 0
 	if s.loops == 0 {
+		s.complain("%s: only meaningful in a `for', `while', or `until' loop", args[0])
 		return nil
 	}
 	if args[0] == "break" {

@@ -26,6 +26,10 @@ type checker struct {
 	problems []error
 	names    map[*Problem]string
 	sources  []string
+	files    map[string]bool
+	dynamic  bool // a file is sourced that is not known
+	extglob  bool
+	test     [2]uint // the place of the last [[ … ]]
 }
 
 // Check parses a script and lists what cannot run. It also returns the files that the script sources by a plain name.
@@ -38,6 +42,10 @@ func Check(file, text string, w *World) (sources []string, problems []error) {
 // CheckAll checks the files of a hook together: a function of one may be called in another.
 func CheckAll(files map[string]string, w *World) []error {
 	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}}
+	c.files = map[string]bool{}
+	for file := range files {
+		c.files[base(file)] = true
+	}
 	for _, file := range sortedKeys(files) {
 		c.file = file
 		c.script(files[file])
@@ -59,6 +67,10 @@ func (c *checker) script(text string) {
 }
 
 func (c *checker) finish() ([]string, []error) {
+	if c.dynamic {
+		// What a file defines that is not known cannot be missed.
+		c.unknown = nil
+	}
 	for _, p := range c.unknown {
 		if !c.known[c.names[p]] {
 			c.problems = append(c.problems, p)
@@ -87,6 +99,19 @@ func (c *checker) node(node syntax.Node) {
 		if n.TempFile || n.ReplyVar {
 			c.refuse(n.Pos(), "${ command; } is not a part of bash 5.2: use $(command)")
 		}
+	case *syntax.TestClause:
+		c.test = [2]uint{n.Pos().Offset(), n.End().Offset()}
+	case *syntax.ExtGlob:
+		inTest := c.test[0] <= n.Pos().Offset() && n.Pos().Offset() < c.test[1]
+		if !inTest && !c.extglob {
+			c.refuse(n.Pos(), "the pattern %s%s) needs shopt -s extglob before it", n.Op, n.Pattern.Value)
+		}
+	case *syntax.ParamExp:
+		if n.Repl != nil && n.Repl.All && (n.Repl.Orig == nil || len(n.Repl.Orig.Parts) == 0) {
+			if _, ok := slashPattern(n.Repl); !ok {
+				c.refuse(n.Pos(), "a pattern that begins with a slash is not supported: write \\/")
+			}
+		}
 	case *syntax.Redirect:
 		if text := n.Word; text != nil && (strings.HasPrefix(text.Lit(), "/dev/tcp/") || strings.HasPrefix(text.Lit(), "/dev/udp/")) {
 			c.refuse(n.Pos(), "%s: a hook has no sockets", text.Lit())
@@ -112,6 +137,9 @@ func (c *checker) call(n *syntax.CallExpr) {
 	case "source", ".":
 		if len(args) > 1 && args[1] != "" {
 			c.sources = append(c.sources, args[1])
+		}
+		if len(args) < 2 || !c.files[base(args[1])] {
+			c.dynamic = true
 		}
 	case "trap":
 		for _, event := range args[min(2, len(args)):] {
@@ -177,6 +205,8 @@ func (c *checker) shopt(n *syntax.CallExpr, args []string) {
 			return
 		case strings.HasPrefix(arg, "-"):
 			sets = sets || strings.Contains(arg, "s")
+		case sets && arg == "extglob":
+			c.extglob = true
 		case sets && arg != "" && !knownShopt[arg]:
 			c.refuse(n.Pos(), "shopt -s %s is not supported: remove it", arg)
 		}

@@ -76,7 +76,7 @@ func (s *Shell) failed(st *syntax.Stmt) error {
 		}
 	}
 	if s.options.errexit {
-		return exitFlow{s.status}
+		return s.exit(s.status)
 	}
 	return nil
 }
@@ -87,6 +87,7 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 		s.line = line + s.code.base
 	}
 	if call, ok := st.Cmd.(*syntax.CallExpr); ok {
+		s.current = st
 		return s.simple(call, st.Redirs)
 	}
 	cleanups := len(s.cleanups)

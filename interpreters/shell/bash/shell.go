@@ -31,7 +31,6 @@ type Shell struct {
 	frames    []frame
 	code      *Source
 	line      int
-	command   syntax.Command
 	traps     map[string]string
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
 	quiet      int
@@ -49,9 +48,11 @@ type Shell struct {
 	seconds    int64
 	aliases    map[string]string
 	exited     bool
-	isFunction bool
 	cleanups   []func()
-	substatus  int // of the last command substitution in the current command
+	exitFrames []frame
+	frozen     string       // BASH_COMMAND in a trap
+	current    *syntax.Stmt // the simple command, for BASH_COMMAND
+	substatus  int          // of the last command substitution in the current command
 }
 
 // options are those of `set`.
@@ -332,6 +333,12 @@ func (s *Shell) report(err error) int {
 	return 1
 }
 
+// exit ends the shell, and remembers the calls for the EXIT trap.
+func (s *Shell) exit(status int) error {
+	s.exitFrames = append([]frame(nil), s.frames...)
+	return exitFlow{status}
+}
+
 func (s *Shell) runExitTrap() int {
 	action, ok := s.traps["EXIT"]
 	if !ok || s.exited {
@@ -344,6 +351,8 @@ func (s *Shell) runExitTrap() int {
 	}
 	status := s.status
 	s.quiet = 0
+	// The trap sees the calls in which the shell ended.
+	s.frames = s.exitFrames
 	err := s.runTrap(action)
 	s.status = status
 	if flow, ok := err.(exitFlow); ok {
@@ -360,9 +369,14 @@ func (s *Shell) runTrap(action string) error {
 		return nil
 	}
 	status, pipes, code, line, quiet := s.status, s.pipes, s.code, s.line, s.quiet
+	frozen := s.frozen
+	if frozen == "" {
+		s.frozen = s.commandText()
+	}
 	s.code = source
 	err = s.deeper(func() error { return s.statements(source.file.Stmts) })
 	s.status, s.pipes, s.code, s.line, s.quiet = status, pipes, code, line, quiet
+	s.frozen = frozen
 	return err
 }
 

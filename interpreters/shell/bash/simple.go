@@ -11,7 +11,6 @@ import (
 func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	cleanups := len(s.cleanups)
 	defer s.cleanup(cleanups)
-	s.command = c
 	s.substatus = 0
 	args, err := s.fields(c.Args)
 	if err != nil {
@@ -19,6 +18,9 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	}
 	if len(args) == 0 {
 		return s.assignmentsOnly(c, redirects)
+	}
+	if s.options.xtrace {
+		s.trace(traceText(args))
 	}
 	saved, err := s.redirect(redirects)
 	if err != nil {
@@ -75,9 +77,6 @@ func (s *Shell) assignFailed(err error) error {
 
 // call runs a command with words that are expanded: a function, a builtin or a program.
 func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
-	if s.options.xtrace {
-		s.trace(traceText(args))
-	}
 	name := args[0]
 	if len(assigns) > 0 {
 		if err := s.pushAssigns(assigns); err != nil {
@@ -233,10 +232,14 @@ func traceText(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// commandText is BASH_COMMAND: the text of the current simple command.
+// commandText is BASH_COMMAND: the current simple command, or in a trap the one before it.
 func (s *Shell) commandText() string {
-	if s.command == nil || s.code == nil {
+	if s.frozen != "" || s.current == nil {
+		return s.frozen
+	}
+	var text strings.Builder
+	if err := syntax.NewPrinter(syntax.SpaceRedirects(true), syntax.SingleLine(true)).Print(&text, s.current); err != nil {
 		return ""
 	}
-	return strings.Join(strings.Fields(s.code.slice(s.command.Pos(), s.command.End())), " ")
+	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -17,7 +17,9 @@ func (s *Shell) testClause(c *syntax.TestClause) error {
 	ok, err := s.testExpr(c.X)
 	if err != nil {
 		if e, isTest := err.(*testError); isTest {
-			s.complain("%s", e.text)
+			if e.text != "" {
+				s.complain("%s", e.text)
+			}
 			s.status = 2
 			s.pipes = []int{2}
 			return nil
@@ -183,7 +185,8 @@ func (s *Shell) regexTest(text string, word *syntax.Word) (bool, error) {
 	}
 	re, err := s.world.regex(pattern.String(), regex.Options{Extended: true, Fold: s.extra["nocasematch"]})
 	if err != nil {
-		return false, &testError{err.Error()}
+		// bash says nothing about an expression that is not one.
+		return false, &testError{}
 	}
 	at := re.Find(text, 0)
 	if at == nil {

@@ -24,7 +24,7 @@ x=; echo $((x)) $((x+1))
 echo $((1/0)); echo "st $?"
 ### 013 echo $ 1 0  echo  st $
 echo $((1%0)); echo "st $?"
-### 014 echo $ 1  echo  st $
+### 014 echo $ 1  echo  st $ refused: must be followed by an expression
 echo $((1+)); echo "st $?"
 ### 015 1 0  echo  st $
 ((1/0)); echo "st $?"
@@ -32,7 +32,7 @@ echo $((1+)); echo "st $?"
 let x=1+2 y=x*2; echo $x $y; let 'z = 3'; echo $z; let i++; echo $i
 ### 017 x=5 y=6  echo $x $y   0  echo $   7  echo $
 ((x=5,y=6)); echo $x $y; ((0)); echo $?; ((7)); echo $?
-### 018 op=  echo $ 1 $op 2  e= 3   4  echo $ e  $  $e   1
+### 018 op=  echo $ 1 $op 2  e= 3   4  echo $ e  $  $e   1 refused: not a valid arithmetic operator
 op='+'; echo $((1 $op 2)); e='3 * 4'; echo $((e)) $(( $e + 1 ))
 ### 019 echo $ 9223372036854775807 1  $ -92233720368547758
 echo $((9223372036854775807+1)) $((-9223372036854775808)) $((9223372036854775807*2))
@@ -78,7 +78,7 @@ printf '%d\n' $((1<<62)) $((1<<63)) $((1<<64))
 ((a=1)) && echo $a; ((a==2)) || echo no
 ### 040 expr 1   2  expr 7   2  expr 3   4  expr abc    a
 expr 1 + 2; expr 7 / 2; expr 3 \* 4; expr abc : 'a\(.*\)'; expr length hello; expr 1 = 2; echo $?
-### 041 echo $ 1 5  echo  st $
+### 041 echo $ 1 5  echo  st $ refused: floating point arithmetic is not a part of bash
 echo $((1.5)); echo "st $?"
 ### 042 x=1   x x  echo $x
 x=1; ((x++,x++)); echo $x

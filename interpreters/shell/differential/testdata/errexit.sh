@@ -96,7 +96,7 @@ set -e; eval 'false || true'; echo ok
 set -e; . /dev/stdin <<< 'false; echo no'; echo no2
 ### 049 set -e  source  nofile  echo no
 set -e; source ./nofile; echo no
-### 050 set -e  nosuchcommand x 2> dev null || echo caught
+### 050 set -e  nosuchcommand x 2> dev null || echo caught refused: there is no such command
 set -e; nosuchcommand_x 2>/dev/null || echo caught
 ### 051 set -e  set  e  false  echo ok  set -e  false  ech
 set -e; set +e; false; echo ok; set -e; false; echo no

@@ -78,7 +78,7 @@ printf '#!/bin/bash\necho shebang $1\n' > s; chmod +x s; ./s q
 ./nofile; echo $?
 ### 040 echo x > nf   nf  echo $
 echo x > nf; ./nf; echo $?
-### 041 nosuchcmd q  echo $
+### 041 nosuchcmd q  echo $ refused: there is no such command
 nosuchcmd_q; echo $?
 ### 042 echo  y=7  f2    echo f2    > lib sh     lib sh  e
 echo 'y=7; f2() { echo f2; }' > lib.sh; . ./lib.sh; echo $y; f2
@@ -166,9 +166,9 @@ while false; do :; done; echo $?
 for i in 1 2; do (exit 3); done; echo $?
 ### 084 if  exit 2  then   fi  echo $
 if (exit 2); then :; fi; echo $?
-### 085 if false  then a  elif true  then echo elif  else
+### 085 if false  then a  elif true  then echo elif  else refused: there is no such command
 if false; then a; elif true; then echo elif; else echo no; fi
-### 086 case foo yaml in  json  echo j   y a ml| yml  echo
+### 086 case foo yaml in  json  echo j   y a ml| yml  echo refused: needs shopt -s extglob
 case foo.yaml in *.json) echo j;; *.y?(a)ml|*.yml) echo y;; *) echo n;; esac
 ### 087 case a in a  echo 1 & b  echo 2  c  echo 3  esac
 case a in a) echo 1;& b) echo 2;; c) echo 3;; esac

@@ -75,7 +75,7 @@ printf '%z\n'; echo "st $?"; printf; echo "st $?"
 ### 038 echo -e  a tb nc  echo -n x  echo  echo -E  a tb
 echo -e 'a\tb\nc'; echo -n x; echo; echo -E 'a\tb'; echo -ne 'q\n'; echo -x; echo -; echo --; echo -e 'x\cy'; echo
 ### 039 echo -e  x41 0101 e 0m  | cat -v 2> dev null | hea
-echo -e '\x41\0101\e[0m' | cat -v 2>/dev/null | head -c 1; echo; echo "a\tb"; echo 'back\\slash'
+echo -e '\x41\0101\e[0m' | head -c 1; echo; echo "a\tb"; echo 'back\\slash'
 ### 040 echo a b   c  echo  a   b  echo  echo   echo -n  e
 echo a b   c; echo "a   b"; echo; echo ''; echo -n; echo end
 ### 041 echo  a c  > f  cat f  echo   echo
