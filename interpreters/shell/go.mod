@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/itchyny/gojq v0.12.20
+	go.yaml.in/yaml/v3 v3.0.6
 	mvdan.cc/sh/v3 v3.14.1
 )
 

@@ -39,13 +39,20 @@ func Check(file, text string, w *World) (sources []string, problems []error) {
 	return c.finish()
 }
 
-// CheckAll checks the files of a hook together: a function of one may be called in another.
-func CheckAll(files map[string]string, w *World) []error {
+// CheckAll checks the files of a hook together: a function of one may be called in another. The functions of the library
+// are known, and the library itself may call functions that a hook has or not.
+func CheckAll(files, library map[string]string, w *World) []error {
 	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}}
 	c.files = map[string]bool{}
 	for file := range files {
 		c.files[base(file)] = true
 	}
+	for file, text := range library {
+		c.files[base(file)] = true
+		c.file = file
+		c.script(text)
+	}
+	c.unknown, c.problems, c.dynamic = nil, nil, false
 	for _, file := range sortedKeys(files) {
 		c.file = file
 		c.script(files[file])

@@ -90,7 +90,7 @@ func (p *Program) Run(input any, o *Options, yield func(any) error) error {
 	e := &evaluator{o: o}
 	env := &environment{}
 	for name, v := range o.Variables {
-		env = env.bind("$"+name, v)
+		env = env.bind(name, v)
 	}
 	env = env.bind("$ENV", o.Env)
 	return e.query(p.query, env, pathed{v: input}, func(out pathed) error { return yield(out.v) })
