@@ -96,8 +96,22 @@ func NewWorld(ctx context.Context, files *fs.FS, limits Limits, seed uint64, now
 	}
 	w.started = now()
 	w.random.Store(seed)
+	files.AddDevice("/dev/urandom", randomDevice{w})
+	files.AddDevice("/dev/random", randomDevice{w})
 	return w
 }
+
+// randomDevice gives the run's random numbers as bytes.
+type randomDevice struct{ world *World }
+
+func (r randomDevice) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(r.world.Random() >> 56)
+	}
+	return len(b), nil
+}
+
+func (randomDevice) Write(b []byte) (int, error) { return len(b), nil }
 
 // Fail ends the run: every shell and command of it stops at its next step.
 func (w *World) Fail(err error) {

@@ -81,7 +81,7 @@ func date(c *call) int {
 var (
 	isoDate  = regexp.MustCompile(`^(\d{4})-(\d{1,2})-(\d{1,2})`)
 	clock    = regexp.MustCompile(`^[Tt ]?\s*(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?`)
-	zone     = regexp.MustCompile(`^\s*(Z|z|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})\b`)
+	zone     = regexp.MustCompile(`^\s*(?:(Z|z|UTC|GMT)\b|([+-])\s*(\d+)(?::?(\d{2}))?)`)
 	relative = regexp.MustCompile(`^\s*([+-]?\s*\d+|next|last|a|an)?\s*(sec|second|min|minute|hour|day|week|fortnight|month|year)s?(\s+ago)?\b`)
 )
 
@@ -124,8 +124,13 @@ func parseDate(text string, now time.Time) (time.Time, error) {
 			nanos := number((m[4] + "000000000")[:9])
 			at = time.Date(at.Year(), at.Month(), at.Day(), number(m[1]), number(m[2]), number(m[3]), nanos, time.UTC)
 			rest = rest[len(m[0]):]
-			if z := zone.FindStringSubmatch(rest); z != nil && !relative.MatchString(strings.ToLower(rest)) {
-				at = at.Add(-offset(z[1]))
+			// A signed number after a time is a zone, also before a unit, as in `10:00 +1 day`.
+			if z := zone.FindStringSubmatch(rest); z != nil {
+				distance, ok := offset(z[2], z[3], z[4])
+				if !ok {
+					return now, invalid
+				}
+				at = at.Add(-distance)
 				rest = rest[len(z[0]):]
 			}
 			continue
@@ -194,19 +199,21 @@ func shift(at time.Time, unit string, n int) time.Time {
 }
 
 // offset is the distance of a zone from UTC.
-func offset(text string) time.Duration {
-	if text[0] != '+' && text[0] != '-' {
-		return 0
+func offset(sign, digits, minutes string) (time.Duration, bool) {
+	if sign == "" {
+		return 0, true
 	}
-	digits := strings.ReplaceAll(text[1:], ":", "")
-	hours, _ := strconv.Atoi(digits[:2])
-	minutes := 0
-	if len(digits) == 4 {
-		minutes, _ = strconv.Atoi(digits[2:])
+	if minutes == "" && len(digits) == 4 {
+		digits, minutes = digits[:2], digits[2:]
 	}
-	d := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
-	if text[0] == '-' {
-		return -d
+	h, _ := strconv.Atoi(digits)
+	m, _ := strconv.Atoi(minutes)
+	if len(digits) > 2 || h > 24 || m > 59 {
+		return 0, false
 	}
-	return d
+	d := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+	if sign == "-" {
+		d = -d
+	}
+	return d, true
 }

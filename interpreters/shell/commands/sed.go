@@ -147,7 +147,18 @@ func sed(p *bash.Process) (status int) {
 		return s.inPlace(suffix)
 	}
 	s.out = bufio.NewWriter(p.Stdout)
-	code := s.run(c.args)
+	code := 0
+	if s.separate && len(c.args) > 1 {
+		// Each file has its own lines and its own last one.
+		for _, name := range c.args {
+			s.number = 0
+			if code = s.run([]string{name}); s.quit {
+				break
+			}
+		}
+	} else {
+		code = s.run(c.args)
+	}
 	s.out.Flush()
 	return code
 }
@@ -192,8 +203,8 @@ func (s *sedRun) inPlace(suffix string) int {
 	for _, name := range s.args {
 		info, err := s.FS().Stat(s.Abs(name))
 		if err != nil {
-			s.Fail(4, "can't read %s: %s", name, bash.Reason(err))
-			s.exit = 4
+			s.Fail(2, "can't read %s: %s", name, bash.Reason(err))
+			s.exit = 2
 			continue
 		}
 		if info.IsDir() {

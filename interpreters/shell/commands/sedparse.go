@@ -212,9 +212,13 @@ func (p *sedParser) insertion(c *sedCommand) error {
 	p.skip(" \t")
 	if p.peek() == '\\' {
 		p.at++
+		start := p.at
 		p.skip(" \t")
 		if p.peek() == '\n' {
 			p.at++
+		} else {
+			// In one line, a backslash keeps the blanks after it.
+			p.at = start
 		}
 	}
 	var text strings.Builder

@@ -81,6 +81,7 @@ func New(limits Limits, now func() time.Time) *FS {
 	f.MustMkdirAll("/dev")
 	f.root.children["tmp"].mode = os.ModeDir | os.ModeSticky | 0o777
 	f.AddDevice("/dev/null", null{})
+	f.AddDevice("/dev/zero", zero{})
 	return f
 }
 
@@ -88,6 +89,13 @@ type null struct{}
 
 func (null) Read([]byte) (int, error)    { return 0, io.EOF }
 func (null) Write(b []byte) (int, error) { return len(b), nil }
+
+type zero struct{ null }
+
+func (zero) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
 
 // AddDevice puts a device in the tree.
 func (f *FS) AddDevice(p string, device Device) {

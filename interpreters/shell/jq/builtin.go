@@ -62,7 +62,7 @@ def splits($re): splits($re; null);
 def splits($re; flags): split($re; flags) | .[];
 def ascii: [.] | implode;
 def while(cond; update): def _while: if cond then ., (update | _while) else empty end; _while;
-def repeat(f): def _repeat: ., (f | _repeat); _repeat;
+def repeat(f): def _repeat: f | (., _repeat); _repeat;
 def until(cond; update): _until(cond; update);
 def inputs: def r: (try [input] catch (if . == "No more inputs" then null else error end)) as $x | if $x == null then empty else $x[0], r end; r;
 def combinations: if length == 0 then [] else .[0][] as $x | (.[1:] | combinations) as $w | [$x] + $w end;

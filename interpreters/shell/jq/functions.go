@@ -207,6 +207,17 @@ func keys(in any, sorted bool) (any, error) {
 }
 
 func toEntries(_ *evaluator, in any, _ []any) (any, error) {
+	if list, ok := in.([]any); ok {
+		// An array has its indices for keys.
+		entries := make([]any, len(list))
+		for i, item := range list {
+			entry := NewObject()
+			entry.Set("key", float64(i))
+			entry.Set("value", item)
+			entries[i] = entry
+		}
+		return entries, nil
+	}
 	o, ok := in.(*Object)
 	if !ok {
 		return nil, failf("%s has no keys", describe(in))

@@ -382,25 +382,20 @@ func numberText(n float64) string {
 	case math.IsInf(n, -1):
 		return "-1.7976931348623157e+308"
 	}
-	if n == math.Trunc(n) && math.Abs(n) < 1e17 {
-		if n == 0 && math.Signbit(n) {
+	if n == 0 {
+		if math.Signbit(n) {
 			return "-0"
 		}
-		return strconv.FormatFloat(n, 'f', -1, 64)
+		return "0"
 	}
-	text := strconv.FormatFloat(n, 'g', 17, 64)
-	if short := strconv.FormatFloat(n, 'g', -1, 64); len(short) < len(text) {
-		text = short
-	}
-	mantissa, exponent, has := strings.Cut(text, "e")
-	if !has {
-		return text
-	}
+	// jq prints an exponent where the point would be far from the digits.
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(n, 'e', -1, 64), "e")
+	digits := len(strings.NewReplacer("-", "", ".", "").Replace(mantissa))
 	e, _ := strconv.Atoi(exponent)
-	if e >= -5 && e < 17 {
-		return strconv.FormatFloat(n, 'f', -1, 64)
+	if point := e + 1; point <= -4 || point > digits+15 {
+		return fmt.Sprintf("%se%+03d", mantissa, e)
 	}
-	return fmt.Sprintf("%se%+03d", mantissa, e)
+	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
 func (f *Format) appendString(out *strings.Builder, text string) {

@@ -112,6 +112,9 @@ func (r *Regexp) Match(text string) bool {
 
 // Compile compiles an expression.
 func Compile(pattern string, options Options) (*Regexp, error) {
+	if rest, ok := strings.CutPrefix(pattern, "(?i)"); ok && options.Perl {
+		pattern, options.Fold = rest, true
+	}
 	p := &parser{options: options, pattern: pattern}
 	root, err := p.parse()
 	if err != nil {
