@@ -341,6 +341,7 @@ func (p *Process) Known(name string) bool {
 func (p *Process) Tick() {
 	p.World.tick()
 	if p.ctx.Err() != nil {
+		p.World.checkTime()
 		panic(killed{15})
 	}
 }

@@ -234,6 +234,7 @@ func (s *Shell) cleanup(from int) {
 func (s *Shell) tick() {
 	s.world.tick()
 	if s.ctx != s.world.ctx && s.ctx.Err() != nil {
+		s.world.checkTime()
 		panic(killed{15})
 	}
 }

@@ -140,15 +140,21 @@ func (w *World) tick() {
 		if n%1024 == 0 {
 			runtime.Gosched()
 		}
-		if !w.deadline.IsZero() && time.Now().After(w.deadline) {
-			w.die(&LimitError{What: "the run exceeds its time: look for a loop that does not end"})
-		}
-		if w.ctx.Err() != nil {
-			w.Fail(&LimitError{What: "the run was stopped"})
-		}
+		w.checkTime()
 	}
 	if w.failure.Load() != nil {
 		panic(stopped{})
+	}
+}
+
+// checkTime ends the run when its time is over. It reads the clock, because the timer of a context does not fire while
+// one goroutine of WebAssembly is busy.
+func (w *World) checkTime() {
+	if !w.deadline.IsZero() && time.Now().After(w.deadline) {
+		w.die(&LimitError{What: "the run exceeds its time: look for a loop that does not end"})
+	}
+	if w.ctx.Err() != nil {
+		w.die(&LimitError{What: "the run was stopped"})
 	}
 }
 
