@@ -505,7 +505,6 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	go func() {
 		defer s.world.jobs.Done()
 		defer close(done)
-		defer cancel()
 		j.status = s.world.guard(func() int {
 			return s.process(child, func() error { return child.statements(part.Stmts) })
 		})

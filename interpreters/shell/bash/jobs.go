@@ -37,7 +37,7 @@ func (s *Shell) background(st *syntax.Stmt) error {
 		j.status = s.world.guard(func() int {
 			return s.process(child, func() error { return child.statement(&copied) })
 		})
-		cancel()
+		// What the job started in turn goes on, so its context is not canceled.
 		close(j.done)
 	}()
 	s.status = 0
