@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use boathook_bundle::Attestation;
 use clap::{Args, Subcommand};
 
 use super::Output;
@@ -29,10 +30,14 @@ pub enum BundleCommand {
     Verify(Verify),
     /// Sign a bundle as cosign does
     Sign(Sign),
+    /// Attach an SBOM or provenance to a bundle, as a signed attestation
+    Attach(Attach),
     /// Save a bundle, with its signatures, as one file
     Save(Save),
     /// Push what `boathook bundle save` saved
     Load(Load),
+    /// Pack the WIT package of hooks as the artifact that wkg fetches
+    Wit(Wit),
 }
 
 /// `boathook bundle pack`
@@ -66,6 +71,23 @@ pub struct Pack {
     /// Flags for annotations.
     #[command(flatten)]
     pub annotations: Annotations,
+}
+
+/// `boathook bundle wit`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook bundle wit -o hook.wit.tar
+  boathook bundle push hook.wit.tar registry.example.com/boathook/hook:0.1.0   # then, with wkg:
+  wkg get boathook:hook@0.1.0 --format wit
+
+The artifact has the package of this program's version, as every release of that version does: the creation time is
+$SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
+
+Exit codes: 0 when the package was packed, 1 when it was not.")]
+pub struct Wit {
+    /// Directory to write: new, empty, or an OCI image layout; or a new FILE.tar
+    #[arg(short, long, value_name = "LAYOUT")]
+    pub output: PathBuf,
 }
 
 /// `boathook bundle push`
@@ -202,6 +224,36 @@ pub struct Sign {
     pub registry: Registry,
 }
 
+/// `boathook bundle attach`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook bundle attach registry.example.com/team/hooks:v1 --sbom hooks.cdx.json --key team.key
+  boathook bundle attach registry.example.com/team/hooks:v1 --provenance slsa.json --key team.key
+  boathook bundle verify registry.example.com/team/hooks:v1 --key team.pub --require sbom --require provenance
+  cosign verify-attestation --type cyclonedx --key team.pub registry.example.com/team/hooks@sha256:…
+
+The attestation is an in-toto statement in a Sigstore bundle that refers to the bundle. An SBOM is CycloneDX or SPDX
+in JSON. Provenance is a predicate of SLSA, or a whole statement about this bundle.
+
+Exit codes: 0 when all documents are attached, 1 when one is not.")]
+pub struct Attach {
+    /// The bundle: HOST/REPOSITORY with :TAG, @DIGEST or both, or a layout
+    #[arg(value_name = "REF|LAYOUT")]
+    pub from: String,
+    /// SBOM to attach; may be repeated
+    #[arg(long, value_name = "FILE", required_unless_present = "provenance")]
+    pub sbom: Vec<PathBuf>,
+    /// Provenance to attach; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub provenance: Vec<PathBuf>,
+    /// Private key: unencrypted PKCS #8 in PEM, ECDSA on P-256 or Ed25519
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// Flags for the registry.
+    #[command(flatten)]
+    pub registry: Registry,
+}
+
 /// `boathook bundle save`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -295,8 +347,11 @@ pub struct Trust {
     /// Digest to trust, sha256:…; may be repeated
     #[arg(long, value_name = "DIGEST")]
     pub digest: Vec<String>,
+    /// Attestation that one of the keys must have made: sbom or provenance; may be repeated
+    #[arg(long, value_name = "KIND", requires = "key")]
+    pub require: Vec<Attestation>,
     /// Policy file (BundlePolicy)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "digest"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "digest", "require"])]
     pub policy: Option<PathBuf>,
 }
 

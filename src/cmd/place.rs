@@ -73,9 +73,9 @@ pub(super) fn policy(trust: &Trust, or: &str) -> anyhow::Result<Policy> {
     let keys = trust.key.iter().map(|path| {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let key = PublicKey::from_pem(&text).with_context(|| format!("{} cannot be used", path.display()))?;
-        Ok(NamedKey { name: path.display().to_string(), key, may: None })
+        Ok(NamedKey { name: path.display().to_string(), key: key.into(), may: None })
     });
-    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?))
+    Ok(Policy::of(digests, keys.collect::<anyhow::Result<_>>()?).requiring(&trust.require))
 }
 
 /// A named file must exist; docker's default file may be missing.

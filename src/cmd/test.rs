@@ -151,12 +151,12 @@ fn report(case: &Case, subject: &Subject<'_>, ended: &Ended) {
         Ok(played) if played.edits.is_empty() => say!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
         Ok(_) => say!("{} {file}: {name} ({ms} ms)", colour(33, "new ")),
         Err(failure) => {
-            say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), reported(case, failure));
+            say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), failure_text(case, failure));
         }
     }
 }
 
-fn reported(case: &Case, failure: &Failure) -> String {
+fn failure_text(case: &Case, failure: &Failure) -> String {
     let place = match failure.step {
         Some((step, line)) => format!("{}:{line}: steps[{step}]: ", case.file.display()),
         None => String::new(),

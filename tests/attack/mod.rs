@@ -33,6 +33,14 @@ mod tests {
     fn cosign_and_boathook_read_each_other() {
         crate::node::run("attack::cosign_and_boathook_read_each_other", super::signatures::signatures_are_exchanged);
     }
+
+    #[test]
+    fn cosign_and_boathook_read_attestations() {
+        crate::node::run(
+            "attack::cosign_and_boathook_read_attestations",
+            super::signatures::attestations_are_exchanged,
+        );
+    }
 }
 
 /// Not a test: how the programs of an attack are started.

@@ -33,6 +33,61 @@ async fn pinned(node: &Node, reference: &str) -> String {
     format!("{name}@{digest}")
 }
 
+/// An SBOM, as a tool writes it.
+const SBOM: &str = r#"{"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": []}"#;
+
+/// Attestations likewise: what cosign attests a policy can require, and what Boathook attests cosign verifies.
+pub async fn attestations_are_exchanged(node: Arc<Node>) {
+    let cosigns = node.dir.join("cosign.pub");
+    key(&node).await;
+    let sbom = node.dir.join("sbom.cdx.json");
+    std::fs::write(&sbom, SBOM).expect("write an SBOM");
+    let flags = "--tlog-upload=false --use-signing-config=false --allow-http-registry";
+    for (name, form) in [("attested-bundle", FORMS[0]), ("attested-simple", FORMS[1])] {
+        let reference = format!("{HOST}/cosign/{name}:v1");
+        node.pushed(&reference, &["test/noop"]).await;
+        sign(&node, &reference, form).await;
+        let verify = async |kind: &str| {
+            let line =
+                format!("boathook bundle verify {reference} --plain-http --key {} --require {kind}", cosigns.display());
+            node.try_sh(&line).await
+        };
+        assert!(verify("sbom").await.is_err(), "nothing is attested yet");
+        let (key, pinned) = (node.dir.join("cosign.key"), pinned(&node, &reference).await);
+        node.sh(&format!(
+            "{OFFLINE} attest --yes --key {} --type cyclonedx --predicate {} {flags} {form} {pinned}",
+            key.display(),
+            sbom.display()
+        ))
+        .await;
+        verify("sbom").await.unwrap_or_else(|error| panic!("{form}: {error}"));
+        assert!(verify("provenance").await.is_err(), "{form}: an SBOM is not provenance");
+    }
+
+    let reference = format!("{HOST}/cosign/attested-boathook:v1");
+    node.pushed(&reference, &["test/noop"]).await;
+    let (own, private) = (node.dir.join("attests.pub"), node.dir.join("attests.key"));
+    node.sh(&format!(
+        "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out {private} 2>/dev/null; openssl pkey -in {private} -pubout -out {own}",
+        private = private.display(),
+        own = own.display()
+    ))
+    .await;
+    node.sh(&format!(
+        "boathook bundle attach {reference} --plain-http --sbom {} --key {}",
+        sbom.display(),
+        private.display()
+    ))
+    .await;
+    let pinned = pinned(&node, &reference).await;
+    let verify = async |key: &std::path::Path| {
+        let flags = "--insecure-ignore-tlog --allow-http-registry --type cyclonedx";
+        node.try_sh(&format!("{OFFLINE} verify-attestation {flags} --key {} {pinned}", key.display())).await
+    };
+    verify(&own).await.expect("cosign verifies what Boathook attached");
+    assert!(verify(&cosigns).await.is_err(), "by the key that attested it, and no other");
+}
+
 pub async fn signatures_are_exchanged(node: Arc<Node>) {
     let cosigns = node.dir.join("cosign.pub");
     key(&node).await;

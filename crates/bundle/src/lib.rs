@@ -10,7 +10,7 @@
 //! | `manifest`, `annotations`, `contents`, `wasm_config` | what a manifest says, and which hooks a bundle has |
 //! | `pack`, `push`, `pull`, `unpack` | the ways between files, layouts and registries |
 //! | `store` | layers on the operator's disk, in shares of the namespaces |
-//! | `trust` | signatures, keys and the policy |
+//! | `trust` | signatures, keys, identities and the policy |
 
 mod annotations;
 mod contents;
@@ -40,12 +40,18 @@ pub use manifest::{
 };
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, pack_wasm, single};
 pub use place::{Place, archive, save};
-pub use pull::{MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, inspect, look, pull, verify};
-pub use push::{Pushed, Signed, copy, push, sign};
+pub use pull::{
+    MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, SeenAttestation, check, inspect, look, pull,
+    verify,
+};
+pub use push::{Attached, Pushed, Signed, attach, copy, push, sign};
 pub use reference::{InvalidReference, Reference};
 pub use registry::{Allowed, Connect, Credentials, CredentialsError, Helper, Reach, RegistryError, RegistryProblem};
 pub use store::{Store, StoreError};
-pub use trust::{Demand, KeyError, NamedKey, Policy, PolicyError, PrivateKey, PublicKey, TrustError, Verified};
+pub use trust::{
+    AttachError, Attestation, Demand, Document, Identity, IdentityError, IdentityParts, KeyError, NamedKey, Policy,
+    PolicyError, PrivateKey, PublicKey, Signer, TrustError, Verified,
+};
 pub use unpack::{UnpackError, Unpacked, unpack};
 pub use wasm_config::InvalidComponent;
 
@@ -100,6 +106,13 @@ pub enum BundleError {
     Layout(#[from] LayoutError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A document cannot be attached.
+    #[error("{file} cannot be attached")]
+    Attach {
+        file: String,
+        #[source]
+        source: AttachError,
+    },
     /// There is nothing to pack.
     #[error(transparent)]
     Pack(#[from] PackError),

@@ -130,6 +130,11 @@ pub(super) fn bytes_of<T: Serialize>(document: &T) -> Result<Vec<u8>, serde_json
 pub(super) const PAYLOAD_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The annotation of the document's layer with the signature, in base64.
 pub(super) const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+/// A DSSE envelope, as cosign stores attestations under a tag.
+pub(super) const DSSE_TYPE: &str = "application/vnd.dsse.envelope.v1+json";
+/// A Sigstore bundle, as cosign stores signatures and attestations that refer to a manifest.
+pub(super) const SIGSTORE_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
+pub(super) const EMPTY_TYPE: &str = "application/vnd.oci.empty.v1+json";
 const KIND: &str = "cosign container image signature";
 /// The key of the signed tag, among the document's optional fields.
 const TAG: &str = "boathook.dev/tag";
@@ -137,6 +142,11 @@ const TAG: &str = "boathook.dev/tag";
 /// `sha256-HEX.sig`
 pub(super) fn signature_tag(digest: &Digest) -> String {
     format!("sha256-{}.sig", digest.hex())
+}
+
+/// `sha256-HEX.att`
+pub(super) fn attestation_tag(digest: &Digest) -> String {
+    format!("sha256-{}.att", digest.hex())
 }
 
 /// The tags that cosign gives to what it stores about a manifest: signatures, attestations, SBOMs.

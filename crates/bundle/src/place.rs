@@ -164,7 +164,8 @@ impl Place {
             Kind::Layout(layout) => Ok(layout.put_manifest(describe(manifest, &bytes), &bytes, tag)?),
             Kind::Registry(_, repository) => {
                 let media_type = manifest.media_type.as_deref().unwrap_or(MANIFEST_TYPE);
-                let entry = describe(manifest, &bytes);
+                let mut entry = describe(manifest, &bytes);
+                entry.annotations.clone_from(&manifest.annotations);
                 let listed = repository.put_manifest(media_type, bytes, tag).await?;
                 match &manifest.subject {
                     Some(subject) if !listed => Ok(repository.add_referrer(&subject.digest, entry).await?),

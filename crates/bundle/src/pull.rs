@@ -10,8 +10,8 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BundleError, Contents, Descriptor, Digest, Place, Policy, Progress, SCHEMA_TYPE, Store, StoreError, TrustError,
-    Verified, contents, layout, store::LAST, trust,
+    Attestation, BundleError, Contents, Descriptor, Digest, Place, Policy, Progress, SCHEMA_TYPE, Store, StoreError,
+    TrustError, Verified, contents, layout, store::LAST, trust, trust::Search,
 };
 
 /// How many layers are pulled at the same time.
@@ -28,6 +28,26 @@ pub struct Seen {
     /// What is in the bundle.
     #[serde(flatten)]
     pub contents: Contents,
+    /// What others attest about the bundle. Only [`inspect`] lists it, and verifies none of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attestations: Vec<SeenAttestation>,
+}
+
+/// An attestation of which nothing was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SeenAttestation {
+    /// The kind, if a policy can require it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Attestation>,
+    /// What it attests, as a URI.
+    pub predicate_type: String,
+    /// Whether it says that it is about this bundle.
+    pub about: bool,
+    /// The digest of its document.
+    pub digest: Digest,
+    /// The size of its document in bytes.
+    pub size: u64,
 }
 
 /// A hook whose component is in the store.
@@ -79,9 +99,25 @@ pub async fn look(from: &Place) -> Result<Seen, BundleError> {
 }
 
 /// Like [`look`], but also checks the layers if they are on disk, in a layout.
-pub async fn inspect(from: &Place) -> Result<Seen, BundleError> {
+pub async fn check(from: &Place) -> Result<Seen, BundleError> {
     let seen = look(from).await?;
     from.check(&seen.contents).await?;
+    Ok(seen)
+}
+
+/// Like [`check`], but also lists attestations.
+pub async fn inspect(from: &Place) -> Result<Seen, BundleError> {
+    let opened = open(from).await?;
+    let (digest, manifest) = (opened.digest.clone(), opened.bytes.clone());
+    let mut seen = opened.seen(from).await?.0;
+    from.check(&seen.contents).await?;
+    let found = Search::new(from, &digest, &manifest).collect().await?;
+    let attestations = found.into_iter().filter_map(|one| {
+        let (about, attests) = (one.about, one.attests?);
+        let (kind, Descriptor { digest, size, .. }) = (attests.kind(), attests.at);
+        Some(SeenAttestation { kind, predicate_type: attests.predicate_type, about, digest, size })
+    });
+    seen.attestations = attestations.collect();
     Ok(seen)
 }
 
@@ -153,7 +189,7 @@ impl Opened {
         let config = from.blob(&self.manifest.config).await?;
         let contents = contents::read(&self.manifest, &config, from.reference())
             .map_err(|source| BundleError::Contents { at: from.name(), source })?;
-        Ok((Seen { reference: from.name(), digest: self.digest, contents }, config))
+        Ok((Seen { reference: from.name(), digest: self.digest, contents, attestations: Vec::new() }, config))
     }
 }
 

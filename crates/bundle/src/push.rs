@@ -4,13 +4,22 @@ use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
 
 use crate::{
-    BundleError, ContentsError, Descriptor, Digest, Manifest, Packed, Place, PrivateKey, Progress, TrustError,
-    contents,
-    manifest::{IMAGE_CONFIG_TYPE, PAYLOAD_TYPE, Payload, SIGNATURE, bytes_of, signature_tag},
+    BundleError, ContentsError, Descriptor, Digest, Document, Manifest, Packed, Place, PrivateKey, Progress,
+    TrustError, contents,
+    manifest::{
+        EMPTY_TYPE, IMAGE_CONFIG_TYPE, MANIFEST_TYPE, MAX_CONFIG, PAYLOAD_TYPE, Payload, SIGNATURE, SIGSTORE_TYPE,
+        bytes_of, signature_tag,
+    },
     pull,
+    trust::{Statement, pre_authentication},
 };
+
+/// Annotations of a referrer that is a Sigstore bundle, as cosign writes them.
+const CONTENT: &str = "dev.sigstore.bundle.content";
+const PREDICATE_TYPE: &str = "dev.sigstore.bundle.predicateType";
 
 /// What a push did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +146,61 @@ pub async fn sign(at: &Place, key: &PrivateKey) -> Result<Signed, BundleError> {
     let bytes = bytes_of(&manifest).map_err(unreadable)?;
     at.put_manifest(&manifest, bytes.into(), Some(&tag)).await?;
     Ok(Signed { digest, tag, signatures })
+}
+
+/// A document that was attached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// The bundle's digest.
+    pub digest: Digest,
+    /// What was attested, by the type of its predicate.
+    pub predicate_type: String,
+    /// The digest of the manifest that refers to the bundle.
+    pub referrer: Digest,
+}
+
+/// Attests a document about the bundle at a place, for its current digest. The attestation refers to the bundle, in
+/// Sigstore's form, which cosign reads.
+pub async fn attach(at: &Place, document: &Document, file: &str, key: &PrivateKey) -> Result<Attached, BundleError> {
+    let opened = pull::open(at).await?;
+    let (digest, size) = (opened.digest.clone(), opened.bytes.len() as u64);
+    at.check(&opened.seen(at).await?.0.contents).await?;
+    let refused = |source| BundleError::Attach { file: file.to_owned(), source };
+    let json = |error: serde_json::Error| refused(error.into());
+    let Statement { predicate_type, payload } = document.statement(&at.source(), &digest).map_err(refused)?;
+    let signature = key
+        .sign(&pre_authentication(Statement::TYPE, &payload))
+        .map_err(|source| BundleError::Trust { at: at.name(), source: TrustError::Key(source) })?;
+    // Sigstore's hint for a key that is not in the bundle.
+    let hint = STANDARD.encode(Sha256::digest(key.public().to_der()));
+    let bundle = bytes_of(&serde_json::json!({
+        "mediaType": SIGSTORE_TYPE,
+        "verificationMaterial": {"publicKey": {"hint": hint}},
+        "dsseEnvelope": {
+            "payload": STANDARD.encode(&payload),
+            "payloadType": Statement::TYPE,
+            "signatures": [{"sig": STANDARD.encode(signature)}],
+        },
+    }))
+    .map_err(json)?;
+    if bundle.len() as u64 > MAX_CONFIG {
+        let source =
+            ContentsError::TooLarge { what: "its attestation".to_owned(), size: bundle.len() as u64, max: MAX_CONFIG };
+        return Err(BundleError::Contents { at: file.to_owned(), source });
+    }
+    let layer = Descriptor::of(SIGSTORE_TYPE, &bundle);
+    let empty = Bytes::from_static(b"{}");
+    let mut manifest = Manifest::new(Some(SIGSTORE_TYPE), Descriptor::of(EMPTY_TYPE, &empty), vec![layer.clone()]);
+    manifest.subject = Some(Descriptor { size, digest: digest.clone(), ..Descriptor::of(MANIFEST_TYPE, b"") });
+    for (key, value) in [(CONTENT, "dsse-envelope"), (PREDICATE_TYPE, predicate_type.as_str())] {
+        manifest.annotations.insert(key.to_owned(), value.to_owned());
+    }
+    let bytes: Bytes = bytes_of(&manifest).map_err(json)?.into();
+    let referrer = Digest::of(&bytes);
+    at.put_blob(&layer, bundle.into()).await?;
+    at.put_blob(&manifest.config, empty).await?;
+    at.put_manifest(&manifest, bytes, None).await?;
+    Ok(Attached { digest, predicate_type, referrer })
 }
 
 /// An image config that names the layers, as registries and cosign expect for an image.

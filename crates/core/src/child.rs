@@ -218,11 +218,11 @@ impl Cause {
         if NO_MEMORY.iter().any(|refusal| words.contains(refusal)) {
             return Self::Memory;
         }
-        let reported = format!("{status} {}", words.lines().last().unwrap_or_default()).trim_end().to_owned();
+        let end = format!("{status} {}", words.lines().last().unwrap_or_default()).trim_end().to_owned();
         match signal {
             Some(SIGXCPU) => Self::Time,
-            Some(SIGKILL) => Self::Killed(reported),
-            _ => Self::Other(reported),
+            Some(SIGKILL) => Self::Killed(end),
+            _ => Self::Other(end),
         }
     }
 }
@@ -233,10 +233,10 @@ impl fmt::Display for Cause {
             Self::Time => f.write_str("its time is used up"),
             Self::Memory => f.write_str("its memory is used up"),
             Self::Stack => f.write_str("its stack is used up"),
-            Self::Killed(reported) => {
-                write!(f, "its process was killed, maybe for want of memory on the machine: {reported}")
+            Self::Killed(end) => {
+                write!(f, "its process was killed, maybe for want of memory on the machine: {end}")
             }
-            Self::Other(reported) => write!(f, "its process ended with {reported}"),
+            Self::Other(end) => write!(f, "its process ended with {end}"),
         }
     }
 }
@@ -256,13 +256,13 @@ pub fn serve(
             io::Error::other("it panicked")
         })
     });
-    let reported = match done {
+    let written = match done {
         Ok(Ok(answer)) => io::stdout().lock().write_all(&answer).map(|()| ExitCode::SUCCESS),
         Ok(Err(refusal)) => writeln!(io::stderr(), "{refusal}").map(|()| ExitCode::from(REFUSED)),
         Err(error) => writeln!(io::stderr(), "{error}").map(|()| ExitCode::FAILURE),
     };
     // If the write fails, nobody listens any more.
-    reported.unwrap_or(ExitCode::FAILURE)
+    written.unwrap_or(ExitCode::FAILURE)
 }
 
 #[cfg(test)]

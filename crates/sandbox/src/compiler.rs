@@ -124,10 +124,10 @@ fn explain(config: &CompilerConfig, cause: Cause) -> String {
             limits::bytes(config.memory)
         ),
         Cause::Stack => "to compile it takes more stack than the compiler has".to_owned(),
-        Cause::Killed(reported) => {
-            format!("its compiler was killed, maybe because the machine has too little memory: {reported}")
+        Cause::Killed(end) => {
+            format!("its compiler was killed, maybe because the machine has too little memory: {end}")
         }
-        Cause::Other(reported) => format!("its compiler ended with {reported}"),
+        Cause::Other(end) => format!("its compiler ended with {end}"),
     }
 }
 

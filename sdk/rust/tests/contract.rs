@@ -12,9 +12,12 @@ fn texts(dir: &Path) -> BTreeMap<String, String> {
     let entries = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let read = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry.unwrap().path();
-        (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap())
+        let is_wit = path.extension().is_some_and(|extension| extension == "wit");
+        is_wit.then(|| {
+            (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(&path).unwrap())
+        })
     };
-    entries.map(read).collect()
+    entries.filter_map(read).collect()
 }
 
 /// A published crate cannot reach `../../wit`, so it has a copy: `cp wit/*.wit sdk/rust/wit/`.

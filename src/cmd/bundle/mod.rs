@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use boathook_author::author::{about, output};
+use boathook_author::author::{WIT_VERSION, about, output, wit_package};
 use boathook_bundle::{
-    self as bundle, Annotations, BundleError, FileInput, HookInput, Input, Layout, LayoutError, Packed, Policy,
-    PrivateKey, Progress, Pushed, Reference, Seen, Store, Verified,
+    self as bundle, Annotations, Attestation, BundleError, Document, FileInput, HookInput, Input, Layout, LayoutError,
+    Packed, Policy, PrivateKey, Progress, Pushed, Reference, Seen, SeenAttestation, Store, Verified,
 };
 use boathook_core::{
     hooks::HookFile,
-    model::{InterpreterRef, error_chain},
+    model::{HookName, InterpreterRef, error_chain},
 };
 use boathook_operator::app::load;
 use boathook_sandbox::Sandbox;
@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{
     cli::bundle::{
-        Annotations as AnnotationFlags, Bundle, BundleCommand, InspectBundle, Load, Pack, Pull, Push, Save, Sign,
-        Verify,
+        Annotations as AnnotationFlags, Attach, Bundle, BundleCommand, InspectBundle, Load, Pack, Pull, Push, Save,
+        Sign, Verify, Wit,
     },
     cmd::{projects, sandbox, summary},
 };
@@ -49,8 +49,10 @@ pub(super) fn run(args: Bundle) -> anyhow::Result<ExitCode> {
         BundleCommand::Pull(args) => done(block_on(pull(&args))),
         BundleCommand::Inspect(args) => done(block_on(inspect(&args))),
         BundleCommand::Sign(args) => done(block_on(sign(&args))),
+        BundleCommand::Attach(args) => done(block_on(attach(&args))),
         BundleCommand::Save(args) => done(block_on(save(&args))),
         BundleCommand::Load(args) => done(block_on(load_file(&args))),
+        BundleCommand::Wit(args) => done(wit(&args)),
         BundleCommand::Verify(args) => Ok(match block_on(verify(&args)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -68,13 +70,36 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
     let packed = packed(input(&args.directory, &args.annotations).await?, args.wasm)?;
-    if args.output.extension().is_some_and(|extension| extension == "tar") {
+    write(&packed, &args.output, &args.tag)
+}
+
+/// Packs the WIT package of hooks in the layout of the CNCF.
+fn wit(args: &Wit) -> anyhow::Result<()> {
+    let mut annotations = Annotations::default();
+    for (key, value) in [
+        ("title", "boathook:hook"),
+        ("version", WIT_VERSION),
+        ("description", "The WIT package of Boathook's hooks"),
+        ("licenses", env!("CARGO_PKG_LICENSE")),
+        ("source", env!("CARGO_PKG_REPOSITORY")),
+    ] {
+        annotations.set(key, value)?;
+    }
+    let package = HookInput { name: HookName::new("hook")?, component: wit_package()?.into(), asks: Vec::new() };
+    let packed =
+        bundle::pack_wasm(Input { hooks: vec![package], created: created()?, annotations, ..Input::default() })?;
+    write(&packed, &args.output, WIT_VERSION)
+}
+
+/// Writes an artifact as a layout, or as a tar of one, and prints its digest.
+fn write(packed: &Packed, output: &Path, tag: &str) -> anyhow::Result<()> {
+    if output.extension().is_some_and(|extension| extension == "tar") {
         let directory = tempfile::tempdir()?;
         let layout = Layout::create(directory.path())?;
-        bundle::save(&packed, &layout, Some(&args.tag))?;
-        layout.write_file(&args.output)?;
+        bundle::save(packed, &layout, Some(tag))?;
+        layout.write_file(output)?;
     } else {
-        bundle::save(&packed, &Layout::create(&args.output)?, Some(&args.tag))?;
+        bundle::save(packed, &Layout::create(output)?, Some(tag))?;
     }
     println!("{}", packed.manifest.digest);
     Ok(())
@@ -181,15 +206,34 @@ async fn inspect(args: &InspectBundle) -> anyhow::Result<()> {
 async fn verify(args: &Verify) -> anyhow::Result<()> {
     let policy = policy(&args.trust, "")?;
     let from = place::named(&args.from, &args.registry).await?;
-    bundle::inspect(&from).await?;
+    bundle::check(&from).await?;
     let (seen, verified) = bundle::verify(&from, &policy).await?;
     let data = serde_json::json!({ "reference": seen.reference, "digest": seen.digest, "verified": verified });
     super::print(args.output, &data, || verified_text(&seen, &verified))
 }
 
+fn private_key(path: &Path) -> anyhow::Result<PrivateKey> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    PrivateKey::from_pem(&text).with_context(|| format!("{} cannot be used", path.display()))
+}
+
+async fn attach(args: &Attach) -> anyhow::Result<()> {
+    let key = private_key(&args.key)?;
+    let at = place::named(&args.from, &args.registry).await?;
+    let sboms = args.sbom.iter().map(|path| (Attestation::Sbom, path));
+    let documents = sboms.chain(args.provenance.iter().map(|path| (Attestation::Provenance, path)));
+    for (kind, path) in documents {
+        let file = path.display().to_string();
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {file}"))?;
+        let attached = bundle::attach(&at, &Document { kind, bytes }, &file, &key).await?;
+        eprintln!("attached: {file} as {} to {}", attached.predicate_type, attached.digest);
+        println!("{}", attached.referrer);
+    }
+    Ok(())
+}
+
 async fn sign(args: &Sign) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(&args.key).with_context(|| format!("cannot read {}", args.key.display()))?;
-    let key = PrivateKey::from_pem(&text).with_context(|| format!("{} cannot be used", args.key.display()))?;
+    let key = private_key(&args.key)?;
     let at = place::named(&args.from, &args.registry).await?;
     let signed = bundle::sign(&at, &key).await?;
     eprintln!("signed: {} signatures under the tag {}", signed.signatures, signed.tag);
@@ -311,6 +355,12 @@ fn seen_text(seen: &Seen) -> String {
             let _ = writeln!(out, "  {} {}", if n == 0 { "Requests:" } else { "         " }, clean(line));
         }
     }
+    for attestation in &seen.attestations {
+        let SeenAttestation { kind, predicate_type, about, digest, size } = attestation;
+        let kind = kind.map_or("another kind", Attestation::as_str);
+        let other = if *about { "" } else { ", about another digest" };
+        let _ = writeln!(out, "Attested: {kind}, {}, {size} bytes, {digest}{other}", clean(predicate_type));
+    }
     for file in &contents.files {
         let title = file.annotations.get(boathook_bundle::TITLE).map_or("?", String::as_str);
         let _ = writeln!(out, "File:     {}, {} bytes, {}", clean(title), file.size, clean(&file.media_type));
@@ -329,7 +379,8 @@ fn verified_text(seen: &Seen, verified: &Verified) -> String {
         (false, []) => "no requests".to_owned(),
         (false, keys) => format!("signed by {}", keys.join(", ")),
     };
-    format!("trusted: {} is {}: {why}\n", seen.reference, seen.digest)
+    let attested: String = verified.attested.iter().map(|kind| format!(", with {kind}")).collect();
+    format!("trusted: {} is {}: {why}{attested}\n", seen.reference, seen.digest)
 }
 
 /// Shows the progress of a transfer while it runs.

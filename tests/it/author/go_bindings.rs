@@ -28,7 +28,10 @@ fn generated() -> Vec<(PathBuf, String)> {
     for (name, items) in WORLDS {
         let mut sources = SourceMap::default();
         for entry in fs::read_dir(repository().join("wit")).unwrap() {
-            sources.push_file(&entry.unwrap().path()).unwrap();
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "wit") {
+                sources.push_file(&path).unwrap();
+            }
         }
         let world = format!("package boathook:hook@0.1.0; world of-go {{ {items} }}");
         sources.push(Path::new("of-go.wit"), world);

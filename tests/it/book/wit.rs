@@ -23,7 +23,7 @@ pub fn page() -> String {
 #[test]
 fn every_interface_is_on_the_page() {
     let mut found: Vec<_> = fs::read_dir("wit").unwrap().map(|entry| entry.unwrap().path()).collect();
-    found.retain(|path| path.is_file());
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "wit"));
     let mut listed: Vec<_> = FILES.iter().map(|file| PathBuf::from(format!("wit/{file}.wit"))).collect();
     found.sort();
     listed.sort();

@@ -74,7 +74,8 @@ async fn a_bundle_goes_from_registry_to_registry_in_a_file_with_its_signatures()
 
     let layout = Layout::open(&path, None).unwrap();
     assert_eq!(layout.saved_from().unwrap(), Some(one.reference("team/hooks:v1").to_string()));
-    let policy = Policy::of(Vec::new(), vec![NamedKey { name: "team".to_owned(), key: key.public(), may: None }]);
+    let policy =
+        Policy::of(Vec::new(), vec![NamedKey { name: "team".to_owned(), key: key.public().into(), may: None }]);
     let (file, there) = (Place::layout(layout), two.place("other/hooks:v2"));
     verify(&file, &policy).await.unwrap();
     assert_eq!(Local::new().pull(&file).await.unwrap().fetched, 3);

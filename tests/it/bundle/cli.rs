@@ -93,6 +93,30 @@ fn from_hooks_to_hooks() {
     assert_eq!(desk.good("pack pulled -o third.bundle"), digest);
 }
 
+#[test]
+fn documents_are_attached_shown_and_required() {
+    let desk = Desk::new();
+    desk.keys("team");
+    fs::write(desk.at("sbom.json"), r#"{"bomFormat": "CycloneDX", "specVersion": "1.6"}"#).unwrap();
+    fs::write(desk.at("slsa.json"), r#"{"buildDefinition": {}, "runDetails": {}}"#).unwrap();
+    desk.good("push hooks REFv1 --plain-http");
+    desk.good("sign REFv1 --plain-http --key team.key");
+    let verify = "verify REFv1 --plain-http --key team.pub --require sbom --require provenance";
+    let text = desk.bad(verify, 1);
+    assert!(text.contains("needs sbom"), "{text}");
+    desk.good("attach REFv1 --plain-http --sbom sbom.json --provenance slsa.json --key team.key");
+    let text = desk.good(verify);
+    assert!(text.contains("signed by team.pub, with sbom, with provenance"), "{text}");
+    let text = desk.good("inspect REFv1 --plain-http");
+    assert!(text.contains("Attested: sbom, https://cyclonedx.org/bom,"), "{text}");
+    assert!(text.contains("Attested: provenance, https://slsa.dev/provenance/v1,"), "{text}");
+    let text = desk.bad("attach REFv1 --plain-http --sbom slsa.json --key team.key", 1);
+    assert!(text.contains("slsa.json cannot be attached: it is not an SBOM"), "{text}");
+    desk.bad("attach REFv1 --plain-http --key team.key", 2);
+    let text = desk.bad("verify REFv1 --plain-http --key team.pub --require vex", 2);
+    assert!(text.contains("write sbom or provenance"), "{text}");
+}
+
 /// `docker-credential-test`, which people's PATH has.
 #[test]
 fn a_login_comes_from_the_credential_helper() {

@@ -12,9 +12,10 @@ use axum::{
     http::{HeaderMap, Response, StatusCode, header},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook_bundle::{Packed, Place};
+use boathook_bundle::{Digest, Packed, Place};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
+use serde_json::json;
 
 use super::registry::plain;
 
@@ -45,13 +46,15 @@ pub struct Faulty {
 
 struct Contents {
     manifest: Bytes,
+    /// What refers to the manifest.
+    referrers: Vec<serde_json::Value>,
     blobs: BTreeMap<String, Bytes>,
 }
 
 impl Contents {
     fn of(packed: &Packed) -> Self {
         let blobs = packed.blobs.iter().map(|(digest, bytes)| (digest.to_string(), bytes.clone())).collect();
-        Self { manifest: packed.bytes.clone(), blobs }
+        Self { manifest: packed.bytes.clone(), referrers: Vec::new(), blobs }
     }
 }
 
@@ -93,6 +96,29 @@ impl Faulty {
         *self.shared.faults.lock().unwrap() = faults;
     }
 
+    /// It lists Sigstore bundles that refer to its manifest from now on, each with so many bytes more than it has.
+    pub fn refers(&self, more: usize, bundles: impl IntoIterator<Item = serde_json::Value>) {
+        let kind = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let mut contents = self.shared.packed.lock().unwrap();
+        for bundle in bundles {
+            let mut put = |value: serde_json::Value, kind: &str| {
+                let bytes = Bytes::from(value.to_string());
+                let digest = Digest::of(&bytes).to_string();
+                let entry = json!({"mediaType": kind, "digest": digest, "size": bytes.len()});
+                contents.blobs.insert(digest, bytes);
+                entry
+            };
+            let manifest = "application/vnd.oci.image.manifest.v1+json";
+            let config = put(json!({}), "application/vnd.oci.empty.v1+json");
+            let mut layer = put(bundle, kind);
+            layer["size"] = (layer["size"].as_u64().unwrap() + more as u64).into();
+            let text = json!({"schemaVersion": 2, "mediaType": manifest, "config": config, "layers": [layer]});
+            let mut entry = put(text, manifest);
+            entry["artifactType"] = json!(kind);
+            contents.referrers.push(entry);
+        }
+    }
+
     /// Each request: path, range, whether it had a login.
     pub fn log(&self) -> Vec<String> {
         self.shared.log.lock().unwrap().clone()
@@ -123,8 +149,15 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         return match name {
             "v1" if faults.endless => endless(),
             "v1" => Response::new(Body::from(shared.packed.lock().unwrap().manifest.clone())),
-            _ => status(StatusCode::NOT_FOUND),
+            name => match shared.packed.lock().unwrap().blobs.get(name) {
+                Some(manifest) => Response::new(Body::from(manifest.clone())),
+                None => status(StatusCode::NOT_FOUND),
+            },
         };
+    }
+    if path.contains("/referrers/") {
+        let index = json!({"schemaVersion": 2, "manifests": shared.packed.lock().unwrap().referrers});
+        return Response::new(Body::from(index.to_string()));
     }
     if let (Some(to), true) = (&faults.redirect, path.contains("/blobs/")) {
         let to = format!("http://{to}{path}");

@@ -1,15 +1,18 @@
 //! Bundles: packed, in a real registry, brought back, and trusted or refused.
 
 mod archive;
+mod attest;
 mod cli;
 mod fault;
 mod faulty;
 mod format;
+mod keyless;
 pub mod reach;
 pub mod registry;
 mod room;
 mod transfer;
 pub mod trust;
+mod wit;
 
 use boathook_bundle::{
     Digest, FileInput, HookInput, Input, Layout, Packed, Place, Policy, Progress, Pulled, Store, copy, pack, push,

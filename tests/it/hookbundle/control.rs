@@ -1,6 +1,6 @@
 //! What the controller does about a HookBundle, and what it says.
 
-use boathook_bundle::{Policy, PrivateKey, sign};
+use boathook_bundle::{Attestation, Document, Policy, PrivateKey, attach, sign};
 use boathook_core::tasks::Tasks;
 use boathook_operator::hookbundle::release;
 use serde_json::json;
@@ -184,6 +184,31 @@ async fn each_refusal_has_its_reason_and_the_version_before_stays() {
     let digest = third.manifest.digest.to_string();
     stage.status("a", "the mended version", |status| status["digest"] == digest.as_str()).await;
     assert_ne!(first, second);
+}
+
+/// Before a version is installed, its SBOM is there and one of the keys attests it.
+// mutant: crates/operator/src/hookbundle/source.rs: `Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require })` => `Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require: Vec::from_iter(require.into_iter().take(0)) })`
+#[tokio::test]
+async fn a_version_without_what_is_required_is_not_installed() {
+    let (stage, desk) = (Stage::new().await, desk());
+    let key = PrivateKey::from_pem(&p256_pem()).unwrap();
+    let place = stage.registry.place("team/a:v1");
+    stage.push("a", "configmaps").await;
+    sign(&place, &key).await.unwrap();
+    let _keeping = stage.keep(desk.clone());
+    let keys = json!([{"name": "ci", "publicKey": key.public().to_pem()}]);
+    let more = json!({
+        "grants": [get("configmaps")], "source": {"oci": {"interval": "10s"}},
+        "verification": {"unsigned": null, "keys": keys, "require": ["sbom"]},
+    });
+    stage.bundle("a", more).await;
+    let status = stage.condition("a", "Verified=False/AttestationMissing").await;
+    let text = shown(&status).join("\n");
+    assert!(text.contains("boathook bundle attach --sbom"), "{text}");
+    assert_eq!(desk.log(), Vec::<String>::new());
+    let bytes = br#"{"bomFormat": "CycloneDX"}"#.to_vec();
+    attach(&place, &Document { kind: Attestation::Sbom, bytes }, "sbom.json", &key).await.unwrap();
+    stage.condition("a", "Ready=True").await;
 }
 
 // mutant: crates/operator/src/hookbundle/reconciler.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use boathook_core::model::{Failure, FailureKind, Limits};
 use boathook_sandbox::{Sandbox, SandboxConfig};
@@ -32,6 +32,17 @@ async fn the_document_is_what_the_guest_returns() {
     let sandbox = sandbox();
     let hook = load(&sandbox, "good", &hostile("good")).await;
     assert_eq!(sandbox.config(&hook).await.unwrap(), "configVersion: v1\nonStartup: 1\n");
+}
+
+/// What `wit/README.md` promises: a component that was built for the first version, which imports all of its functions and
+/// exports all of its answers, loads and runs. The file never changes.
+#[tokio::test]
+async fn a_component_of_the_first_version_of_the_contract_runs() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wit/hook-0.1.0.wasm");
+    let sandbox = sandbox();
+    let hook = load(&sandbox, "first", &std::fs::read(file).unwrap()).await;
+    assert_eq!(sandbox.config(&hook).await.unwrap(), "configVersion: v1\nonStartup: 1\n");
+    assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
 }
 
 /// `run` returns `retry-after` of 1500 ms with a text.

@@ -8,7 +8,7 @@ use wasi_preview1_component_adapter_provider::{
 };
 use wasmparser::{ExternalKind, Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::{Resolve, SourceMap, WorldId};
+use wit_parser::{PackageId, Resolve, SourceMap, WorldId};
 
 /// The WIT package of hooks.
 const PACKAGE: &str = "boathook:hook";
@@ -24,8 +24,8 @@ const WIT: [(&str, &str); 9] = [
     ("types.wit", include_str!("../../../../wit/types.wit")),
     ("world.wit", include_str!("../../../../wit/world.wit")),
 ];
-/// The version of all files of the package.
-const VERSION: &str = "0.1.0";
+/// The version of all files of the WIT package of hooks.
+pub const VERSION: &str = "0.1.0";
 /// A world for one component, which is not published.
 const WORLD: &str = "component";
 
@@ -41,6 +41,9 @@ pub enum ComponentError {
     /// It was built for another version of the package.
     #[error("it is for {PACKAGE}@{found}, and this boathook builds {VERSION}: use the SDK of version {VERSION}")]
     Version { found: String },
+    /// The package cannot be encoded, which is a defect.
+    #[error("{PACKAGE}@{VERSION} cannot be encoded: {0}")]
+    Package(String),
     /// Its exports or imports are not those of a hook.
     #[error("it does not fit the world of hooks: {0}")]
     World(String),
@@ -117,19 +120,31 @@ fn own(interface: &str) -> Result<Option<&str>, ComponentError> {
     }
 }
 
+/// The WIT package of hooks in its binary form: a component that exports the package's types, as tools for packages
+/// exchange it.
+pub fn wit_package() -> Result<Vec<u8>, ComponentError> {
+    let (resolve, package) = parse(None)?;
+    wit_component::encode(&resolve, package).map_err(|error| ComponentError::Package(format!("{error:#}")))
+}
+
 fn world(answers: &BTreeSet<&str>) -> Result<(Resolve, WorldId), ComponentError> {
     let exports: String = answers.iter().map(|name| format!("export {name}; ")).collect();
     let own = format!("package {PACKAGE}@{VERSION}; world {WORLD} {{ include hook; {exports}}}");
+    let (resolve, package) = parse(Some(&own))?;
+    let world = resolve.select_world(&[package], Some(WORLD));
+    Ok((resolve, world.map_err(|error| ComponentError::World(format!("{error:#}")))?))
+}
+
+/// Parses the package, with another file in it.
+fn parse(own: Option<&str>) -> Result<(Resolve, PackageId), ComponentError> {
     let mut sources = SourceMap::default();
-    for (name, text) in WIT.into_iter().chain([("component.wit", own.as_str())]) {
+    for (name, text) in WIT.into_iter().chain(own.map(|own| ("component.wit", own))) {
         sources.push(Path::new(name), text);
     }
-    let wrong = |error: &dyn std::fmt::Display| ComponentError::World(format!("{error:#}"));
     let group = sources.parse().map_err(|(sources, error)| ComponentError::World(error.render(&sources)))?;
     let mut resolve = Resolve::default();
-    let package = resolve.push_group(group).map_err(|error| wrong(&error))?;
-    let world = resolve.select_world(&[package], Some(WORLD)).map_err(|error| wrong(&error))?;
-    Ok((resolve, world))
+    let package = resolve.push_group(group).map_err(|error| ComponentError::World(format!("{error:#}")))?;
+    Ok((resolve, package))
 }
 
 #[cfg(test)]

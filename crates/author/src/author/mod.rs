@@ -17,7 +17,7 @@ mod tools;
 pub use self::template::{ProjectError, write_project};
 pub use self::tools::{newer_source, output};
 pub use about::about;
-pub use component::{ComponentError, component_of};
+pub use component::{ComponentError, VERSION as WIT_VERSION, component_of, wit_package};
 pub use error::BuildError;
 pub use language::Language;
 pub use name::{InvalidProjectName, ProjectName};

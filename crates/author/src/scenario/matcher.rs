@@ -168,18 +168,18 @@ mod tests {
     use super::*;
     use crate::scenario::{matcher::differences, tree};
 
-    fn reported(expected: &Value, found: &Value) -> Vec<String> {
+    fn mismatches(expected: &Value, found: &Value) -> Vec<String> {
         differences(expected, found).iter().map(ToString::to_string).collect()
     }
 
     #[track_caller]
     fn matches(expected: Value, found: Value) {
-        assert_eq!(reported(&expected, &found), Vec::<String>::new());
+        assert_eq!(mismatches(&expected, &found), Vec::<String>::new());
     }
 
     #[track_caller]
     fn differs(expected: Value, found: Value, all: &[&str]) {
-        assert_eq!(reported(&expected, &found), all);
+        assert_eq!(mismatches(&expected, &found), all);
     }
 
     #[test]

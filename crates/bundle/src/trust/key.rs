@@ -27,6 +27,16 @@ pub enum KeyError {
     /// The key is damaged.
     #[error("it is damaged, or its algorithm is not known: use ECDSA on P-256, as cosign does, or Ed25519")]
     Broken,
+    /// An identity has no issuer or no subject, or a pattern that covers others.
+    #[error(
+        "an identity needs an `issuer` and a `subject`: a * stands at the end of the subject, after a /: https://git.example.com/TEAM/*"
+    )]
+    Identity,
+    /// There is no usable root.
+    #[error(
+        "its certificate authority cannot be used: write its certificates in PEM, with BEGIN CERTIFICATE, and with its root, which issued itself"
+    )]
+    Authority,
     /// The system provides no random numbers.
     #[error("cannot sign: the system has no random numbers")]
     Random,
@@ -56,7 +66,15 @@ pub struct PublicKey {
 impl PublicKey {
     /// Parses a `PUBLIC KEY` in PEM.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
-        let der = pem(text, "PUBLIC KEY", "name the public key, as `openssl pkey -pubout` prints it, or cosign.pub")?;
+        Self::from_der(&pem(
+            text,
+            "PUBLIC KEY",
+            "name the public key, as `openssl pkey -pubout` prints it, or cosign.pub",
+        )?)
+    }
+
+    /// Parses a SubjectPublicKeyInfo in DER.
+    pub(crate) fn from_der(der: &[u8]) -> Result<Self, KeyError> {
         let of = |algorithm, prefix, length| {
             let key: Option<&[u8]> = der.strip_prefix(prefix);
             key.filter(|key| key.len() == length).map(|key| Self { algorithm, key: key.to_vec() })
@@ -64,13 +82,18 @@ impl PublicKey {
         of(Algorithm::P256, P256, 65).or_else(|| of(Algorithm::Ed25519, ED25519, 32)).ok_or(KeyError::Algorithm)
     }
 
-    /// Formats the key in PEM.
-    pub fn to_pem(&self) -> String {
+    /// The SubjectPublicKeyInfo in DER.
+    pub(crate) fn to_der(&self) -> Vec<u8> {
         let prefix = match self.algorithm {
             Algorithm::P256 => P256,
             Algorithm::Ed25519 => ED25519,
         };
-        let text = STANDARD.encode([prefix, &self.key].concat());
+        [prefix, &self.key].concat()
+    }
+
+    /// Formats the key in PEM.
+    pub fn to_pem(&self) -> String {
+        let text = STANDARD.encode(self.to_der());
         let (first, rest) = text.split_at_checked(64).unwrap_or((&text, ""));
         let rest = if rest.is_empty() { String::new() } else { format!("{rest}\n") };
         format!("-----BEGIN PUBLIC KEY-----\n{first}\n{rest}-----END PUBLIC KEY-----\n")

@@ -1,14 +1,20 @@
 //! Whether a bundle is trusted: policies, keys, signatures, and what a signer may request.
 
+mod attestation;
 mod evidence;
+mod identity;
 mod key;
 mod policy;
 mod verify;
 
 use super::{BundledHook, Contents, Digest};
 
+pub(super) use attestation::Statement;
+pub use attestation::{AttachError, Attestation, Document};
+pub(super) use evidence::{Search, pre_authentication};
+pub use identity::{Identity, IdentityError, IdentityParts};
 pub use key::{KeyError, PrivateKey, PublicKey};
-pub use policy::{Demand, NamedKey, Policy, PolicyError};
+pub use policy::{Demand, NamedKey, Policy, PolicyError, Signer};
 pub use verify::Verified;
 pub(super) use verify::verify;
 
@@ -47,6 +53,15 @@ pub enum TrustError {
         /// The names of the keys that are needed.
         wanted: String,
     },
+    /// A signature came with a certificate, and does not count.
+    #[error("{digest} is not signed by {wanted}")]
+    NotIdentity {
+        digest: Digest,
+        /// The names of the signers that are needed.
+        wanted: String,
+        #[source]
+        source: Box<IdentityError>,
+    },
     /// The signature is valid, but for something else.
     #[error("the signature by key {key:?} is for {signed}, not for {digest}: it was copied from another bundle")]
     OtherDigest {
@@ -79,6 +94,18 @@ pub enum TrustError {
         minimum: usize,
         /// The names of the keys that may sign.
         wanted: String,
+    },
+    /// A required attestation is missing, or does not count.
+    #[error(
+        "{digest} needs {kind} that {wanted} attests, and {why}: attach it with `boathook bundle attach --{kind} --key`"
+    )]
+    Unattested {
+        digest: Digest,
+        kind: Attestation,
+        /// The names of the keys that may attest.
+        wanted: String,
+        /// What there is instead.
+        why: String,
     },
     /// A hook requests more than a signer may request, or more than is checked.
     #[error("hook {hook:?} asks {beyond}")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use boathook_core::model::Permission;
 use serde::Deserialize;
 
-use super::{Digest, KeyError, PublicKey};
+use super::{Attestation, Digest, Identity, IdentityParts, KeyError, PublicKey};
 use crate::InvalidDigest;
 
 const API_VERSION: &str = "boathook.dev/v1alpha1";
@@ -62,11 +62,41 @@ pub enum PolicyError {
     },
 }
 
-/// A key, with the name that messages use for it.
+/// How a signer is recognized.
+#[derive(Debug, Clone)]
+pub enum Signer {
+    Key(PublicKey),
+    Identity(Box<Identity>),
+}
+
+impl Signer {
+    /// Whether one owner could be both, and must not count twice.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Key(one), Self::Key(other)) => one == other,
+            (Self::Identity(one), Self::Identity(other)) => one.overlaps(other),
+            _ => false,
+        }
+    }
+}
+
+impl From<PublicKey> for Signer {
+    fn from(key: PublicKey) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<Identity> for Signer {
+    fn from(identity: Identity) -> Self {
+        Self::Identity(Box::new(identity))
+    }
+}
+
+/// A signer, with the name that messages use for it.
 #[derive(Debug, Clone)]
 pub struct NamedKey {
     pub name: String,
-    pub key: PublicKey,
+    pub key: Signer,
     /// What the key's owner may request. Absent if that is everything.
     pub may: Option<Vec<Permission>>,
 }
@@ -82,6 +112,8 @@ pub struct Demand {
     pub minimum: usize,
     /// A signature counts only for the tag that it was made for.
     pub tag_must_match: bool,
+    /// What one of the keys must have attested about every digest.
+    pub require: Vec<Attestation>,
 }
 
 /// What is demanded of bundles from one source.
@@ -92,6 +124,7 @@ pub(super) struct Rule {
     pub keys: Vec<NamedKey>,
     pub minimum: usize,
     pub tag_must_match: bool,
+    pub require: Vec<Attestation>,
     pub unsigned: bool,
     pub may: Option<Vec<Permission>>,
 }
@@ -113,10 +146,17 @@ impl Policy {
         Self { rules: vec![Rule { pattern: "*".to_owned(), digests, keys, minimum: 1, ..Rule::default() }] }
     }
 
+    /// Also requires these attestations, by one of the keys.
+    pub fn requiring(mut self, require: &[Attestation]) -> Self {
+        self.rules.iter_mut().for_each(|rule| rule.require = require.to_vec());
+        self
+    }
+
     /// Trusts what meets the demand, from any source.
     pub fn demanding(demand: Demand) -> Self {
-        let Demand { digests, keys, minimum, tag_must_match } = demand;
-        let rule = Rule { pattern: "*".to_owned(), digests, keys, minimum, tag_must_match, unsigned: false, may: None };
+        let Demand { digests, keys, minimum, tag_must_match, require } = demand;
+        let pattern = "*".to_owned();
+        let rule = Rule { pattern, digests, keys, minimum, tag_must_match, require, unsigned: false, may: None };
         Self { rules: vec![rule] }
     }
 
@@ -185,6 +225,8 @@ struct Source {
     #[serde(default)]
     tag_must_match: bool,
     #[serde(default)]
+    require: Vec<Attestation>,
+    #[serde(default)]
     unsigned: bool,
     #[serde(default)]
     may: Option<Vec<May>>,
@@ -199,7 +241,24 @@ struct Key {
     #[serde(default)]
     file: Option<PathBuf>,
     #[serde(default)]
+    identity: Option<IdentityRule>,
+    #[serde(default)]
     may: Option<Vec<May>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct IdentityRule {
+    issuer: String,
+    subject: String,
+    #[serde(default)]
+    certificate_authority: Option<String>,
+    #[serde(default)]
+    certificate_authority_file: Option<PathBuf>,
+    #[serde(default)]
+    transparency_log: Option<String>,
+    #[serde(default)]
+    transparency_log_file: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -246,6 +305,9 @@ impl Source {
             }
             _ => {}
         }
+        if !self.require.is_empty() && self.keys.is_empty() {
+            return Err(wrong("`require` needs `keys`, whose owners attest"));
+        }
         let minimum = self.minimum.unwrap_or(1);
         if minimum == 0 || (minimum > self.keys.len() && !self.keys.is_empty()) {
             return Err(wrong("`minimum` must be at least 1, and not more than there are keys"));
@@ -255,7 +317,7 @@ impl Source {
         for key in self.keys {
             let key = key.read(at, base)?;
             // The same owner must not count twice.
-            if keys.iter().any(|other| other.key == key.key || other.name == key.name) {
+            if keys.iter().any(|other| other.key.overlaps(&key.key) || other.name == key.name) {
                 return Err(wrong(&format!("key {:?} is there twice", key.name)));
             }
             keys.push(key);
@@ -266,6 +328,7 @@ impl Source {
             keys,
             minimum,
             tag_must_match: self.tag_must_match,
+            require: self.require,
             unsigned: self.unsigned,
             may: ceiling(self.may),
         })
@@ -274,19 +337,36 @@ impl Source {
 
 impl Key {
     fn read(self, at: &str, base: &Path) -> Result<NamedKey, PolicyError> {
-        let pem = match (self.key, self.file) {
-            (Some(pem), None) => pem,
-            (None, Some(path)) => file(&base.join(path))?,
-            _ => {
-                let why = format!("key {:?} needs `key` with its PEM, or `file`, and not both", self.name);
-                return Err(PolicyError::Rule { at: at.to_owned(), why });
-            }
+        let wrong = |needs: &str| {
+            let why = format!("key {:?} needs {needs}, and not both", self.name);
+            PolicyError::Rule { at: at.to_owned(), why }
         };
-        let key = PublicKey::from_pem(&pem).map_err(|source| PolicyError::Key {
-            at: at.to_owned(),
-            name: self.name.clone(),
-            source,
-        })?;
+        let unusable = |source| PolicyError::Key { at: at.to_owned(), name: self.name.clone(), source };
+        let text = |pem: Option<String>, path: Option<PathBuf>, needs: &str| match (pem, path) {
+            (Some(pem), None) => Ok(Some(pem)),
+            (None, Some(path)) => file(&base.join(path)).map(Some),
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err(wrong(needs)),
+        };
+        let pem = text(self.key, self.file, "`key` with its PEM, or `file`")?;
+        let key = match (pem, self.identity) {
+            (Some(pem), None) => PublicKey::from_pem(&pem).map_err(unusable)?.into(),
+            (None, Some(rule)) => {
+                let needs = "`certificateAuthority` with its PEM, or `certificateAuthorityFile`";
+                let authority = text(rule.certificate_authority, rule.certificate_authority_file, needs)?;
+                let authority = authority.ok_or_else(|| wrong(needs))?;
+                let needs = "`transparencyLog` with its PEM, or `transparencyLogFile`";
+                let log = text(rule.transparency_log, rule.transparency_log_file, needs)?;
+                let parts = IdentityParts {
+                    issuer: &rule.issuer,
+                    subject: &rule.subject,
+                    authority: &authority,
+                    log: log.as_deref(),
+                };
+                Identity::new(parts).map_err(unusable)?.into()
+            }
+            _ => return Err(wrong("`key` with its PEM, `file`, or `identity`")),
+        };
         Ok(NamedKey { name: self.name, key, may: ceiling(self.may) })
     }
 }
@@ -328,6 +408,15 @@ mod tests {
             ("- {match: r.io/a, digests: [sha256:1]}\n", "a digest cannot be used"),
             ("- {match: r.io/a, keys: [{name: x}]}\n", "needs `key`"),
             ("- {match: r.io/a, keys: [{name: x, key: y}]}\n", "key \"x\" cannot be used"),
+            ("- {match: r.io/a, keys: [{name: x, identity: {issuer: i, subject: s}}]}\n", "`certificateAuthorityFile`"),
+            (
+                "- {match: r.io/a, keys: [{name: x, file: team.pub, identity: {issuer: i, subject: s}}]}\n",
+                "or `identity`, and not both",
+            ),
+            (
+                "- {match: r.io/a, keys: [{name: x, identity: {issuer: i, subject: s, certificateAuthorityFile: team.pub}}]}\n",
+                "key \"x\" cannot be used",
+            ),
             (
                 "- {match: r.io/a, keys: [{name: x, file: team.pub}, {name: y, file: team.pub}]}\n",
                 "\"y\" is there twice",
@@ -335,6 +424,8 @@ mod tests {
             ("- {match: r.io/a, keys: [{name: x, file: team.pub}], minimum: 2}\n", "`minimum`"),
             ("- {match: r.io/a, keys: [{name: x, file: gone.pub}]}\n", "gone.pub cannot be read"),
             ("- {match: r.io/a, unsigned: true, keys: [{name: x, file: team.pub}]}\n", "useless"),
+            ("- {match: r.io/a, digests: [], unsigned: true, require: [sbom]}\n", "`require` needs `keys`"),
+            ("- {match: r.io/a, keys: [{name: x, file: team.pub}], require: [vex]}\n", "cannot be read as a policy"),
             ("- {match: r.io/a, unsinged: true}\n", "cannot be read as a policy"),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -1,9 +1,12 @@
 //! Checks a bundle against a policy: the digest, the signatures, and then what it requests. No layer is pulled.
 
-use boathook_core::model::Permission;
+use boathook_core::model::{Permission, error_chain};
 use bytes::Bytes;
 
-use super::{BundledHook, Contents, Digest, NamedKey, Policy, TrustError, evidence};
+use super::{
+    Attestation, BundledHook, Contents, Digest, NamedKey, Policy, TrustError,
+    evidence::{Evidence, Search},
+};
 use crate::{BundleError, Place};
 
 /// Why a bundle is trusted.
@@ -14,6 +17,9 @@ pub struct Verified {
     pub by_digest: bool,
     /// The names of the keys that signed it and whose owners may request what it requests.
     pub by_keys: Vec<String>,
+    /// The required attestations, each of which one of the keys made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attested: Vec<Attestation>,
 }
 
 impl Verified {
@@ -32,6 +38,7 @@ pub(crate) struct Trusted {
     minimum: usize,
     wanted: String,
     may: Option<Vec<Permission>>,
+    attested: Vec<Attestation>,
 }
 
 /// Verifies a manifest's origin.
@@ -52,15 +59,27 @@ pub(crate) async fn verify(
         minimum: rule.minimum,
         wanted: names.join(", "),
         may: rule.may.clone(),
+        attested: rule.require.clone(),
     };
-    if trusted.by_digest || rule.unsigned {
+    let signed = !trusted.by_digest && !rule.unsigned;
+    if !signed {
         trusted.minimum = 0;
+    }
+    if !signed && rule.require.is_empty() {
         return Ok(trusted);
     }
     if rule.keys.is_empty() {
         return Err(refused(TrustError::NotListed { digest: digest.clone(), listed: rule.digests.len() }));
     }
-    let found = evidence::collect(at, digest, manifest).await?;
+    let mut search =
+        Search { keys: &rule.keys, attestations: !rule.require.is_empty(), ..Search::new(at, digest, manifest) };
+    let found = search.collect().await?;
+    for kind in &rule.require {
+        attested(&found, *kind, &rule.keys, digest, &trusted.wanted).map_err(refused)?;
+    }
+    if !signed {
+        return Ok(trusted);
+    }
     let tag = at.tag().filter(|_| rule.tag_must_match);
     trusted.signers = signers(&found, &rule.keys, digest, tag, &trusted.wanted).map_err(refused)?;
     trusted.enough(trusted.signers.iter().map(|key| key.name.clone()).collect()).map_err(refused)?;
@@ -70,24 +89,28 @@ pub(crate) async fn verify(
 /// Returns the keys that signed this digest, and this tag if it matters. If there are none, returns the most specific
 /// reason.
 fn signers(
-    found: &[evidence::Evidence],
+    found: &[Evidence],
     keys: &[NamedKey],
     digest: &Digest,
     tag: Option<&str>,
     wanted: &str,
 ) -> Result<Vec<NamedKey>, TrustError> {
     let (wanted, digest) = (wanted.to_owned(), digest.clone());
+    let found: Vec<_> = found.iter().filter(|one| one.attests.is_none()).collect();
     if found.is_empty() {
         return Err(TrustError::Unsigned { digest, wanted });
     }
     let mut signers = Vec::new();
-    let mut reason = TrustError::WrongKey { digest: digest.clone(), found: found.len(), wanted };
-    for key in keys {
-        for one in found.iter().filter(|one| one.is_by(&key.key)) {
+    let mut reason = match found.iter().find_map(|one| one.why.clone()) {
+        Some(error) => TrustError::NotIdentity { digest: digest.clone(), wanted, source: Box::new(error) },
+        None => TrustError::WrongKey { digest: digest.clone(), found: found.len(), wanted },
+    };
+    for (n, key) in keys.iter().enumerate() {
+        for one in found.iter().filter(|one| one.is_by(n)) {
             let other =
                 |signed: Option<&String>| signed.cloned().unwrap_or_else(|| "nothing that can be read".to_owned());
-            if !one.digests.iter().any(|signed| signed == digest.as_str()) {
-                let signed = other(one.digests.first());
+            if !one.about {
+                let signed = other(one.first.as_ref());
                 reason = TrustError::OtherDigest { key: key.name.clone(), signed, digest: digest.clone() };
             } else if let Some(tag) = tag.filter(|tag| one.tag.as_deref() != Some(tag)) {
                 let signed = one.tag.clone().unwrap_or_else(|| "none".to_owned());
@@ -100,6 +123,32 @@ fn signers(
         }
     }
     if signers.is_empty() { Err(reason) } else { Ok(signers) }
+}
+
+/// Checks that one of the keys attests this kind of document about this digest.
+fn attested(
+    found: &[Evidence],
+    kind: Attestation,
+    keys: &[NamedKey],
+    digest: &Digest,
+    wanted: &str,
+) -> Result<(), TrustError> {
+    let of_kind: Vec<_> =
+        found.iter().filter(|one| one.attests.as_ref().and_then(|attests| attests.kind()) == Some(kind)).collect();
+    let by_key: Vec<_> = of_kind.iter().filter(|one| (0..keys.len()).any(|key| one.is_by(key))).collect();
+    if by_key.iter().any(|one| one.about) {
+        return Ok(());
+    }
+    let why = match (of_kind.len(), by_key.first().and_then(|one| one.first.as_deref())) {
+        (0, _) => "it has none".to_owned(),
+        (_, Some(other)) => format!("theirs is about {other}"),
+        (count, None) if by_key.is_empty() => match of_kind.iter().find_map(|one| one.why.as_ref()) {
+            Some(why) => error_chain(why),
+            None => format!("the {count} that it has are by others, or were changed"),
+        },
+        (_, None) => "theirs is about nothing".to_owned(),
+    };
+    Err(TrustError::Unattested { digest: digest.clone(), kind, wanted: wanted.to_owned(), why })
 }
 
 impl Trusted {
@@ -131,7 +180,7 @@ impl Trusted {
         }
         match first {
             Some(error) if by_keys.len() < self.minimum => Err(error),
-            _ => Ok(Verified { by_digest: self.by_digest, by_keys }),
+            _ => Ok(Verified { by_digest: self.by_digest, by_keys, attested: self.attested }),
         }
     }
 }

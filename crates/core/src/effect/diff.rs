@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    fn reported(before: &Value, after: &Value) -> Vec<String> {
+    fn changes_of(before: &Value, after: &Value) -> Vec<String> {
         let text = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), Value::to_string);
         let line = |change: &Change| {
             let sign = if change.reordered { " (order)" } else { "" };
@@ -273,25 +273,25 @@ mod tests {
         let before = json!({"a": 1, "b": {"c": "x", "d": [1]}, "gone": {"e": 1}});
         let after = json!({"a": 1, "b": {"c": "y", "d": [1]}, "new": true});
         assert_eq!(
-            reported(&before, &after),
+            changes_of(&before, &after),
             ["b.c: \"x\" > \"y\"", "gone: {\"e\":1} > nothing", "new: nothing > true"]
         );
-        assert_eq!(reported(&json!({"a": {}}), &json!({"a": []})), ["a: {} > []"]);
+        assert_eq!(changes_of(&json!({"a": {}}), &json!({"a": []})), ["a: {} > []"]);
     }
 
     #[test]
     fn null_is_nothing() {
-        assert!(reported(&json!({"a": null}), &json!({"b": null})).is_empty());
-        assert_eq!(reported(&json!({"a": null}), &json!({"a": 1})), ["a: nothing > 1"]);
+        assert!(changes_of(&json!({"a": null}), &json!({"b": null})).is_empty());
+        assert_eq!(changes_of(&json!({"a": null}), &json!({"a": 1})), ["a: nothing > 1"]);
     }
 
     #[test]
     fn what_every_write_changes_is_left_out_unless_asked_for() {
         let metadata = |version: &str| json!({"metadata": {"uid": "u", "resourceVersion": version, "generation": version, "managedFields": version}});
-        assert!(reported(&metadata("1"), &metadata("2")).is_empty());
+        assert!(changes_of(&metadata("1"), &metadata("2")).is_empty());
         assert_eq!(diff(Some(&metadata("1")), Some(&metadata("2")), Ignore::NOTHING).len(), 3);
         let other = json!({"metadata": {"uid": "v"}});
-        assert_eq!(reported(&metadata("1"), &other), ["metadata.uid: \"u\" > \"v\""], "another object of this name");
+        assert_eq!(changes_of(&metadata("1"), &other), ["metadata.uid: \"u\" > \"v\""], "another object of this name");
     }
 
     #[test]
@@ -309,19 +309,19 @@ mod tests {
         let (a, b) = (json!({"name": "a", "image": "x"}), json!({"name": "b", "image": "y"}));
         let changed = json!({"name": "b", "image": "z"});
         assert_eq!(
-            reported(&list(json!([a, b])), &list(json!([changed]))),
+            changes_of(&list(json!([a, b])), &list(json!([changed]))),
             [
                 "spec.containers[name=a]: {\"name\":\"a\",\"image\":\"x\"} > nothing",
                 "spec.containers[name=b].image: \"y\" > \"z\""
             ]
         );
         assert_eq!(
-            reported(&list(json!([a, b])), &list(json!([b, a]))),
+            changes_of(&list(json!([a, b])), &list(json!([b, a]))),
             ["spec.containers: [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]
         );
         let taints = |effect: &str| json!([{"key": "k", "effect": effect}]);
         assert_eq!(
-            reported(&taints("NoSchedule"), &taints("NoExecute")),
+            changes_of(&taints("NoSchedule"), &taints("NoExecute")),
             ["[key=k].effect: \"NoSchedule\" > \"NoExecute\""]
         );
     }
@@ -330,18 +330,18 @@ mod tests {
     fn a_key_that_two_items_share_is_none() {
         let ports =
             |second: &str| json!([{"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53, "protocol": second}]);
-        assert_eq!(reported(&ports("TCP"), &ports("SCTP")), ["[1].protocol: \"TCP\" > \"SCTP\""]);
+        assert_eq!(changes_of(&ports("TCP"), &ports("SCTP")), ["[1].protocol: \"TCP\" > \"SCTP\""]);
     }
 
     #[test]
     fn of_other_lists_items_come_and_go() {
         assert_eq!(
-            reported(&json!(["a", "b", "c"]), &json!(["b", "c", "d"])),
+            changes_of(&json!(["a", "b", "c"]), &json!(["b", "c", "d"])),
             ["[0]: \"a\" > nothing", "[2]: nothing > \"d\""]
         );
-        assert_eq!(reported(&json!(["a", "b"]), &json!(["b", "a"])), [": [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]);
-        assert_eq!(reported(&json!([{"x": 1}]), &json!([{"x": 2}])), ["[0].x: 1 > 2"]);
-        assert_eq!(reported(&json!(["a", "a"]), &json!(["a"])), ["[1]: \"a\" > nothing"]);
+        assert_eq!(changes_of(&json!(["a", "b"]), &json!(["b", "a"])), [": [\"a\",\"b\"] > [\"b\",\"a\"] (order)"]);
+        assert_eq!(changes_of(&json!([{"x": 1}]), &json!([{"x": 2}])), ["[0].x: 1 > 2"]);
+        assert_eq!(changes_of(&json!(["a", "a"]), &json!(["a"])), ["[1]: \"a\" > nothing"]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn shortened<'t>(all: &[(Sign, &'t str)]) -> Vec<Option<(Sign, &'t str)>> {
 mod tests {
     use super::*;
 
-    fn reported(before: &str, after: &str) -> String {
+    fn printed(before: &str, after: &str) -> String {
         let line = |line: &Option<(Sign, &str)>| match line {
             Some((sign, text)) => format!("{}{text}", sign.char()),
             None => "..".to_owned(),
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn only_what_differs_and_its_neighbours_are_shown() {
-        assert_eq!(reported("1\n2\n3\n4\n5\n6\n7", "1\n2\n3\nx\n5\n6\n7"), "..| 2| 3|-4|+x| 5| 6|..");
-        assert_eq!(reported("a\nb", "a\nb\nc"), " a| b|+c");
-        assert_eq!(reported("a\nb\nc\nd", "b\nc\nd\na"), "-a| b| c|..|+a".replace("|..|", "| d|"));
-        assert_eq!(reported("", "a"), "+a");
-        assert_eq!(reported("a\na", "a"), " a|-a");
+        assert_eq!(printed("1\n2\n3\n4\n5\n6\n7", "1\n2\n3\nx\n5\n6\n7"), "..| 2| 3|-4|+x| 5| 6|..");
+        assert_eq!(printed("a\nb", "a\nb\nc"), " a| b|+c");
+        assert_eq!(printed("a\nb\nc\nd", "b\nc\nd\na"), "-a| b| c|..|+a".replace("|..|", "| d|"));
+        assert_eq!(printed("", "a"), "+a");
+        assert_eq!(printed("a\na", "a"), " a|-a");
     }
 
     #[test]

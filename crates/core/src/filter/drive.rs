@@ -104,7 +104,7 @@ where
             // The memory for pending objects is bounded. The watch keeps nothing that it cannot pass on.
             input = inputs.next(), if !running.pending.is_full() => match input {
                 Some(Input::Change(source, change)) => running.change(source, change).await,
-                Some(input) => running.reported(input),
+                Some(input) => running.handle(input),
                 None => return,
             },
             () = due(running.pending.due()) => running.retry().await,
@@ -128,7 +128,7 @@ struct Running<F> {
 }
 
 impl<F: Fn(Output) + Send> Running<F> {
-    fn reported(&mut self, input: Input) {
+    fn handle(&mut self, input: Input) {
         let (binding, now) = (&mut self.driver.binding, Instant::now());
         let applied = match input {
             Input::Served(resource) => {

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn bindings_that_share_a_name_are_reported_apart() {
+    fn bindings_that_share_a_name_are_distinguished() {
         let snapshots = Snapshots::default();
         let hook = HookName::new("h").unwrap();
         let names = [BindingName::nth("kubernetes", 1), BindingName::nth("kubernetes", 2)];

@@ -120,7 +120,7 @@ impl Archive {
         let id = self.last;
         let (binding, attempts) = (first.trigger.binding.clone(), first.tries);
         let tenant = first.held.tenant().clone();
-        self.report_first(&items);
+        self.supersede_by_first(&items);
         let text = failure.message.len() + failure.backtrace.as_ref().map_or(0, String::len);
         let bytes = text + items.iter().map(bytes_of).sum::<usize>();
         let superseded: Vec<bool> = items.iter().map(|item| self.is_synchronised_since(item)).collect();
@@ -171,13 +171,13 @@ impl Archive {
     }
 
     /// A new letter supersedes what older letters say about its objects. Its own triggers do not supersede each other.
-    fn report_first(&mut self, items: &[Item]) {
+    fn supersede_by_first(&mut self, items: &[Item]) {
         let mut seen = HashSet::new();
         let watched = if self.watched.is_empty() { &[] } else { items };
         for item in watched {
             let key = Key::of_news(&item.trigger);
             if seen.insert(key.clone()) {
-                self.reported(&key, item.born);
+                self.supersede(&key, item.born);
             }
         }
         self.note_synchronizations(items);
@@ -186,7 +186,7 @@ impl Archive {
     /// The hook received these.
     pub(super) fn delivered(&mut self, items: &[Item]) {
         if !self.watched.is_empty() {
-            items.iter().for_each(|item| self.reported(&Key::of_news(&item.trigger), item.born));
+            items.iter().for_each(|item| self.supersede(&Key::of_news(&item.trigger), item.born));
         }
         self.note_synchronizations(items);
     }
@@ -198,7 +198,7 @@ impl Archive {
         }
     }
 
-    fn reported(&mut self, key: &Key, born: u64) {
+    fn supersede(&mut self, key: &Key, born: u64) {
         let Some(watched) = self.watched.get_mut(key) else { return };
         let kept = &mut self.kept;
         watched.retain(|(id, place)| {

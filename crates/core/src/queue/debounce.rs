@@ -84,7 +84,7 @@ impl Debounce {
             return None;
         }
         let (_, slot) = self.order.pop_first()?;
-        self.held.remove(&slot).map(|held| held.item.reported())
+        self.held.remove(&slot).map(|held| held.item.delivered())
     }
 
     /// When the next event may go.

@@ -90,14 +90,14 @@ impl Item {
     }
 
     /// The trigger as a run receives it: with the loose state, unless nothing keeps that any more.
-    pub(super) fn reported(&self) -> Trigger {
-        let mut reported = self.trigger.clone();
+    pub(super) fn delivered(&self) -> Trigger {
+        let mut delivered = self.trigger.clone();
         if let (Cause::Event(event), Some(item)) =
-            (&mut reported.cause, self.loose.as_ref().and_then(|loose| loose.item.upgrade()))
+            (&mut delivered.cause, self.loose.as_ref().and_then(|loose| loose.item.upgrade()))
         {
             event.item = item;
         }
-        reported
+        delivered
     }
 
     /// The object whose order it keeps. `None` for start-up, synchronization, ticks and groups.
@@ -222,14 +222,14 @@ impl Batch {
     }
 
     /// A trigger is left out if the next one is of the same group.
-    fn reported(&self) -> Vec<Trigger> {
+    fn delivered(&self) -> Vec<Trigger> {
         let next = self.items.iter().skip(1).map(Some).chain([None]);
-        let reported = |(item, next): &(&Item, Option<&Item>)| {
+        let is_last_of_group = |(item, next): &(&Item, Option<&Item>)| {
             let group = item.trigger.group.as_ref();
             group.is_none() || next.is_none_or(|next| next.trigger.group.as_ref() != group)
         };
         let mut triggers = Vec::with_capacity(self.items.len());
-        triggers.extend(self.items.iter().zip(next).filter(reported).map(|(item, _)| item.reported()));
+        triggers.extend(self.items.iter().zip(next).filter(is_last_of_group).map(|(item, _)| item.delivered()));
         triggers
     }
 
@@ -239,7 +239,7 @@ impl Batch {
             hook: self.hook.clone(),
             queue: self.queue.clone(),
             attempt: self.attempt(),
-            triggers: self.reported(),
+            triggers: self.delivered(),
         }
     }
 }

@@ -226,12 +226,15 @@ pub struct SecretKey {
     validation = Rule::new("!has(self.minimum) || (has(self.keys) && self.minimum <= self.keys.size())")
         .message("must not be more than there are keys")
         .field_path(".minimum"),
+    validation = Rule::new("!has(self.require) || has(self.keys)")
+        .message("a key is what attests: add keys")
+        .field_path(".require"),
     validation = Rule::new("!self.tagMustMatch || has(self.keys)")
         .message("a signature is what names a tag: add keys")
         .field_path(".tagMustMatch"),
 )]
 pub struct Verification {
-    /// The public keys of signers: ECDSA on P-256, as cosign makes them, or Ed25519.
+    /// The signers: public keys (ECDSA on P-256, as cosign makes them, or Ed25519), and identities in certificates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 16),
@@ -248,6 +251,15 @@ pub struct Verification {
     #[serde(default)]
     pub tag_must_match: bool,
 
+    /// The attestations that every version needs, by one of the keys: sbom or provenance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 2),
+        inner(regex(pattern = "^(sbom|provenance)$")),
+        extend("x-kubernetes-list-type" = "set")
+    )]
+    pub require: Vec<String>,
+
     /// The digests of versions that are trusted without a signature.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 64), inner(regex(pattern = "^sha256:[0-9a-f]{64}$")), extend("x-kubernetes-list-type" = "set"))]
@@ -258,11 +270,11 @@ pub struct Verification {
     pub unsigned: bool,
 }
 
-/// The public key of a signer.
+/// A signer, by its public key or by its identity.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("has(self.publicKey) != has(self.secret)")
-    .message("needs exactly one of publicKey and secret"))]
+#[x_kube(validation = Rule::new("[has(self.publicKey), has(self.secret), has(self.identity)].exists_one(given, given)")
+    .message("needs exactly one of publicKey, secret and identity"))]
 pub struct Key {
     /// The name of the key in messages.
     #[schemars(length(min = 1, max = 63))]
@@ -276,6 +288,36 @@ pub struct Key {
     /// The key of a Secret in this namespace that contains the public key in PEM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretKey>,
+
+    /// A signer without a key of its own, to whom a certificate authority gives certificates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<KeylessIdentity>,
+}
+
+/// A signer to whom a certificate authority, such as a Fulcio of your own, gives certificates for keys that are used once.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.subject.matches('^[^*]+(/[*])?$')")
+    .message("a * stands at the end, after a /")
+    .field_path(".subject"))]
+pub struct KeylessIdentity {
+    /// The URL of the identity provider that knows the signer, as the certificate has it.
+    #[schemars(length(min = 1, max = 253))]
+    pub issuer: String,
+
+    /// The URI or the e-mail address in the certificate. With /* at its end, every one below.
+    #[schemars(length(min = 1, max = 1024))]
+    pub subject: String,
+
+    /// The certificates of the authority in PEM: its root, which issued itself, and those between the root and the signers.
+    #[schemars(length(min = 1, max = 16384))]
+    pub certificate_authority: String,
+
+    /// The public key of a transparency log (Rekor) in PEM. Each signature then needs an entry, which says when it was made.
+    /// Without it, the certificate must still be valid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub transparency_log: Option<String>,
 }
 
 /// Whether a new version takes over by itself.

@@ -36,7 +36,10 @@ impl Problem {
             BundleError::Contents { .. } => ("NotABundle", true),
             BundleError::Registry(error) => of_registry(error),
             BundleError::Store(error) => of_store(error),
-            BundleError::Layout(_) | BundleError::Pack(_) | BundleError::Interrupted(_) => ("Interrupted", false),
+            BundleError::Layout(_)
+            | BundleError::Pack(_)
+            | BundleError::Attach { .. }
+            | BundleError::Interrupted(_) => ("Interrupted", false),
         };
         Self { reason, message: cut(error_chain(error)), refused }
     }
@@ -72,9 +75,11 @@ fn of_trust(error: &TrustError) -> &'static str {
         TrustError::NotListed { .. } => "DigestNotAllowed",
         TrustError::Unsigned { .. } => "Unsigned",
         TrustError::WrongKey { .. } => "WrongKey",
+        TrustError::NotIdentity { .. } => "WrongIdentity",
         TrustError::OtherDigest { .. } => "SignedForAnother",
         TrustError::OtherTag { .. } => "TagMoved",
         TrustError::TooFew { .. } => "TooFewSignatures",
+        TrustError::Unattested { .. } => "AttestationMissing",
         TrustError::TooMuch { .. } => "BeyondPolicy",
         TrustError::Silent { .. } => "PermissionsUnknown",
         TrustError::Understated { .. } => "PermissionsUnderstated",

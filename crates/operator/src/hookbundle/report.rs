@@ -465,7 +465,7 @@ mod tests {
             label: label.to_owned(),
             hooks: Vec::new(),
             schema: None,
-            verified: Verified { by_digest: false, by_keys: vec!["ci".to_owned()] },
+            verified: Verified { by_keys: vec!["ci".to_owned()], ..Verified::default() },
             pinned: false,
             requested: Default::default(),
             pulled: None,

@@ -10,8 +10,8 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boathook_bundle as bundle;
 use boathook_bundle::{
-    Connect, Credentials, Demand, Digest, NamedKey, Place, Policy, Progress, PublicKey, Pulled, Reach, Reference,
-    Store, Verified,
+    Connect, Credentials, Demand, Digest, Identity, IdentityParts, KeyError, NamedKey, Place, Policy, Progress,
+    PublicKey, Pulled, Reach, Reference, Signer, Store, Verified,
 };
 use boathook_core::{
     fair::{Pool, Tenant},
@@ -163,6 +163,11 @@ fn reference(spec: &HookBundleSpec, pin: Option<&str>) -> Result<Reference, Prob
 
 fn both(mut own: Verified, operator: Verified) -> Verified {
     own.by_digest |= operator.by_digest;
+    for kind in operator.attested {
+        if !own.attested.contains(&kind) {
+            own.attested.push(kind);
+        }
+    }
     for key in operator.by_keys {
         if !own.by_keys.contains(&key) {
             own.by_keys.push(key);
@@ -208,26 +213,37 @@ impl Secrets<'_> {
         let invalid = |text: String| Problem::passing("KeyInvalid", text);
         let mut keys: Vec<NamedKey> = Vec::new();
         for key in &verification.keys {
-            let pem = match (&key.public_key, &key.secret) {
-                (Some(pem), _) => pem.clone(),
-                (None, Some(at)) => {
+            let unusable =
+                |error: KeyError| invalid(format!("spec.verification.keys: {}: {}", key.name, error_chain(&error)));
+            let signer: Signer = match (&key.public_key, &key.secret, &key.identity) {
+                (Some(pem), ..) => PublicKey::from_pem(pem).map_err(unusable)?.into(),
+                (None, Some(at), _) => {
                     let bytes = self.value(at, "spec.verification.keys").await?;
-                    String::from_utf8_lossy(&bytes).into_owned()
+                    PublicKey::from_pem(&String::from_utf8_lossy(&bytes)).map_err(unusable)?.into()
                 }
-                (None, None) => String::new(),
+                (None, None, Some(identity)) => {
+                    let parts = IdentityParts {
+                        issuer: &identity.issuer,
+                        subject: &identity.subject,
+                        authority: &identity.certificate_authority,
+                        log: identity.transparency_log.as_deref(),
+                    };
+                    Identity::new(parts).map_err(unusable)?.into()
+                }
+                (None, None, None) => return Err(unusable(KeyError::NoPem)),
             };
-            let public = PublicKey::from_pem(&pem)
-                .map_err(|error| invalid(format!("spec.verification.keys: {}: {}", key.name, error_chain(&error))))?;
             // The owner of one key must not count as two.
-            if let Some(other) = keys.iter().find(|other| other.key == public) {
-                return Err(invalid(format!("spec.verification.keys: {} and {} are one key", other.name, key.name)));
+            if let Some(other) = keys.iter().find(|other| other.key.overlaps(&signer)) {
+                return Err(invalid(format!("spec.verification.keys: {} and {} are one signer", other.name, key.name)));
             }
-            keys.push(NamedKey { name: key.name.clone(), key: public, may: None });
+            keys.push(NamedKey { name: key.name.clone(), key: signer, may: None });
         }
         let digests = verification.digests.iter().map(|text| Digest::parse(text)).collect::<Result<_, _>>();
         let digests = digests.map_err(|error| invalid(format!("spec.verification.digests: {error}")))?;
         let minimum = usize::try_from(verification.minimum.unwrap_or(1)).unwrap_or(usize::MAX).max(1);
-        Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match })
+        let require = verification.require.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+        let require = require.map_err(|error| invalid(format!("spec.verification.require: {error}")))?;
+        Ok(Demand { digests, keys, minimum, tag_must_match: verification.tag_must_match, require })
     }
 
     async fn value(&self, at: &SecretKey, what: &str) -> Result<Vec<u8>, Problem> {

@@ -132,7 +132,7 @@ impl Sandbox {
         let (bytes, file) = found.map_err(|there| LoadError::NoInterpreter {
             hook: hook.clone(),
             wanted: wanted.to_string(),
-            there: reported(&self.interpreters.directories, &there),
+            there: describe_available(&self.interpreters.directories, &there),
         })?;
         let unusable = |source: LoadError| LoadError::Interpreter {
             hook: hook.clone(),
@@ -315,7 +315,7 @@ fn find(directories: &[PathBuf], wanted: &InterpreterRef) -> Result<(Vec<u8>, Pa
 }
 
 /// Describes what there is instead, for people.
-fn reported(directories: &[PathBuf], there: &[InterpreterRef]) -> String {
+fn describe_available(directories: &[PathBuf], there: &[InterpreterRef]) -> String {
     if directories.is_empty() {
         return "no directory of interpreters is known".to_owned();
     }
@@ -378,7 +378,7 @@ mod tests {
         let missing = InterpreterRef { digest: all[2].digest.clone(), ..wanted };
         let there = find(&directories, &missing).unwrap_err();
         assert_eq!(there, all[..2]);
-        assert!(reported(&directories, &there).contains("js 0.1.0-old (sha256:"));
-        assert!(reported(&[], &[]).contains("no directory"));
+        assert!(describe_available(&directories, &there).contains("js 0.1.0-old (sha256:"));
+        assert!(describe_available(&[], &[]).contains("no directory"));
     }
 }

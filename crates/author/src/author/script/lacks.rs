@@ -73,7 +73,7 @@ pub(super) fn checked(code: &str, map: &SourceMap) -> Result<String, Vec<String>
             let at = line.len() - rest.len() + before.len();
             let column = line.get(..at).unwrap_or_default().encode_utf16().count();
             if !before.trim_end().ends_with("typeof") {
-                problems.extend(map.find(row, column).filter(is_own).map(|place| reported(&place, name, remedy)));
+                problems.extend(map.find(row, column).filter(is_own).map(|place| problem_at(&place, name, remedy)));
             }
             plain.extend(name.chars().take(1));
             rest = after;
@@ -94,7 +94,7 @@ fn is_own(place: &Place<'_>) -> bool {
     !place.file.split('/').any(|part| part == "node_modules")
 }
 
-fn reported(place: &Place<'_>, name: &str, remedy: &str) -> String {
+fn problem_at(place: &Place<'_>, name: &str, remedy: &str) -> String {
     let Place { file, line, column } = place;
     format!("{file}:{line}:{column}: hooks have no `{name}`: {remedy}")
 }

@@ -158,15 +158,15 @@ fn writes(expect: &Expect, found: &[Written]) -> Option<String> {
     if let Some(only) = &expect.only_writes {
         let same = only.len() == found.len() && only.iter().zip(found).all(|(wanted, found)| wanted.is(found));
         if !same {
-            return Some(format!("onlyWrites:{}", reported(only, found)));
+            return Some(format!("onlyWrites:{}", compared(only, found)));
         }
     }
     let mut rest = found.iter();
     let in_order = expect.writes.iter().all(|wanted| rest.any(|found| wanted.is(found)));
-    (!in_order).then(|| format!("writes, in this order:{}", reported(&expect.writes, found)))
+    (!in_order).then(|| format!("writes, in this order:{}", compared(&expect.writes, found)))
 }
 
-fn reported(wanted: &[Write], found: &[Written]) -> String {
+fn compared(wanted: &[Write], found: &[Written]) -> String {
     let write = |verb: &str, object: &str, subresource: &Option<String>, outcome: &str| {
         let subresource = subresource.as_ref().map(|name| format!("/{name}")).unwrap_or_default();
         format!("{verb} {object}{subresource} {outcome}")
@@ -240,15 +240,15 @@ impl Reviewed {
             Some(message) => format!("false: {message}"),
         };
         check("allowed", self.allowed.map(|it| it.to_string()), allowed, self.allowed == Some(denied.is_none()));
-        let reported =
+        let shown_text =
             |text: Option<&str>| text.map_or("nothing: it is allowed".to_owned(), |text| format!("{text:?}"));
         let holds = |wanted: &Option<String>| message.as_ref().zip(wanted.as_ref()).is_some_and(|(m, w)| m.contains(w));
-        check("message", quoted(&self.message), reported(message.as_deref()), holds(&self.message));
+        check("message", quoted(&self.message), shown_text(message.as_deref()), holds(&self.message));
         let code = denied.as_ref().map(|denied| usize::from(denied.code.unwrap_or(DENIED.0)));
-        let shown = code.map_or_else(|| reported(None), |code| code.to_string());
+        let shown = code.map_or_else(|| shown_text(None), |code| code.to_string());
         check("code", self.code.map(|it| it.to_string()), shown, self.code == code);
         let reason = denied.as_ref().map(|denied| denied.reason.as_deref().unwrap_or(DENIED.1));
-        check("reason", quoted(&self.reason), reported(reason), self.reason.as_deref() == reason);
+        check("reason", quoted(&self.reason), shown_text(reason), self.reason.as_deref() == reason);
         let alike = self.warnings.as_ref().is_some_and(|wanted| {
             wanted.len() == warnings.len() && wanted.iter().zip(warnings).all(|(w, found)| found.contains(w))
         });

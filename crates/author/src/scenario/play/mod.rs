@@ -131,20 +131,20 @@ async fn arm(faults: &Faults, admin: &Admin, fault: &Fault) -> Result<(), AdminE
 
 impl Play<'_> {
     async fn take(mut self, step: &Step) -> Result<Self, String> {
-        let reported = |verb: &str, object: &Object, done: Result<(), AdminError>| {
+        let named = |verb: &str, object: &Object, done: Result<(), AdminError>| {
             done.map_err(|error| format!("{verb} {object}: {error}"))
         };
         match &step.action {
-            Action::Create(object) => reported("create", object, self.admin.create(&object.value).await)?,
-            Action::Apply(object) => reported("apply", object, self.admin.apply(&object.value).await)?,
-            Action::Patch(object) => reported("patch", object, self.admin.patch(&object.value).await)?,
-            Action::Delete(object) => reported("delete", object, self.admin.delete(&object.value).await)?,
+            Action::Create(object) => named("create", object, self.admin.create(&object.value).await)?,
+            Action::Apply(object) => named("apply", object, self.admin.apply(&object.value).await)?,
+            Action::Patch(object) => named("patch", object, self.admin.patch(&object.value).await)?,
+            Action::Delete(object) => named("delete", object, self.admin.delete(&object.value).await)?,
             Action::Tick(schedule) if self.operator.tick(schedule) == 0 => {
                 return Err(format!("tick {schedule:?}: the hook has no schedule of this name"));
             }
             Action::Tick(_) => {}
             Action::Pass(time) => self.operator.pass(*time).map_err(|error| format!("pass: {error}"))?,
-            Action::Fault(fault) => reported("fault", &fault.object, arm(&self.faults, &self.admin, fault).await)?,
+            Action::Fault(fault) => named("fault", &fault.object, arm(&self.faults, &self.admin, fault).await)?,
             Action::Wait(time) => tokio::time::sleep(*time).await,
             Action::Restart => {
                 let operator = self.operator.restarted().await.map_err(|error| format!("restart operator: {error}"))?;
@@ -196,7 +196,7 @@ impl Play<'_> {
                 return Ok(());
             }
             if late {
-                return self.accept(expect, &wrong).then_some(()).ok_or_else(|| reported(expect, &wrong));
+                return self.accept(expect, &wrong).then_some(()).ok_or_else(|| mismatches(expect, &wrong));
             }
             tokio::time::sleep(GLANCE).await;
         }
@@ -237,7 +237,7 @@ impl Play<'_> {
     }
 }
 
-fn reported(expect: &Expect, wrong: &[Wrong]) -> String {
+fn mismatches(expect: &Expect, wrong: &[Wrong]) -> String {
     let mut text = format!("expect does not hold after {}:", format_duration(expect.within));
     if wrong.is_empty() {
         text.push_str("\neach part held, but not all at the same time");

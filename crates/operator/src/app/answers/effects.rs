@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    fn reported(object: Value, mutation: &Mutation) -> Option<Effect> {
+    fn effect_of(object: Value, mutation: &Mutation) -> Option<Effect> {
         let request = json!({"namespace": "web", "name": "", "subResource": "", "object": object}).to_string();
         let (hook, run) = (HookName::new("h").unwrap(), RunId::new("p", 1));
         super::mutation((&hook, &run), &request, mutation, true)
@@ -102,7 +102,7 @@ mod tests {
     fn a_patch_is_reported_as_what_it_does() {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
         let patch = json!([{"op": "add", "path": "/metadata/labels", "value": {"team": "shop"}}]).to_string();
-        let effect = reported(pod.clone(), &Mutation::JsonPatch(patch)).unwrap();
+        let effect = effect_of(pod.clone(), &Mutation::JsonPatch(patch)).unwrap();
         assert_eq!(
             (effect.verb, effect.object.to_string(), effect.dry_run),
             ("mutate", "v1 Pod web/?".to_owned(), true)
@@ -110,7 +110,7 @@ mod tests {
         let paths: Vec<_> = effect.changes().iter().map(|change| change.path.to_string()).collect();
         assert_eq!(paths, ["metadata.labels"]);
         let misfit = json!([{"op": "remove", "path": "/spec"}]).to_string();
-        assert_eq!(reported(pod, &Mutation::JsonPatch(misfit)).unwrap().action(), Action::Unknown);
-        assert!(reported(Value::Null, &Mutation::Object("{}".to_owned())).is_none(), "there is nothing to change");
+        assert_eq!(effect_of(pod, &Mutation::JsonPatch(misfit)).unwrap().action(), Action::Unknown);
+        assert!(effect_of(Value::Null, &Mutation::Object("{}".to_owned())).is_none(), "there is nothing to change");
     }
 }

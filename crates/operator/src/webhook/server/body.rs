@@ -166,12 +166,12 @@ impl Coming {
 
     /// Cuts off another body that is slow, and returns when it is gone. Returns false if there is none.
     pub async fn cut_another(&self, now: Instant) -> bool {
-        let Some(gone) = self.reported(now) else { return false };
+        let Some(gone) = self.take_slow(now) else { return false };
         gone.cancelled().await;
         true
     }
 
-    fn reported(&self, now: Instant) -> Option<CancellationToken> {
+    fn take_slow(&self, now: Instant) -> Option<CancellationToken> {
         let mut table = self.all.table();
         let (id, entry) = table.bodies.iter().find(|(id, _)| **id != self.id)?;
         if now.duration_since(entry.since) < self.all.slow {
