@@ -3,9 +3,12 @@ module github.com/boathook/boathook/interpreters/shell
 go 1.26.0
 
 require (
+	github.com/boathook/boathook/sdk/go v0.0.0
 	github.com/itchyny/gojq v0.12.20
 	go.yaml.in/yaml/v3 v3.0.6
 	mvdan.cc/sh/v3 v3.14.1
 )
 
 require github.com/itchyny/timefmt-go v0.1.9 // indirect
+
+replace github.com/boathook/boathook/sdk/go => ../../sdk/go
