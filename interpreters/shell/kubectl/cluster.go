@@ -1,10 +1,21 @@
-// Package kubectl is the seam between scripts and the cluster. The command is not built yet: it refuses by name.
+// Package kubectl is the command kubectl, on the Kubernetes API of a hook: each request needs the hook's grants.
+//
+//	cluster.go     the seam to the host
+//	command.go     subcommands and their flags
+//	objects.go     objects, files of objects, and what arguments name
+//	get.go         get, and what a table shows
+//	print.go       the output formats
+//	write.go       create, replace, patch, delete, label, annotate, taint, scale, cordon
+//	generate.go    create KIND, without a file
+//	apply.go       apply, on the client's side and on the server's
+//	wait.go        wait, rollout
+//
+// Output, errors and exit codes are those of kubectl. What is not built is refused by name.
 package kubectl
 
 import (
 	"errors"
-
-	"github.com/boathook/boathook/interpreters/shell/bash"
+	"time"
 )
 
 // Ref names an object.
@@ -19,16 +30,45 @@ type Resource struct {
 	Namespaced               bool
 }
 
-// Cluster is what the command needs of the host. Objects and patches are JSON texts.
+// Deletion says how an object is deleted.
+type Deletion struct {
+	// Propagation is Background, Foreground or Orphan.
+	Propagation string
+	// Wait is how long to wait until the object is gone; 0 is not at all.
+	Wait time.Duration
+}
+
+// Cluster is what the command needs of the host. Objects and patches are JSON texts. A request that the API server
+// refused fails with an Error.
 type Cluster interface {
-	Resolve(name string) (Resource, error)
+	// Resolve finds a kind by its name, in a version if one is given.
+	Resolve(name, version string) (Resource, error)
 	Get(ref Ref, subresource string) (string, error)
 	List(query Query) ([]string, error)
 	Create(object string) (string, error)
+	Replace(object, subresource string) (string, error)
 	Apply(object, manager string, force bool) (string, error)
 	// Patch applies a patch of this kind: json, merge or strategic.
 	Patch(ref Ref, kind, patch, subresource string) (string, error)
-	Delete(ref Ref, propagation string, ignoreMissing bool) error
+	Delete(ref Ref, how Deletion) error
+}
+
+// Error is a request that failed.
+type Error struct {
+	// Reason is that of a Status: NotFound, Forbidden, …
+	Reason  string
+	Message string
+	Code    int
+	// Kind, Name and Causes are the details of a Status for an invalid object.
+	Kind, Name string
+	Causes     []string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func isReason(err error, reason string) bool {
+	var failure *Error
+	return errors.As(err, &failure) && failure.Reason == reason
 }
 
 // ErrNone is the error of a cluster that is not there.
@@ -38,7 +78,7 @@ var ErrNone = errors.New("there is no cluster here: a hook that describes itself
 type None struct{}
 
 // Resolve fails.
-func (None) Resolve(string) (Resource, error) { return Resource{}, ErrNone }
+func (None) Resolve(string, string) (Resource, error) { return Resource{}, ErrNone }
 
 // Get fails.
 func (None) Get(Ref, string) (string, error) { return "", ErrNone }
@@ -49,6 +89,9 @@ func (None) List(Query) ([]string, error) { return nil, ErrNone }
 // Create fails.
 func (None) Create(string) (string, error) { return "", ErrNone }
 
+// Replace fails.
+func (None) Replace(string, string) (string, error) { return "", ErrNone }
+
 // Apply fails.
 func (None) Apply(string, string, bool) (string, error) { return "", ErrNone }
 
@@ -56,11 +99,4 @@ func (None) Apply(string, string, bool) (string, error) { return "", ErrNone }
 func (None) Patch(Ref, string, string, string) (string, error) { return "", ErrNone }
 
 // Delete fails.
-func (None) Delete(Ref, string, bool) error { return ErrNone }
-
-// Register makes the command known. Until it is built, it refuses.
-func Register(w *bash.World, _ Cluster) {
-	w.Commands["kubectl"] = func(p *bash.Process) int {
-		return p.Fail(1, "kubectl is not there yet: write operations to $KUBERNETES_PATCH_PATH")
-	}
-}
+func (None) Delete(Ref, Deletion) error { return ErrNone }

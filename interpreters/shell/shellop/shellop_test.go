@@ -130,7 +130,7 @@ func TestWrongFilesFailTheRunWithTheirPlace(t *testing.T) {
 		`echo '{"name":"m"}' > $METRICS_PATH`:                                       "METRICS_PATH: metric 1: `action`",
 		`echo 'x' > $VALIDATING_RESPONSE_PATH`:                                      "ADMISSION_RESPONSE_PATH: it is not one JSON object",
 		`echo oops >&2; exit 3`:                                                     "oops",
-		`kubectl get pods`:                                                          "kubectl is not there yet",
+		`kubectl get pods`:                                                          "there is no cluster here",
 		`while :; do x="$x$x$x xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"; done`: "a word exceeds 16 MiB",
 	} {
 		_, err := hook(script).Run(context.Background(), []Context{{Binding: "x"}}, DefaultOptions())

@@ -1,0 +1,295 @@
+package kubectl
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+	"text/template"
+
+	"k8s.io/client-go/util/jsonpath"
+	"sigs.k8s.io/yaml"
+)
+
+// printer writes an object in a format.
+type printer struct {
+	format string
+	// table is not nil for the output for people.
+	table *struct{}
+	print func(out io.Writer, o object) error
+}
+
+// errFormat is the error of an output that is not known.
+func errFormat(format string) error {
+	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,template,templatefile,wide,yaml", format)
+}
+
+// printer is that of the flags.
+func (c *call) printer() (*printer, error) {
+	format, argument, given := strings.Cut(c.value("output"), "=")
+	if !given {
+		argument = c.value("template")
+	}
+	if format == "" && argument != "" {
+		format = "go-template"
+	}
+	p := &printer{format: format}
+	if file, ok := strings.CutSuffix(format, "-file"); ok || format == "templatefile" {
+		if format == "templatefile" {
+			file = "template"
+		}
+		content, err := c.FS().ReadFile(c.Abs(argument))
+		if err != nil {
+			return nil, fmt.Errorf("error reading --template %s, open %s: no such file or directory", argument, argument)
+		}
+		format, argument = file, string(content)
+	}
+	switch format {
+	case "", "wide":
+		p.table = &struct{}{}
+	case "json":
+		p.print = printJSON
+	case "yaml":
+		p.print = (&yamlPrinter{}).print
+	case "name":
+		p.print = func(out io.Writer, o object) error {
+			_, err := fmt.Fprintln(out, o.shown())
+			return err
+		}
+	case "jsonpath", "jsonpath-as-json":
+		if argument == "" {
+			return nil, errors.New("template format specified but no template given")
+		}
+		return p, c.jsonpath(p, argument, format == "jsonpath-as-json")
+	case "custom-columns":
+		return p, p.columns(argument, c.truth("no-headers"))
+	case "go-template", "template":
+		if argument == "" {
+			return nil, errors.New("template format specified but no template given")
+		}
+		return p, p.template(argument, c.allowsMissing())
+	default:
+		return nil, errFormat(c.value("output"))
+	}
+	return p, nil
+}
+
+func (c *call) allowsMissing() bool {
+	return c.value("allow-missing-template-keys") == "" || c.truth("allow-missing-template-keys")
+}
+
+func printJSON(out io.Writer, o object) error {
+	content, err := json.MarshalIndent(o, "", "    ")
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(content, '\n'))
+	return err
+}
+
+// yamlPrinter separates documents.
+type yamlPrinter struct{ printed bool }
+
+func (p *yamlPrinter) print(out io.Writer, o object) error {
+	content, err := yaml.Marshal(map[string]any(o))
+	if err != nil {
+		return err
+	}
+	if p.printed {
+		io.WriteString(out, "---\n")
+	}
+	p.printed = true
+	_, err = out.Write(content)
+	return err
+}
+
+func (c *call) jsonpath(p *printer, expression string, asJSON bool) error {
+	j := jsonpath.New("out").AllowMissingKeys(c.allowsMissing())
+	j.EnableJSONOutput(asJSON)
+	if err := j.Parse(expression); err != nil {
+		return fmt.Errorf("error parsing jsonpath %s, %w", expression, err)
+	}
+	p.print = func(out io.Writer, o object) error {
+		if err := j.Execute(out, map[string]any(o)); err != nil {
+			return fmt.Errorf("error executing jsonpath %q: %w", expression, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// relaxed accepts .a.b and a.b for {.a.b}.
+func relaxed(expression string) string {
+	expression = strings.TrimSuffix(strings.TrimPrefix(expression, "{"), "}")
+	if !strings.HasPrefix(expression, ".") {
+		expression = "." + expression
+	}
+	return "{" + expression + "}"
+}
+
+// find is what an expression selects.
+func find(expression string, o object) ([]any, error) {
+	j := jsonpath.New("find").AllowMissingKeys(true)
+	if err := j.Parse(expression); err != nil {
+		return nil, err
+	}
+	results, err := j.FindResults(map[string]any(o))
+	if err != nil {
+		return nil, err
+	}
+	var values []any
+	for _, result := range results {
+		for _, value := range result {
+			values = append(values, plain(value))
+		}
+	}
+	return values, nil
+}
+
+func plain(value reflect.Value) any {
+	if !value.IsValid() || !value.CanInterface() {
+		return nil
+	}
+	return value.Interface()
+}
+
+// columns prints custom columns.
+func (p *printer) columns(spec string, noHeaders bool) error {
+	if spec == "" {
+		return errors.New("custom-columns format specified but no custom columns given")
+	}
+	if strings.Contains(spec, "\n") {
+		// A file has a line of headers and a line of expressions.
+		lines := strings.SplitN(strings.TrimSpace(spec), "\n", 2)
+		headers, expressions := strings.Fields(lines[0]), strings.Fields(lines[len(lines)-1])
+		if len(headers) != len(expressions) {
+			return fmt.Errorf("number of headers (%d) and field specifications (%d) don't match", len(headers), len(expressions))
+		}
+		pairs := make([]string, len(headers))
+		for i := range headers {
+			pairs[i] = headers[i] + ":" + expressions[i]
+		}
+		spec = strings.Join(pairs, ",")
+	}
+	var headers, expressions []string
+	for _, part := range strings.Split(spec, ",") {
+		header, expression, found := strings.Cut(part, ":")
+		if !found || strings.Contains(expression, ":") && !strings.Contains(expression, "[") {
+			return fmt.Errorf("unexpected custom-columns spec: %s, expected <header>:<json-path-expr>", part)
+		}
+		headers, expressions = append(headers, header), append(expressions, relaxed(expression))
+	}
+	p.print = func(out io.Writer, o object) error {
+		table := tabwriter.NewWriter(out, 6, 4, 3, ' ', 0)
+		if !noHeaders {
+			fmt.Fprintln(table, strings.Join(headers, "\t"))
+		}
+		rows := []object{o}
+		if items, ok := o["items"].([]any); ok && strings.HasSuffix(o.kind(), "List") {
+			rows = nil
+			for _, one := range items {
+				if fields, ok := one.(map[string]any); ok {
+					rows = append(rows, fields)
+				}
+			}
+		}
+		for _, row := range rows {
+			cells := make([]string, len(expressions))
+			for i, expression := range expressions {
+				values, err := find(expression, row)
+				if err != nil {
+					return err
+				}
+				cells[i] = cell(values)
+			}
+			fmt.Fprintln(table, strings.Join(cells, "\t"))
+		}
+		return table.Flush()
+	}
+	return nil
+}
+
+func cell(values []any) string {
+	if len(values) == 0 {
+		return "<none>"
+	}
+	texts := make([]string, len(values))
+	for i, value := range values {
+		if value == nil {
+			texts[i] = "<none>"
+			continue
+		}
+		texts[i] = fmt.Sprint(value)
+	}
+	return strings.Join(texts, ",")
+}
+
+func (p *printer) template(text string, allowsMissing bool) error {
+	t := template.New("output").Funcs(template.FuncMap{"exists": exists, "base64decode": base64decode})
+	if allowsMissing {
+		t.Option("missingkey=default")
+	} else {
+		t.Option("missingkey=error")
+	}
+	if _, err := t.Parse(text); err != nil {
+		return fmt.Errorf("error parsing template %s, %w", text, err)
+	}
+	p.print = func(out io.Writer, o object) error {
+		var copied any
+		if err := json.Unmarshal([]byte(encode(o)), &copied); err != nil {
+			return err
+		}
+		if err := t.Execute(out, copied); err != nil {
+			return fmt.Errorf("error executing template %q: %w", text, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// done prints the result of a command that changed an object: in a format, or in a sentence.
+func (c *call) done(p *printer, o object, ref Ref, what, mode string) error {
+	if p.table == nil {
+		if p.format == "name" && o.name() == "" {
+			_, err := fmt.Fprintln(c.out, shown(ref.APIVersion, ref.Kind, ref.Name))
+			return err
+		}
+		return p.print(c.out, o)
+	}
+	_, err := fmt.Fprintf(c.out, "%s %s%s\n", shown(ref.APIVersion, ref.Kind, ref.Name), what, dryRunSuffix(mode))
+	return err
+}
+
+// exists says whether there is something at a path of keys and numbers.
+func exists(value any, path ...any) bool {
+	for _, step := range path {
+		switch inner := value.(type) {
+		case map[string]any:
+			key, ok := step.(string)
+			if value, ok = inner[key], ok && inner[key] != nil; !ok {
+				return false
+			}
+		case []any:
+			at, ok := step.(int)
+			if !ok || at < 0 || at >= len(inner) {
+				return false
+			}
+			value = inner[at]
+		default:
+			return false
+		}
+	}
+	return value != nil
+}
+
+func base64decode(text string) (string, error) {
+	content, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return "", fmt.Errorf("base64 decode failed: %w", err)
+	}
+	return string(content), nil
+}

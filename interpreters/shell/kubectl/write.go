@@ -1,0 +1,599 @@
+package kubectl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// each calls a function for all objects, and goes on after errors.
+func each(items []item, use func(item) error) error {
+	var failures []error
+	for _, one := range items {
+		if err := use(one); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// create_ creates the objects of files.
+func create_(c *call) error {
+	if len(c.args) > 0 || len(c.flags["filename"]) == 0 {
+		return errors.New("must specify one of -f and -k")
+	}
+	items, err := c.files()
+	if err != nil {
+		return err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error { return c.createOne(p, one) })
+}
+
+// createOne creates an object and says so.
+func (c *call) createOne(p *printer, one item) error {
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	o := one.source
+	if c.truth("save-config") {
+		annotateLast(o)
+	}
+	if mode == "none" {
+		created, err := c.cluster.Create(encode(o))
+		if err != nil {
+			return inFile(one, "creating", err)
+		}
+		if o, err = decode(created); err != nil {
+			return err
+		}
+	}
+	return c.done(p, o, o.ref(), "created", mode)
+}
+
+// inFile names the file in an error, as kubectl does.
+func inFile(one item, doing string, err error) error {
+	var failure *Error
+	if !errors.As(err, &failure) || one.from == "" || failure.Reason == "Invalid" {
+		return err
+	}
+	copied := *failure
+	copied.Message = fmt.Sprintf("error when %s %q: %s", doing, one.from, failure.Message)
+	return &copied
+}
+
+func replace(c *call) error {
+	items, err := c.files()
+	if err != nil {
+		return err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		if c.truth("force") && mode == "none" {
+			how, err := c.deletion()
+			if err != nil {
+				return err
+			}
+			how.Wait = max(how.Wait, time.Second)
+			if err := c.cluster.Delete(one.ref, how); err != nil && !isReason(err, "NotFound") {
+				return err
+			}
+			created, err := c.cluster.Create(encode(one.source))
+			if err != nil {
+				return inFile(one, "replacing", err)
+			}
+			o, err := decode(created)
+			if err != nil {
+				return err
+			}
+			return c.done(p, o, one.ref, "replaced", mode)
+		}
+		o := one.source
+		if c.truth("save-config") {
+			annotateLast(o)
+		}
+		if mode == "none" {
+			replaced, err := c.cluster.Replace(encode(o), c.value("subresource"))
+			if err != nil {
+				return inFile(one, "replacing", err)
+			}
+			if o, err = decode(replaced); err != nil {
+				return err
+			}
+		}
+		return c.done(p, o, one.ref, "replaced", mode)
+	})
+}
+
+func patch(c *call) error {
+	kind := c.value("type")
+	switch kind {
+	case "":
+		kind = "strategic"
+	case "json", "merge", "strategic":
+	default:
+		return fmt.Errorf("--type must be one of [json merge strategic], not %q", kind)
+	}
+	body := c.value("patch")
+	if file := c.value("patch-file"); file != "" {
+		if body != "" {
+			return errors.New("cannot specify --patch and --patch-file together")
+		}
+		content, err := c.FS().ReadFile(c.Abs(file))
+		if err != nil {
+			return fmt.Errorf("unable to read patch file: open %s: no such file or directory", file)
+		}
+		body = string(content)
+	}
+	if body == "" {
+		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
+	}
+	converted, err := yaml.YAMLToJSON([]byte(body))
+	if err != nil {
+		return fmt.Errorf("unable to parse %q: %w", body, err)
+	}
+	return c.patchAll(kind, string(converted), "patched", c.value("subresource"))
+}
+
+// patchAll sends one patch to all objects of the arguments.
+func (c *call) patchAll(kind, body, done, subresource string) error {
+	s, err := c.select_(c.args)
+	if err != nil {
+		return err
+	}
+	if !s.named {
+		return errors.New("one or more resource names must be specified as <type> <name> or <type>/<name>")
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	return each(s.items, func(one item) error {
+		before, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
+		after := before
+		if mode == "none" {
+			if after, err = c.send(one.ref, kind, body, subresource); err != nil {
+				return err
+			}
+		}
+		if mode == "none" && unchanged(before, after) {
+			done = done + " (no change)"
+		}
+		return c.done(p, after, one.ref, done, mode)
+	})
+}
+
+// send patches an object.
+func (c *call) send(ref Ref, kind, body, subresource string) (object, error) {
+	answer, err := c.cluster.Patch(ref, kind, body, subresource)
+	if err != nil {
+		return nil, err
+	}
+	return decode(answer)
+}
+
+// unchanged compares what a patch can change.
+func unchanged(before, after object) bool {
+	version := text(before, "metadata", "resourceVersion")
+	return version != "" && version == text(after, "metadata", "resourceVersion")
+}
+
+// deletion reads the flags of a deletion.
+func (c *call) deletion() (Deletion, error) {
+	how := Deletion{}
+	switch value := c.value("cascade"); value {
+	case "", "true", "background":
+		how.Propagation = "Background"
+	case "foreground":
+		how.Propagation = "Foreground"
+	case "false", "orphan":
+		how.Propagation = "Orphan"
+	default:
+		return how, fmt.Errorf("invalid cascade value (%s). Must be \"background\", \"foreground\", or \"orphan\"", value)
+	}
+	if value := c.value("wait"); value == "false" {
+		return how, nil
+	}
+	// kubectl waits without end. A run has an end of its own.
+	how.Wait = time.Hour
+	if value := c.value("timeout"); value != "" && value != "0" && value != "0s" {
+		timeout, err := duration(value)
+		if err != nil {
+			return how, err
+		}
+		how.Wait = timeout
+	}
+	return how, nil
+}
+
+func duration(text string) (time.Duration, error) {
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(seconds) * time.Second, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("invalid timeout value %q. Timeout must be a single integer in seconds, or an integer followed by a corresponding time unit (e.g. 1s | 2m | 3h)", text)
+	}
+	return d, nil
+}
+
+func remove(c *call) error {
+	s, err := c.select_(c.args)
+	if err != nil {
+		return err
+	}
+	how, err := c.deletion()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	output := c.value("output")
+	if output != "" && output != "name" {
+		return errFormat(output)
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		c.out.Flush()
+		fmt.Fprintln(c.out, "No resources found")
+		return nil
+	}
+	if c.truth("force") {
+		c.out.Flush()
+		fmt.Fprintln(c.Stderr, "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.")
+	}
+	missing := c.truth("ignore-not-found") || c.truth("all") || c.value("selector") != ""
+	// As kubectl does, delete all first and wait then, so that owners do not wait for what follows.
+	var waiting []item
+	failure := each(items, func(one item) error {
+		if mode == "none" {
+			err := c.cluster.Delete(one.ref, Deletion{Propagation: how.Propagation})
+			switch {
+			case isReason(err, "NotFound") && missing:
+				return nil
+			case err != nil:
+				return inFile(one, "deleting", err)
+			}
+		}
+		waiting = append(waiting, one)
+		operation := "deleted"
+		if c.truth("force") {
+			operation = "force deleted"
+		}
+		c.deleted(one, operation+from(one.ref)+dryRunSuffix(mode), output)
+		return nil
+	})
+	if how.Wait == 0 || mode != "none" {
+		return failure
+	}
+	until := c.World.Now().Add(how.Wait)
+	return errors.Join(failure, each(waiting, func(one item) error { return c.gone(one.ref, until) }))
+}
+
+// deleted prints that an object was deleted.
+func (c *call) deleted(one item, operation, output string) {
+	kind, name, _ := strings.Cut(shown(one.ref.APIVersion, one.ref.Kind, one.ref.Name), "/")
+	if output == "name" {
+		fmt.Fprintf(c.out, "%s/%s\n", kind, name)
+		return
+	}
+	fmt.Fprintf(c.out, "%s \"%s\" %s\n", kind, name, operation)
+}
+
+func from(ref Ref) string {
+	if ref.Namespace == "" {
+		return ""
+	}
+	return " from " + ref.Namespace + " namespace"
+}
+
+// poll is how often a command that waits looks again.
+const poll = 250 * time.Millisecond
+
+// gone waits until an object is not there.
+func (c *call) gone(ref Ref, until time.Time) error {
+	for {
+		_, err := c.cluster.Get(ref, "")
+		switch {
+		case isReason(err, "NotFound"):
+			return nil
+		case err != nil:
+			// Who may delete need not be allowed to read.
+			return nil
+		case c.World.Now().After(until):
+			return fmt.Errorf("timed out waiting for the condition on %s", shown(ref.APIVersion, ref.Kind, ref.Name))
+		}
+		c.Sleep(poll.Seconds())
+	}
+}
+
+func label(c *call) error    { return c.pairs("labels", "label", "labeled") }
+func annotate(c *call) error { return c.pairs("annotations", "annotation", "annotated") }
+
+// pairs changes labels or annotations: KEY=VALUE sets, and KEY- removes.
+func (c *call) pairs(field, noun, done string) error {
+	set, removed := map[string]string{}, map[string]bool{}
+	var named []string
+	for _, arg := range c.args {
+		key, value, found := strings.Cut(arg, "=")
+		switch {
+		case found && key != "":
+			set[key] = value
+		case strings.HasSuffix(arg, "-") && len(named) > 0:
+			removed[strings.TrimSuffix(arg, "-")] = true
+		case len(set)+len(removed) > 0:
+			return fmt.Errorf("all resources must be specified before %s changes: %s", noun, arg)
+		default:
+			named = append(named, arg)
+		}
+	}
+	if len(set)+len(removed) == 0 {
+		return fmt.Errorf("at least one %s update is required", noun)
+	}
+	for key := range removed {
+		if _, both := set[key]; both {
+			return fmt.Errorf("can not both modify and remove a %s in the same command", noun)
+		}
+	}
+	s, err := c.select_(named)
+	if err != nil {
+		return err
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		before, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
+		own, _ := at(before, "metadata", field).(map[string]any)
+		changes, did := map[string]any{}, ""
+		for key, value := range set {
+			old, there := own[key]
+			switch {
+			case there && old == value:
+			case there && !c.truth("overwrite"):
+				return fmt.Errorf("'%s' already has a value (%v), and --overwrite is false", key, old)
+			default:
+				changes[key], did = value, done
+			}
+		}
+		for key := range removed {
+			if _, there := own[key]; !there {
+				fmt.Fprintf(c.out, "%s %q not found.\n", noun, key)
+				continue
+			}
+			changes[key] = nil
+			if did == done || did == "modified" {
+				did = "modified"
+			} else {
+				did = "un" + done
+			}
+		}
+		if noun == "annotation" {
+			did = done
+		} else if did == "" {
+			did = "not labeled"
+		}
+		after := before
+		if len(changes) > 0 && mode == "none" {
+			metadata := map[string]any{field: changes}
+			if version := c.value("resource-version"); version != "" {
+				metadata["resourceVersion"] = version
+			}
+			if after, err = c.send(one.ref, "merge", encode(map[string]any{"metadata": metadata}), ""); err != nil {
+				return err
+			}
+		}
+		return c.done(p, after, one.ref, did, mode)
+	})
+}
+
+// taint changes the taints of nodes: KEY=VALUE:EFFECT, KEY:EFFECT, KEY:EFFECT- and KEY-.
+func taint(c *call) error {
+	if len(c.args) > 0 && c.args[0] != "node" && c.args[0] != "nodes" && c.args[0] != "no" && !strings.HasPrefix(c.args[0], "node/") {
+		return fmt.Errorf("invalid resource type %s, only node(s) is supported", c.args[0])
+	}
+	var named, changes []string
+	for i, arg := range c.args {
+		if i > 0 && (strings.ContainsAny(arg, "=:") || strings.HasSuffix(arg, "-")) {
+			changes = append(changes, arg)
+			continue
+		}
+		named = append(named, arg)
+	}
+	if len(changes) == 0 {
+		return errors.New("at least one taint update is required")
+	}
+	s, err := c.select_(named)
+	if err != nil {
+		return err
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		node, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
+		taints, did := list(node, "spec", "taints"), ""
+		for _, change := range changes {
+			var what string
+			if taints, what, err = tainted(taints, change, c.truth("overwrite"), one.ref.Name); err != nil {
+				return err
+			}
+			if did == "" || did == what {
+				did = what
+			} else {
+				did = "modified"
+			}
+		}
+		after := node
+		if mode == "none" {
+			body := encode(map[string]any{"spec": map[string]any{"taints": taints}, "metadata": map[string]any{"resourceVersion": text(node, "metadata", "resourceVersion")}})
+			if after, err = c.send(one.ref, "merge", body, ""); err != nil {
+				return err
+			}
+		}
+		return c.done(p, after, one.ref, did, mode)
+	})
+}
+
+// tainted applies one change to a list of taints.
+func tainted(taints []any, change string, overwrite bool, node string) ([]any, string, error) {
+	spec, removes := strings.CutSuffix(change, "-")
+	pair, effect, hasEffect := strings.Cut(spec, ":")
+	key, value, _ := strings.Cut(pair, "=")
+	if !removes && !hasEffect {
+		return nil, "", fmt.Errorf("invalid taint spec: %s", change)
+	}
+	if hasEffect && effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute" {
+		return nil, "", fmt.Errorf("invalid taint effect: %s, unsupported taint effect", effect)
+	}
+	var kept []any
+	found := false
+	for _, one := range taints {
+		if text(one, "key") == key && (!hasEffect || text(one, "effect") == effect) {
+			found = true
+			continue
+		}
+		kept = append(kept, one)
+	}
+	switch {
+	case removes && !found:
+		return nil, "", fmt.Errorf("taint %q not found", spec)
+	case removes:
+		return append([]any{}, kept...), "untainted", nil
+	case found && !overwrite:
+		return nil, "", fmt.Errorf("node %s already has %s taint(s) with same effect(s) and --overwrite is false", node, key)
+	}
+	one := map[string]any{"key": key, "effect": effect}
+	if value != "" {
+		one["value"] = value
+	}
+	return append(kept, one), "tainted", nil
+}
+
+func cordon(c *call) error {
+	on := c.verb() == "cordon"
+	done := map[bool]string{true: "cordoned", false: "uncordoned"}[on]
+	args := c.args
+	if len(args) > 0 && !strings.Contains(args[0], "/") && args[0] != "node" && args[0] != "nodes" {
+		args = append([]string{"node"}, args...)
+	}
+	s, err := c.select_(args)
+	if err != nil {
+		return err
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		node, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
+		if (at(node, "spec", "unschedulable") == true) == on {
+			fmt.Fprintf(c.out, "node/%s already %s\n", one.ref.Name, done)
+			return nil
+		}
+		var value any
+		if on {
+			value = true
+		}
+		if _, err := c.send(one.ref, "merge", encode(map[string]any{"spec": map[string]any{"unschedulable": value}}), ""); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "node/%s %s\n", one.ref.Name, done)
+		return nil
+	})
+}
+
+func scale(c *call) error {
+	replicas, err := strconv.Atoi(c.value("replicas"))
+	if err != nil || replicas < 0 {
+		return errors.New("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
+	}
+	s, err := c.select_(c.args)
+	if err != nil {
+		return err
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		if expected := c.value("current-replicas"); expected != "" && expected != "-1" {
+			now, err := c.read(one.ref, "scale")
+			if err != nil {
+				return err
+			}
+			if fmt.Sprint(number(now, "spec", "replicas")) != expected {
+				return fmt.Errorf("Expected replicas to be %s, was %d", expected, number(now, "spec", "replicas"))
+			}
+		}
+		o := object{}
+		if mode == "none" {
+			if o, err = c.send(one.ref, "merge", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale"); err != nil {
+				return err
+			}
+		}
+		return c.done(p, o, one.ref, "scaled", mode)
+	})
+}
