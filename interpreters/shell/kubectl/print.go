@@ -178,7 +178,7 @@ func (p *printer) columns(spec string, noHeaders bool) error {
 	var headers, expressions []string
 	for _, part := range strings.Split(spec, ",") {
 		header, expression, found := strings.Cut(part, ":")
-		if !found || strings.Contains(expression, ":") && !strings.Contains(expression, "[") {
+		if !found || strings.Contains(expression, ":") {
 			return fmt.Errorf("unexpected custom-columns spec: %s, expected <header>:<json-path-expr>", part)
 		}
 		headers, expressions = append(headers, header), append(expressions, relaxed(expression))
