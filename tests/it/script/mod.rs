@@ -10,6 +10,7 @@ mod interpreters;
 mod joined;
 mod python;
 mod scenarios;
+mod shell;
 
 use std::path::{Path, PathBuf};
 
