@@ -48,8 +48,8 @@ func start() {
 	if _, err := hook.Run(context.Background(), contexts, options); err != nil {
 		panic(err)
 	}
-	// A run is short: it is over before a collection would help, unless it needs much memory.
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(40 << 20)
+	// Most runs are over before a collection would help. A run that needs more stays below the usual limit of 64 MiB.
+	debug.SetGCPercent(300)
+	debug.SetMemoryLimit(44 << 20)
 	runtime.GC()
 }

@@ -117,7 +117,9 @@ type openFailed struct {
 	err  error
 }
 
-func (o *openFailed) Error() string { return fmt.Sprintf("cannot open %q (%s)", o.name, bash.Reason(o.err)) }
+func (o *openFailed) Error() string {
+	return fmt.Sprintf("cannot open %q (%s)", o.name, bash.Reason(o.err))
+}
 
 func (h awkHost) Open(name string) (io.ReadCloser, error) {
 	if name == "-" || name == "/dev/stdin" {

@@ -22,12 +22,6 @@ func (c *call) generated(o object) error {
 	if err != nil {
 		return err
 	}
-	if p.table == nil && p.format != "name" {
-		// As kubectl prints what it makes itself.
-		if _, there := o.fields("metadata")["creationTimestamp"]; !there && c.value("dry-run") == "" {
-			delete(o.fields("metadata"), "creationTimestamp")
-		}
-	}
 	return c.createOne(p, *one)
 }
 
@@ -371,6 +365,9 @@ func createJob(c *call) error {
 			return err
 		}
 		template, _ := at(cron.copy(), "spec", "jobTemplate").(map[string]any)
+		if template == nil {
+			return fmt.Errorf("cronjob %q has no jobTemplate", name)
+		}
 		annotations := o.fields("metadata", "annotations")
 		annotations["cronjob.kubernetes.io/instantiate"] = "manual"
 		for _, field := range []string{"annotations", "labels"} {

@@ -153,8 +153,6 @@ type item struct {
 	source object
 	// from is where the object was read from.
 	from string
-	// typed says that the argument named the kind, so that the object need not be in a list.
-	single bool
 }
 
 // selection is what the arguments and flags of a command name.
@@ -510,7 +508,9 @@ func split(content string) []string {
 	return kept
 }
 
-func trimmed(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")) }
+func trimmed(err error) error {
+	return errors.New(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "))
+}
 
 // itemOf completes an object of a file.
 func (c *call) itemOf(o object, from string) (*item, error) {

@@ -178,10 +178,11 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 				return err
 			}
 		}
+		did := done
 		if mode == "none" && unchanged(before, after) {
-			done = done + " (no change)"
+			did += " (no change)"
 		}
-		return c.done(p, after, one.ref, done, mode)
+		return c.done(p, after, one.ref, did, mode)
 	})
 }
 
