@@ -37,9 +37,9 @@ test-guests: ## the example hooks' own tests
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
 	cd interpreters/jq && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),interpreters/jq/target))/native $(CARGO) test --locked
 
-test-go: ## the tests of the SDK for Go, and of its hooks
-	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
-	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
+test-go: ## the tests of what is in Go: the SDK, its hooks, the shell interpreter
+	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && (cd interpreters/shell && go test ./...) && cd hooks-wasm/go && go test ./...; \
+	else echo "sdk/go, interpreters/shell and hooks-wasm/go are not tested: there is no Go"; fi
 
 check: ## formatting, lints, documentation, generated files
 	tools/check

@@ -1,4 +1,6 @@
 //! Shell hooks: the examples, directories of scripts as they lie there, and what is refused.
+//!
+//! Left out where there is no Go, because the interpreter is not built there.
 
 mod hostile;
 mod joined;
@@ -12,12 +14,17 @@ use boathook_sandbox::{LoadError, LoadedHook, Sandbox, interpreters_in};
 use tokio::sync::OnceCell;
 
 use super::interpreters;
-use crate::sandbox::support::name;
+use crate::{sandbox::support::name, support::guests::has_go};
 
 /// The interpreter for shell scripts.
 fn shell() -> InterpreterRef {
     let found = interpreters_in(&[interpreters()]).into_iter().find(|interpreter| interpreter.name == "shell");
     found.expect("interpreters/dist has no shell-VERSION.wasm: run make interpreters")
+}
+
+/// Whether the interpreter is not there, because nothing could build it.
+fn left_out() -> bool {
+    !has_go()
 }
 
 /// A component of these files; the first one is the entry.
