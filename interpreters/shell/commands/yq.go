@@ -14,6 +14,7 @@ import (
 	"github.com/mikefarah/yq/v4/pkg/yqlib"
 
 	"github.com/boathook/boathook/interpreters/shell/bash"
+	"github.com/boathook/boathook/interpreters/shell/jq"
 )
 
 func init() {
@@ -284,14 +285,20 @@ func (y *yq) evaluate(inputs []document, to io.Writer) (err error) {
 		os.Setenv(name, value)
 	}
 	yqlib.ConfiguredSecurityPreferences.DisableFileOps = true
-	yaml, json := &yqlib.ConfiguredYamlPreferences, &yqlib.ConfiguredJSONPreferences
+	yaml := &yqlib.ConfiguredYamlPreferences
 	yaml.Indent, yaml.UnwrapScalar, yaml.ColorsEnabled, yaml.PrintDocSeparators = y.indent, unwrap, false, y.separators
 	yaml.EvaluateTogether = y.together
-	json.Indent, json.UnwrapScalar, json.ColorsEnabled = y.indent, unwrap, false
+	if in == yqlib.JSONFormat {
+		// JSON is YAML, too.
+		in = yqlib.YamlFormat
+	}
 	if in.DecoderFactory == nil || in.DecoderFactory() == nil {
 		return fmt.Errorf("no support for %s input format", y.in)
 	}
-	encoder := out.EncoderFactory()
+	var encoder yqlib.Encoder = &jsonEncoder{indent: y.indent, unwrap: unwrap}
+	if out != yqlib.JSONFormat {
+		encoder = out.EncoderFactory()
+	}
 	if encoder == nil {
 		return fmt.Errorf("no support for %s output format", y.out)
 	}
@@ -354,4 +361,71 @@ func (y *yq) all(inputs []document, in *yqlib.Format, printer yqlib.Printer) err
 		return err
 	}
 	return printer.PrintResults(matches)
+}
+
+// jsonEncoder prints JSON. That of the library needs another package for JSON, which alone would be a fifth of the
+// interpreter; it is left out of the build, as are the formats that hooks do not use.
+type jsonEncoder struct {
+	indent int
+	unwrap bool
+}
+
+func (*jsonEncoder) CanHandleAliases() bool                      { return false }
+func (*jsonEncoder) PrintDocumentSeparator(io.Writer) error      { return nil }
+func (*jsonEncoder) PrintLeadingContent(io.Writer, string) error { return nil }
+
+func (e *jsonEncoder) Encode(to io.Writer, node *yqlib.CandidateNode) error {
+	if node.Kind == yqlib.ScalarNode && e.unwrap {
+		_, err := io.WriteString(to, node.Value+"\n")
+		return err
+	}
+	value, err := jsonValue(node)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	(&jq.Format{Indent: strings.Repeat(" ", e.indent)}).Append(&text, value)
+	_, err = io.WriteString(to, text.String()+"\n")
+	return err
+}
+
+// jsonValue is a node as a value of jq, which keeps the order of keys.
+func jsonValue(node *yqlib.CandidateNode) (any, error) {
+	switch node.Kind {
+	case yqlib.AliasNode:
+		return jsonValue(node.Alias)
+	case yqlib.MappingNode:
+		object := jq.NewObject()
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			value, err := jsonValue(node.Content[i+1])
+			if err != nil {
+				return nil, err
+			}
+			object.Set(node.Content[i].Value, value)
+		}
+		return object, nil
+	case yqlib.SequenceNode:
+		list := []any{}
+		for _, item := range node.Content {
+			value, err := jsonValue(item)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		return list, nil
+	}
+	value, err := node.GetValueRep()
+	if err != nil {
+		return nil, err
+	}
+	switch value := value.(type) {
+	case nil, bool, string:
+		return value, nil
+	}
+	number, err := jq.Parse(fmt.Sprint(value))
+	if err != nil {
+		return nil, fmt.Errorf("json: unsupported value: %v", value)
+	}
+	return number, nil
 }

@@ -3,6 +3,8 @@
 //! The start may ask for the time and for a seed, which are always the same, and for nothing else: what a host knows is not
 //! known before a run. Go's runtime also asks for arguments, an environment and files, of which there are none.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result, anyhow, bail};
 use wasmi::{Caller, Config, Engine, Error, Extern, ExternType, Instance, Linker, Module, Store, Val};
 use wasmtime_wizer::{InstanceState, SnapshotVal, ValType, Wizer};
@@ -77,7 +79,12 @@ impl Started {
 
 fn linker(module: &Module, kind: Kind) -> Result<Linker<()>> {
     let mut linker = Linker::new(module.engine());
+    let mut defined = BTreeSet::new();
     for import in module.imports() {
+        // Go imports some functions twice.
+        if !defined.insert((import.module().to_owned(), import.name().to_owned())) {
+            continue;
+        }
         let ExternType::Func(ty) = import.ty() else { bail!("{} {} is no function", import.module(), import.name()) };
         let (from, name) = (import.module().to_owned(), import.name().to_owned());
         linker.func_new(import.module(), import.name(), ty.clone(), move |mut caller, given, answer| {
