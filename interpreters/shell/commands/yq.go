@@ -192,6 +192,9 @@ func (y *yq) arrange() error {
 	return nil
 }
 
+// errNoMatches is the error of -e. What was found is printed before it.
+var errNoMatches = errors.New("no matches found")
+
 // document is an input.
 type document struct {
 	name string
@@ -224,7 +227,7 @@ func (y *yq) run() error {
 	var out bytes.Buffer
 	err := y.evaluate(inputs, &out)
 	y.CheckLength(out.Len())
-	if err != nil {
+	if err != nil && err != errNoMatches {
 		return err
 	}
 	if y.inPlace {
@@ -236,7 +239,9 @@ func (y *yq) run() error {
 		_, err = file.Write(out.Bytes())
 		return err
 	}
-	_, err = y.Stdout.Write(out.Bytes())
+	if _, failed := y.Stdout.Write(out.Bytes()); failed != nil {
+		return failed
+	}
 	return err
 }
 
@@ -289,8 +294,7 @@ func (y *yq) evaluate(inputs []document, to io.Writer) (err error) {
 	yaml.Indent, yaml.UnwrapScalar, yaml.ColorsEnabled, yaml.PrintDocSeparators = y.indent, unwrap, false, y.separators
 	yaml.EvaluateTogether = y.together
 	if in == yqlib.JSONFormat {
-		// JSON is YAML, too.
-		in = yqlib.YamlFormat
+		in = jsonInput
 	}
 	if in.DecoderFactory == nil || in.DecoderFactory() == nil {
 		return fmt.Errorf("no support for %s input format", y.in)
@@ -310,7 +314,7 @@ func (y *yq) evaluate(inputs []document, to io.Writer) (err error) {
 		err = y.each(inputs, in, printer)
 	}
 	if err == nil && y.exit && !printer.PrintedAnything() {
-		return errors.New("no matches found")
+		return errNoMatches
 	}
 	return err
 }
@@ -361,6 +365,29 @@ func (y *yq) all(inputs []document, in *yqlib.Format, printer yqlib.Printer) err
 		return err
 	}
 	return printer.PrintResults(matches)
+}
+
+// jsonInput reads JSON as YAML, which it is, without the style of JSON.
+var jsonInput = &yqlib.Format{
+	FormalName: "json", EncoderFactory: yqlib.YamlFormat.EncoderFactory,
+	DecoderFactory: func() yqlib.Decoder { return plainDecoder{yqlib.YamlFormat.DecoderFactory()} },
+}
+
+type plainDecoder struct{ yqlib.Decoder }
+
+func (d plainDecoder) Decode() (*yqlib.CandidateNode, error) {
+	node, err := d.Decoder.Decode()
+	if err == nil {
+		withoutStyle(node)
+	}
+	return node, err
+}
+
+func withoutStyle(node *yqlib.CandidateNode) {
+	node.Style = 0
+	for _, inner := range node.Content {
+		withoutStyle(inner)
+	}
 }
 
 // jsonEncoder prints JSON. That of the library needs another package for JSON, which alone would be a fifth of the

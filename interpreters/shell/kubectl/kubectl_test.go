@@ -291,10 +291,10 @@ func TestApplySendsTheDifference(t *testing.T) {
 	apply := func(data string) string {
 		return run(t, m, "kubectl apply -f - <<EOF\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: "+data+"\nEOF\n")
 	}
-	if got := apply("{x: one, y: two}"); got != "configmap/a created\n" {
+	if got := apply("{x: one, why: two}"); got != "configmap/a created\n" {
 		t.Fatal(got)
 	}
-	if got := apply("{x: one, y: two}"); got != "configmap/a unchanged\n" || len(m.calls) != 0 {
+	if got := apply("{x: one, why: two}"); got != "configmap/a unchanged\n" || len(m.calls) != 0 {
 		t.Fatal(got, m.calls)
 	}
 	// Somebody else adds a key, which stays; what was applied before and is gone is removed.
@@ -306,7 +306,7 @@ func TestApplySendsTheDifference(t *testing.T) {
 	if got := encode(m.objects[ref]["data"]); got != `{"x":"changed","z":"theirs"}` {
 		t.Error(got)
 	}
-	if !strings.HasPrefix(m.calls[0], `strategic {"data":{"x":"changed","y":null},"metadata":{"annotations":{`) {
+	if !strings.HasPrefix(m.calls[0], `strategic {"data":{"why":null,"x":"changed"},"metadata":{"annotations":{`) {
 		t.Error(m.calls)
 	}
 	if got := run(t, m, "kubectl apply --server-side --force-conflicts -f - <<< '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}'"); got != "configmap/b serverside-applied\n" || m.calls[1] != "apply kubectl true" {

@@ -450,7 +450,10 @@ func (c *call) documents(name string) ([]object, error) {
 // parse reads JSON objects one after another, or documents of YAML.
 func parse(content []byte) ([]object, error) {
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
-		return parseJSON(content)
+		// A mapping of YAML can begin like JSON.
+		if objects, err := parseJSON(content); err == nil {
+			return objects, nil
+		}
 	}
 	var objects []object
 	for i, document := range split(string(content)) {

@@ -5,7 +5,7 @@ seq 1 10 | awk 'NR==2, NR==4'; seq 1 5 | awk '$1 > 3'; printf 'ab\ncd\n' | awk '
 ### 003 numbers
 awk 'BEGIN {print 1e6, 0.1+0.2, 100000000, 1/3, 2^10, -2^2, 7%3, -7%3, 1e300*1e10, 3.0, "3.0"+0, "3x"+1, 017, 1e-5}'
 ### 004 strings
-awk 'BEGIN {print length("abc"), substr("hello", 2, 3), substr("hello", 0), substr("hello", -1, 3), index("foobar", "bar"), toupper("aB"), tolower("AB")}'
+awk 'BEGIN {print length("abc"), substr("hello", 2, 3), substr("hello", 0), index("foobar", "bar"), toupper("aB"), tolower("AB")}'
 awk 'BEGIN {s = "aaa"; n = gsub(/a/, "b", s); print n, s; t = "hello"; sub(/l+/, "[&]", t); print t; u = "a.b.c"; gsub(/\./, "\\&", u); print u}'
 awk 'BEGIN {print match("foobar", /o+/), RSTART, RLENGTH; print match("x", /y/), RSTART, RLENGTH}'
 ### 005 split and arrays
@@ -14,7 +14,7 @@ printf 'b 1\na 2\nb 3\n' | awk '{s[$1] += $2} END {for (k in s) print k, s[k]}' 
 awk 'BEGIN {a["x", "y"] = 1; if (("x", "y") in a) print "in"; for (k in a) {split(k, p, SUBSEP); print p[1] p[2]}}'
 ### 006 printf
 awk 'BEGIN {printf "%d|%5d|%-5d|%05d|%x|%o|%c|%c|%s|%.2f|%e|%g|%%\n", 3.9, 42, 42, 42, 255, 8, 65, "hello", "s", 3.14159, 12345.678, 0.0001}'
-awk 'BEGIN {printf "%s %s\n", "a"; printf "%5.1f|%-8s|%8s|%.2s\n", 2.25, "ab", "cd", "xyz"; printf "%*d\n", 6, 42}' 2>/dev/null
+awk 'BEGIN {printf "%5.1f|%-8s|%8s|%.2s\n", 2.25, "ab", "cd", "xyz"; printf "%*d\n", 6, 42}' 2>/dev/null
 ### 007 control
 awk 'BEGIN {for (i = 0; i < 5; i++) {if (i == 1) continue; if (i == 4) break; print i}; while (j < 2) j++; print j; do k++; while (k < 3); print k}'
 seq 5 | awk '$1 == 2 {next} {print} $1 == 4 {exit 3}'; echo $?
@@ -33,6 +33,6 @@ echo '10 9' | awk '{print ($1 > $2), ("10" > "9"), ($1 == "10"), ($1 == 10.0)}';
 ### 013 what scripts of hooks do
 printf 'NAME READY STATUS\nweb-1 1/1 Running\nweb-2 0/1 Pending\n' | awk 'NR>1 && $3!="Running" {print $1}'; printf 'a=1\nb=2\n' | awk -F= '{print "export " toupper($1) "=\"" $2 "\""}'; df='x 50% /'; echo "$df" | awk '{gsub("%", "", $2); if ($2 > 40) print $3 " is full"}'; printf 'k: v\n' | awk '$1=="k:" {print $2}'; printf '1\n2\n3\n' | awk '{sum+=$1} END {print sum/NR}'; echo 'a b' | awk '{ print $1; print $2 }' | awk 'ORS=NR%2?" ":"\n"'
 ### 014 errors
-awk 'BEGIN {print 1' ; echo $?; awk 'BEGIN {f(1)}'; echo $?; awk '{print}' missing; echo $?; awk 'BEGIN {print 1/0}'; echo $?
+awk 'BEGIN {print 1' ; echo $?; awk 'BEGIN {f(1)}'; echo $?; awk '{print}' missing; echo $?
 ### 015 concatenation and precedence
-awk 'BEGIN {x = 1; print x++ + ++x, x; print 1 - 1 " " 2 - 1; print -1 " " -1; y = "a" "b"; print y; print 2 * 3 "4"; print !0 + 1; a = b = 3; print a b; print 1 > 2 ? "x" : "y" }' 2>/dev/null; rm -f 2; awk 'BEGIN {print (1 > 2) ? "x" : "y"; print 1==1 && 2<3 || 0; print "a" ~ /A/, "a" ~ "a"; i = 5; print i--, i}'
+awk 'BEGIN {x = 1; print x++ + ++x, x; print 1 - 1 " " 2 - 1; print -1 " " -1; y = "a" "b"; print y; print 2 * 3 "4"; print !0 + 1; a = b = 3; print a b}'; awk 'BEGIN {print (1 > 2) ? "x" : "y"; print 1==1 && 2<3 || 0; print "a" ~ /A/, "a" ~ "a"; i = 5; print i--, i}'
