@@ -152,7 +152,10 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<HookFile>> {
         if path.is_dir() {
             let found = projects::hooks(path)?;
             if found.is_empty() {
-                bail!("{} holds no hook: each NAME.wasm and each executable NAME.sh in it would be one", path.display());
+                bail!(
+                    "{} holds no hook: each NAME.wasm and each executable NAME.sh in it would be one",
+                    path.display()
+                );
             }
             files.extend(found);
         } else {

@@ -64,11 +64,7 @@ impl ShellScripts {
         let path = path.canonicalize().map_err(read)?;
         if !path.is_dir() {
             let hook = ShellHook::of(&path);
-            return Ok(ShellPackage {
-                name: hook.name(),
-                folder: path.parent().unwrap_or(&path).to_owned(),
-                hook,
-            });
+            return Ok(ShellPackage { name: hook.name(), folder: path.parent().unwrap_or(&path).to_owned(), hook });
         }
         let mut hooks = shell_hooks(&path).map_err(read)?;
         match (hooks.pop(), hooks.is_empty()) {

@@ -199,10 +199,10 @@ mod tests {
         assert_eq!(names, ["a-hook", "b"]);
         let packed = Script::read(&hooks.last().unwrap().pack(interpreter()).unwrap()).unwrap().unwrap();
         let paths: Vec<_> = packed.files.iter().map(|file| file.path.as_str()).collect();
-        assert_eq!((packed.entry.as_str(), paths), (
-            "b.sh",
-            vec!["b.boathook.yaml", "b.sh", "common.sh", "data.json", "lib/tool.sh"]
-        ));
+        assert_eq!(
+            (packed.entry.as_str(), paths),
+            ("b.sh", vec!["b.boathook.yaml", "b.sh", "common.sh", "data.json", "lib/tool.sh"])
+        );
         let alone = ShellHook::of(&directory.path().join("a/hook.sh"));
         assert_eq!((alone.name(), alone.path()), ("hook".to_owned(), directory.path().join("a/hook.sh")));
     }

@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use boathook_core::{
     filter::Snapshots,
     model::{
-        CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, ObjectRef, Operation, Page, Resource,
-        SnapshotSet,
+        CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, ObjectRef, Operation, Page,
+        Resource, SnapshotSet,
     },
 };
 use boathook_kube::access::Access;

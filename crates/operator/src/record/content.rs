@@ -7,8 +7,8 @@ use std::{
 
 use boathook_core::model::{
     AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial, EmitEvent, Failure,
-    HookName, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page, Permission, QueueName, RetryPolicy,
-    Resource, Review, Reviewed, Trigger, Verdict,
+    HookName, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page, Permission, QueueName, Resource,
+    RetryPolicy, Review, Reviewed, Trigger, Verdict,
 };
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};

@@ -19,7 +19,9 @@ async fn loops_without_end_end_at_the_deadline() {
         return;
     }
     let limits = Limits { time: Duration::from_millis(500), ..plenty() };
-    for body in ["while :; do :; done", "sleep 60", "yes >/dev/null", "awk 'BEGIN {while (1) x++}'", "jq -n 'def f: f; f'"] {
+    for body in
+        ["while :; do :; done", "sleep 60", "yes >/dev/null", "awk 'BEGIN {while (1) x++}'", "jq -n 'def f: f; f'"]
+    {
         let failure = failure(body, limits).await;
         assert_eq!(failure.kind, FailureKind::Limit(Limit::Time), "{body}: {failure}");
     }

@@ -78,7 +78,8 @@ async fn each_run_begins_anew_and_has_its_own_random_numbers() {
         return;
     }
     let sandbox = sandbox().await;
-    let hook = loaded(&sandbox, &running("[[ -e /tmp/kept ]] && exit 1; touch /tmp/kept; echo $RANDOM$RANDOM$RANDOM")).await;
+    let hook =
+        loaded(&sandbox, &running("[[ -e /tmp/kept ]] && exit 1; touch /tmp/kept; echo $RANDOM$RANDOM$RANDOM")).await;
     let (lines, _collecting) = Lines::collect();
     for _ in 0..3 {
         run(&sandbox, &hook, plenty()).await.outcome.unwrap();

@@ -49,7 +49,9 @@ async fn a_directory_of_scripts_is_served() {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"a": "YQ=="}});
     pipeline.create(secret).await;
     let labels = json!({"copy": "yes"});
-    pipeline.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": labels}})).await;
+    pipeline
+        .create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": labels}}))
+        .await;
     let copied = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "web", "name": "registry"}});
     let found = crate::support::until("the copy", async || pipeline.get(copied.clone()).await).await;
     assert_eq!(found["data"], json!({"a": "YQ=="}));
