@@ -130,11 +130,19 @@ func (s *script) conversion(binding, from, to string, objects []string, read ope
 	if err != nil {
 		return nil, err
 	}
+	for _, rule := range s.facts.Rules[binding] {
+		if short(rule[0]) == short(from) && short(rule[1]) == short(to) {
+			from, to = rule[0], rule[1]
+		}
+	}
 	request := `{"uid":"","desiredAPIVersion":` + jq.Text(desired(to, objects)) + `,"objects":[` + strings.Join(objects, ",") + `]}`
 	return []shellop.Context{{
 		Binding: binding, Type: "Conversion", FromVersion: from, ToVersion: to, Request: request, Snapshots: snapshots,
 	}}, nil
 }
+
+// short is a version without its group.
+func short(version string) string { return version[strings.LastIndex(version, "/")+1:] }
 
 // desired is the whole version: the rule of the binding may have no group.
 func desired(to string, objects []string) string {

@@ -67,6 +67,8 @@ type facts struct {
 	Legacy bool `json:"legacy,omitempty"`
 	// Includes are the snapshots that the contexts of a binding have.
 	Includes map[string][]string `json:"includes,omitempty"`
+	// Rules are the conversions of a binding, in the words of the document. The host leaves the group out.
+	Rules map[string][][2]string `json:"rules,omitempty"`
 }
 
 // describe is the export of the interpreter: the document of the script, or why it cannot run.
@@ -131,7 +133,7 @@ func addTo(document *jq.Object, name, text, entry string) error {
 // factsOf reads what the contexts of a run need. The host checks the document, so what is wrong in it is left out here.
 func factsOf(document *jq.Object) *facts {
 	_, versioned := document.Get("configVersion")
-	f := &facts{Legacy: !versioned, Includes: map[string][]string{}}
+	f := &facts{Legacy: !versioned, Includes: map[string][]string{}, Rules: map[string][][2]string{}}
 	groups := map[string][]string{}
 	each(document, func(key string, binding *jq.Object) {
 		if group := text(binding, "group"); key == "kubernetes" && group != "" {
@@ -150,6 +152,13 @@ func factsOf(document *jq.Object) *facts {
 		f.Includes[name] = appendNew(f.Includes[name], groups[text(binding, "group")]...)
 		if len(f.Includes[name]) == 0 {
 			delete(f.Includes, name)
+		}
+		rules, _ := binding.Get("conversions")
+		steps, _ := rules.([]any)
+		for _, value := range steps {
+			if step, ok := value.(*jq.Object); ok {
+				f.Rules[name] = append(f.Rules[name], [2]string{text(step, "fromVersion"), text(step, "toVersion")})
+			}
 		}
 	})
 	return f

@@ -118,6 +118,18 @@ func TestAConversionNamesTheWholeVersion(t *testing.T) {
 	}
 }
 
+func TestAConversionHasTheWordsOfTheDocument(t *testing.T) {
+	d, err := describe(folder{"hook.sh": "echo 'kubernetesCustomResourceConversion: [{name: c, conversions: [{fromVersion: a.b/v1, toVersion: a.b/v2}]}]'"})
+	if want := `{"legacy":true,"rules":{"c":[["a.b/v1","a.b/v2"]]}}`; err != nil || string(d.compiled) != want {
+		t.Fatalf("%+v %v", d, err)
+	}
+	s := &script{facts: facts{Rules: map[string][][2]string{"c": {{"a.b/v1", "a.b/v2"}}}}}
+	contexts, err := s.conversion("c", "v1", "v2", nil, nil)
+	if err != nil || contexts[0].FromVersion != "a.b/v1" || contexts[0].ToVersion != "a.b/v2" {
+		t.Errorf("%+v %v", contexts, err)
+	}
+}
+
 func TestAnAnswerIsAVerdict(t *testing.T) {
 	for _, c := range []struct {
 		kind   string
