@@ -116,13 +116,15 @@ async fn a_script_that_is_no_hook_is_refused_with_its_place() {
     if left_out() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("bad.sh");
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("bad");
+    fs::create_dir(&folder).unwrap();
+    let path = folder.join("bad.sh");
     fs::write(&path, "#!/bin/bash\necho 'configVersion: v1'\nfrobnicate\n").unwrap();
-    let plain = boathook(folder.path(), &["build", "."]).await;
+    let plain = boathook(&folder, &["build", "."]).await;
     assert!(plain.stderr.contains("no executable NAME.sh"), "{}", plain.stderr);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let built = boathook(folder.path(), &["build", "."]).await;
+    let built = boathook(&folder, &["build", "."]).await;
     assert_eq!(built.code, Some(3), "{}", built.stderr);
     assert!(built.stderr.contains("/hooks/bad.sh:3: frobnicate: there is no such command"), "{}", built.stderr);
 }
