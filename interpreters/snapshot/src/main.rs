@@ -45,7 +45,7 @@ fn settled(mut component: Vec<u8>) -> Result<Vec<u8>> {
     merge::merged(&component)
 }
 
-/// Go's compiler knows no worlds, so the module is told which one it is for.
+/// Go's compiler knows no worlds, so its world is written into the module here.
 fn of_go(module: &[u8], world: &str, wit: &[String]) -> Result<Vec<u8>> {
     let mut module = start::started_go(&segments::joined(module)?)?;
     let mut resolve = Resolve::default();
