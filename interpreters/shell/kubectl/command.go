@@ -351,6 +351,8 @@ func message(err error) string {
 		default:
 			return text + ": \n* " + strings.Join(failure.Causes, "\n* ")
 		}
+	case failure.Reason == "Invalid":
+		return "The request is invalid: " + failure.Message
 	case failure.Reason == "":
 		return "Error from server: " + failure.Message
 	default:

@@ -22,7 +22,25 @@ func (c *call) generated(o object) error {
 	if err != nil {
 		return err
 	}
-	return c.createOne(p, *one)
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	if mode == "client" && c.value("namespace") == "" {
+		delete(o.fields("metadata"), "namespace")
+	}
+	err = c.createOne(p, *one)
+	var failure *Error
+	if what := failures[o.kind()]; what != "" && errors.As(err, &failure) {
+		return errors.New("failed to create " + what + failure.Message)
+	}
+	return err
+}
+
+// failures begin the errors of some generators.
+var failures = map[string]string{
+	"ConfigMap": "configmap: ", "Secret": "secret ", "ServiceAccount": "serviceaccount: ", "Job": "job: ", "ResourceQuota": "quota: ",
+	"RoleBinding": "rolebinding: ", "ClusterRoleBinding": "clusterrolebinding: ",
 }
 
 // oneName is the argument that names the object.
@@ -58,6 +76,9 @@ var key = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
 // data reads --from-literal, --from-file and --from-env-file.
 func (c *call) data() (map[string][]byte, error) {
+	if len(c.flags["from-env-file"]) > 0 && len(c.flags["from-file"])+len(c.flags["from-literal"]) > 0 {
+		return nil, errors.New("from-env-file cannot be combined with from-file or from-literal")
+	}
 	data := map[string][]byte{}
 	add := func(name string, content []byte) error {
 		if !key.MatchString(name) {

@@ -164,8 +164,11 @@ type selection struct {
 	named bool
 }
 
-// errNoResource is what kubectl says without arguments.
-var errNoResource = errors.New("You must specify the type of resource to get. Use \"kubectl api-resources\" for a complete list of supported resources.\n\nSee 'kubectl get -h' for help and examples")
+// errNoResource is what kubectl says without arguments, after a hint.
+var errNoResource = errors.New("Required resource not specified.\nUse \"kubectl explain <resource>\" for a detailed description of that resource (e.g. kubectl explain pods).\nSee 'kubectl get -h' for help and examples")
+
+// all are the kinds of kubectl get all.
+const all = "pods,replicationcontrollers,services,daemonsets.apps,deployments.apps,replicasets.apps,statefulsets.apps,horizontalpodautoscalers.autoscaling,cronjobs.batch,jobs.batch"
 
 // select_ reads arguments of the forms KIND, KIND NAME..., KIND/NAME... and KIND,KIND, or files.
 func (c *call) select_(args []string) (*selection, error) {
@@ -178,6 +181,9 @@ func (c *call) select_(args []string) (*selection, error) {
 	}
 	s := &selection{}
 	if len(args) == 0 {
+		c.out.Flush()
+		fmt.Fprintln(c.Stderr, "You must specify the type of resource to get. Use \"kubectl api-resources\" for a complete list of supported resources.")
+		fmt.Fprintln(c.Stderr)
 		return nil, errNoResource
 	}
 	if strings.Contains(args[0], "/") {
@@ -197,6 +203,9 @@ func (c *call) select_(args []string) (*selection, error) {
 		return s, nil
 	}
 	kinds := strings.Split(args[0], ",")
+	if args[0] == "all" {
+		kinds = strings.Split(all, ",")
+	}
 	if len(args) > 1 {
 		s.named = true
 		if len(kinds) > 1 && len(args) > 2 {
@@ -520,10 +529,17 @@ func (c *call) itemOf(o object, from string) (*item, error) {
 	if from == "-" {
 		from = "STDIN"
 	}
-	for _, field := range []string{"kind", "apiVersion"} {
+	var missing []string
+	for _, field := range []string{"apiVersion", "kind"} {
 		if text(o, field) == "" {
-			return nil, fmt.Errorf("error validating %q: error validating data: %s not set; if you choose to ignore these errors, turn validation off with --validate=false", from, field)
+			missing = append(missing, field+" not set")
 		}
+	}
+	if problems := strings.Join(missing, ", "); len(missing) > 0 {
+		if len(missing) > 1 {
+			problems = "[" + problems + "]"
+		}
+		return nil, fmt.Errorf("error validating %q: error validating data: %s; if you choose to ignore these errors, turn validation off with --validate=false", from, problems)
 	}
 	resource, err := c.ofObject(o, from)
 	if err != nil {

@@ -48,7 +48,7 @@ func wait(c *call) error {
 		return errors.New("no matching resources found")
 	}
 	return each(items, func(one item) error {
-		for {
+		for first := true; ; first = false {
 			o, err := c.read(one.ref, "")
 			switch {
 			case isReason(err, "NotFound"):
@@ -61,6 +61,9 @@ func wait(c *call) error {
 			}
 			if holds(o) {
 				if target == "delete" {
+					if first {
+						return nil
+					}
 					o = object{}
 				}
 				return c.done(p, o, one.ref, "condition met", "none")
@@ -154,7 +157,7 @@ func restart(c *call) error {
 	}
 	return each(items, func(one item) error {
 		if !isIn([]string{"Deployment", "DaemonSet", "StatefulSet"}, one.ref.Kind) {
-			return fmt.Errorf("%s restarting is not supported", one.resource.Plural)
+			return fmt.Errorf("%s %q restarting is not supported", one.resource.Plural, one.ref.Name)
 		}
 		o, err := c.send(one.ref, "strategic", body, "")
 		if err != nil {

@@ -182,7 +182,11 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 		if mode == "none" && unchanged(before, after) {
 			did += " (no change)"
 		}
-		return c.done(p, after, one.ref, did, mode)
+		ref := one.ref
+		if subresource != "" && after.kind() != "" {
+			ref = after.ref()
+		}
+		return c.done(p, after, ref, did, mode)
 	})
 }
 
@@ -398,7 +402,9 @@ func (c *call) pairs(field, noun, done string) error {
 		}
 		for key := range removed {
 			if _, there := own[key]; !there {
-				fmt.Fprintf(c.out, "%s %q not found.\n", noun, key)
+				if noun == "label" {
+					fmt.Fprintf(c.out, "%s %q not found.\n", noun, key)
+				}
 				continue
 			}
 			changes[key] = nil
@@ -591,7 +597,12 @@ func scale(c *call) error {
 		}
 		o := object{}
 		if mode == "none" {
-			if o, err = c.send(one.ref, "merge", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale"); err != nil {
+			var failure *Error
+			o, err = c.send(one.ref, "merge", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale")
+			if isReason(err, "NotFound") && errors.As(err, &failure) {
+				return errors.New("no objects passed to scale " + failure.Message)
+			}
+			if err != nil {
 				return err
 			}
 		}
