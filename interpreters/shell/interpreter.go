@@ -92,6 +92,9 @@ func describe(from source) (*description, error) {
 		}
 		d.document = jq.Text(document)
 	}
+	if _, ok := document.Get("reconcile"); ok {
+		return nil, fmt.Errorf("%s: shell hooks cannot have `reconcile`, because shell-operator's scripts have no way to answer it: watch the objects with `kubernetes`, or write this hook in another language", hook.Entry)
+	}
 	for kind, key := range []string{"kubernetesValidating", "kubernetesMutating", "kubernetesCustomResourceConversion"} {
 		if _, ok := document.Get(key); ok {
 			d.handlers = append(d.handlers, handler(kind))

@@ -76,6 +76,16 @@ func TestAFileBesideTheScriptAddsToTheDocument(t *testing.T) {
 	}
 }
 
+func TestADocumentThatReconcilesIsRefused(t *testing.T) {
+	printed := folder{"hook.sh": "echo '{configVersion: v1, reconcile: []}'"}
+	added := folder{"hook.sh": "echo 'configVersion: v1'", "hook.boathook.yaml": "reconcile: []"}
+	for _, f := range []folder{printed, added} {
+		if _, err := describe(f); err == nil || !strings.Contains(err.Error(), "/hooks/hook.sh: shell hooks cannot have `reconcile`") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTriggersBecomeContexts(t *testing.T) {
 	opened := 0
 	read := func(binding string) ([]shellop.Item, error) {

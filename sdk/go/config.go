@@ -14,6 +14,8 @@ type Config struct {
 	Schedule []Schedule `json:"schedule,omitempty"`
 	// Kubernetes are bindings to objects.
 	Kubernetes []Kubernetes `json:"kubernetes,omitempty"`
+	// Reconcile are bindings to custom resources that become objects; import the package reconciling, too.
+	Reconcile []Reconcile `json:"reconcile,omitempty"`
 	// Validating are admission webhooks; import the package validating, too.
 	Validating []Webhook `json:"kubernetesValidating,omitempty"`
 	// Mutating are admission webhooks; import the package mutating, too.
@@ -26,7 +28,7 @@ type Config struct {
 	Limits Limits `json:"limits,omitzero"`
 	// Retry is the back-off after a failed run.
 	Retry *Backoff `json:"retry,omitempty"`
-	// Concurrency is how many runs there may be at the same time, on different objects; 1 when it is 0.
+	// Concurrency is how many runs there may be at the same time, on different objects; 1 when it is 0, and 8 with Reconcile.
 	Concurrency int `json:"concurrency,omitempty"`
 	// Settings bound how often the hook runs.
 	Settings *RunSettings `json:"settings,omitempty"`
@@ -48,6 +50,9 @@ func Order(order int) *int { return &order }
 
 // Bool is for switches that are on by default, and for those that are off.
 func Bool(value bool) *bool { return &value }
+
+// Count is for Prune.MaxObjects.
+func Count(count int) *int { return &count }
 
 // Duration is a time.Duration that is written as in the document: `10s`.
 type Duration time.Duration
@@ -177,6 +182,47 @@ type Schedule struct {
 	AllowFailure bool `json:"allowFailure,omitempty"`
 	// Retry is the back-off after a failed run.
 	Retry *Backoff `json:"retry,omitempty"`
+}
+
+// Reconcile is a binding to the objects of a custom resource.
+type Reconcile struct {
+	// Name is the binding's, and the first argument of reconciling.Handle; `reconcile` when it is empty.
+	Name string `json:"name,omitempty"`
+	// APIVersion is that of the custom resource: `example.com/v1`.
+	APIVersion string `json:"apiVersion"`
+	// Kind is that of the custom resource. It needs a status subresource.
+	Kind string `json:"kind"`
+	// Owns are the kinds that the hook may return.
+	Owns []Owned `json:"owns"`
+	// Namespace selects namespaces, only by name; nil is all.
+	Namespace *Namespaces `json:"namespace,omitempty"`
+	// Labels select objects.
+	Labels *Selector `json:"labelSelector,omitempty"`
+	// Prune is how many children of an object may be deleted at once without an approval.
+	Prune *Prune `json:"prune,omitempty"`
+	// Adopt is what happens to an object that exists before the hook returns it: it is refused (`never`, the default), it
+	// becomes a child unless a controller owns it (`ifUnowned`), or it becomes a child (`always`).
+	Adopt string `json:"adopt,omitempty"`
+	// Resync calls the hook for each object again after this time, although nothing changed; never when it is 0.
+	Resync Duration `json:"resync,omitzero"`
+	// IncludeSnapshotsFrom names bindings whose snapshots the run can open.
+	IncludeSnapshotsFrom []string `json:"includeSnapshotsFrom,omitempty"`
+	// Retry is the back-off after a failed run.
+	Retry *Backoff `json:"retry,omitempty"`
+}
+
+// Owned is a kind that a hook with a Reconcile binding may return.
+type Owned struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// Prune bounds deletions. Above one of the bounds, they wait for an approval.
+type Prune struct {
+	// MaxShare is of the children that exist; `50%` when it is empty.
+	MaxShare string `json:"maxShare,omitempty"`
+	// MaxObjects is a number of children; 20 when it is nil.
+	MaxObjects *int `json:"maxObjects,omitempty"`
 }
 
 // Webhook is a binding to requests that the API server asks about.

@@ -55,6 +55,13 @@ func everything() Config {
 			Debounce: Duration(2 * time.Second), PreviousObject: true, Queue: "main", Group: "all", AllowFailure: true,
 			Retry: retry,
 		}},
+		Reconcile: []Reconcile{{
+			Name: "apps", APIVersion: "example.com/v1", Kind: "HelloApp",
+			Owns:      []Owned{{"apps/v1", "Deployment"}, {"v1", "Service"}},
+			Namespace: &Namespaces{Names: &Names{[]string{"one"}}}, Labels: selector,
+			Prune: &Prune{MaxShare: "25%", MaxObjects: Count(0)}, Adopt: "ifUnowned", Resync: Duration(time.Hour),
+			IncludeSnapshotsFrom: []string{"pods"}, Retry: retry,
+		}},
 		Validating: []Webhook{webhook},
 		Mutating:   []Webhook{mutating},
 		Conversion: []Conversion{{

@@ -38,6 +38,11 @@ fn wakes(document: &Value) -> Vec<String> {
         let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
         format!("schedule {:?}: {}", of("name"), of("crontab"))
     });
+    let parents = items(document.get("reconcile")).map(|binding| {
+        let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
+        let owns: Vec<_> = items(binding.get("owns")).filter_map(|kind| kind.get("kind")?.as_str()).collect();
+        format!("reconcile {:?}: {} {} to {}", of("name"), of("apiVersion"), of("kind"), owns.join(", "))
+    });
     let reviews = ["kubernetesValidating", "kubernetesMutating"].into_iter().flat_map(|key| {
         items(document.get(key)).map(move |binding| {
             let rules: Vec<_> = items(binding.get("rules")).map(reviewed).collect();
@@ -48,7 +53,7 @@ fn wakes(document: &Value) -> Vec<String> {
         let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
         format!("kubernetesCustomResourceConversion {:?}: of {}", of("name"), of("crdName"))
     });
-    start.into_iter().chain(objects).chain(clocks).chain(reviews).chain(conversions).collect()
+    start.into_iter().chain(objects).chain(clocks).chain(parents).chain(reviews).chain(conversions).collect()
 }
 
 /// `CREATE, UPDATE of deployments of apps`
@@ -122,6 +127,9 @@ mod tests {
                     {"name": "kubernetes", "apiVersion": "v1", "kind": "Node", "executeHookOnEvent": [], "executeHookOnSynchronization": false},
                 ],
                 "schedule": [{"name": "clock", "crontab": "* * * * *"}],
+                "reconcile": [{"name": "apps", "apiVersion": "x.dev/v1", "kind": "App", "owns": [
+                    {"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "Service"},
+                ]}],
                 "kubernetesValidating": [{"name": "team", "rules": [
                     {"operations": ["CREATE", "UPDATE"], "apiGroups": ["apps"], "resources": ["deployments"]},
                     {"operations": ["*"], "apiGroups": [""], "resources": ["pods"]},
@@ -143,6 +151,7 @@ Triggers: onStartup 3
           kubernetes "pods": Pod
           kubernetes "kubernetes": v1 Node, for snapshots only
           schedule "clock": * * * * *
+          reconcile "apps": x.dev/v1 App to Deployment, Service
           kubernetesValidating "team": CREATE, UPDATE of deployments of apps; * of pods
           kubernetesMutating "defaults": CREATE of pods
           kubernetesCustomResourceConversion "tabs": of crontabs.x.dev

@@ -1,4 +1,4 @@
-//! docs/parity.md holds together: each row is there, and each test that it names.
+//! docs/parity.md and docs/parity-operators.md hold together: each row is there, and each test that they name.
 //!
 //! Never runs those tests, and never judges what a row says.
 
@@ -86,6 +86,15 @@ fn every_row_names_tests_that_exist() {
         wrong.extend(broken.map(|complaint| format!("row {number}: {complaint}")));
     }
     assert!(wrong.is_empty(), "{PAGE}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_page_about_operators_names_tests_that_exist() {
+    let text = fs::read_to_string("docs/parity-operators.md").unwrap();
+    let tests: Vec<_> = text.lines().filter(|line| line.starts_with('|')).flat_map(links).collect();
+    assert!(tests.len() > 15, "{}", tests.len());
+    let broken: Vec<_> = tests.iter().filter_map(broken).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
 }
 
 #[test]

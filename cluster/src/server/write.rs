@@ -304,7 +304,10 @@ fn check_options(call: &Call<'_>, kind: PatchType) -> Result<(), Failure> {
 }
 
 async fn create_applied(call: &Call<'_>, config: &Value, context: &Context) -> Result<Response<Body>, Failure> {
-    let merged = applied_merge(call, &json!({}), config, context)?;
+    let mut merged = applied_merge(call, &json!({}), config, context)?;
+    // The API server ignores the version of an object that an apply creates. Clients send one that no object has, so that
+    // the apply only creates.
+    json::metadata(&mut merged).shift_remove("resourceVersion");
     let (stored, warnings) = insert(call, merged, Origin::Apply, context).await?;
     Ok(warn(render::one(201, call.resource, &stored, call.params, call.accept), &warnings))
 }

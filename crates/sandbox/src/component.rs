@@ -21,11 +21,11 @@ use super::{
     compiler,
     component_type::{self, World},
     error::LoadError,
+    exports::Exports,
     limits,
     room::Usual,
     script::{Scripted, Source},
     store::State,
-    webhook_exports::Answers,
     wit::{
         HookPre, functions::exports::boathook::interpreter::functions,
         interpreter::exports::boathook::interpreter::script,
@@ -48,7 +48,7 @@ struct Loaded {
     compile_time: Duration,
     from_cache: bool,
     pre: HookPre<State>,
-    answers: Answers,
+    optional: Exports,
     script: Option<Scripted>,
     tenant: Tenant,
     /// Keeps its code in the cache.
@@ -110,12 +110,17 @@ impl LoadedHook {
 
     /// Whether it has the export for reviews of this kind.
     pub fn reviews(&self, kind: AdmissionKind) -> bool {
-        self.0.answers.reviews(kind) && self.0.script.as_ref().is_none_or(|script| script.reviews(kind))
+        self.0.optional.reviews(kind) && self.0.script.as_ref().is_none_or(|script| script.reviews(kind))
     }
 
     /// Whether it has the export for conversions.
     pub fn converts(&self) -> bool {
-        self.0.answers.converts() && self.0.script.as_ref().is_none_or(Scripted::converts)
+        self.0.optional.converts() && self.0.script.as_ref().is_none_or(Scripted::converts)
+    }
+
+    /// Whether it has the export for `reconcile` bindings.
+    pub fn reconciles(&self) -> bool {
+        self.0.optional.reconciles() && self.0.script.as_ref().is_none_or(Scripted::reconciles)
     }
 
     /// The script, if the hook is one.
@@ -152,7 +157,7 @@ impl LoadedHook {
             compile_time: started.elapsed(),
             from_cache: with.from_cache,
             pre: with.pre.clone(),
-            answers: with.answers.clone(),
+            optional: with.optional.clone(),
             script: Some(script),
             tenant,
             kept: with.kept.clone(),
@@ -160,8 +165,8 @@ impl LoadedHook {
         }))
     }
 
-    pub(super) fn answers(&self) -> &Answers {
-        &self.0.answers
+    pub(super) fn optional(&self) -> &Exports {
+        &self.0.optional
     }
 
     pub(super) fn pre(&self) -> &HookPre<State> {
@@ -302,7 +307,7 @@ impl Loader {
         self.check_size(&name, component)?;
         let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
         let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;
-        let answers = Answers::of(pre.instance_pre(), &exports).map_err(mismatch)?;
+        let optional = Exports::of(pre.instance_pre(), &exports).map_err(mismatch)?;
         Ok(LoadedHook(Arc::new(Loaded {
             digest: format!("sha256:{}", super::cache::hex(&digest)),
             size: bytes.len() as u64,
@@ -311,7 +316,7 @@ impl Loader {
             compile_time: started.elapsed(),
             from_cache,
             pre,
-            answers,
+            optional,
             script: None,
             name,
             tenant,

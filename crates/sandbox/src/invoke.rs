@@ -5,11 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_core::model::{Caller, Failure, FailureKind, HookName, Limit, Reviewed, RunId, ScriptFunction};
+use boathook_core::model::{
+    Caller, Failure, FailureKind, HookName, Limit, Reconciled, Reviewed, RunId, ScriptFunction,
+};
 use wasmtime::{Engine, Store};
 
 use super::{
-    ConversionRequest, ReviewRequest, RunReport, RunRequest,
+    ConversionRequest, ReconcileRequest, ReviewRequest, RunReport, RunRequest,
     component::{Interpreter, LoadedHook},
     context,
     host::{Host, NoGrants},
@@ -72,7 +74,7 @@ pub(super) async fn review(
     let begun = Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), hook };
     let info = info(&caller, 1);
     let call = async |store: &mut Store<State>| {
-        Ok(hook.answers().review(hook.pre(), store, info, &review).await?.map_err(own_failure))
+        Ok(hook.optional().review(hook.pre(), store, info, &review).await?.map_err(own_failure))
     };
     begun.ended(engine, host, call).await
 }
@@ -91,8 +93,31 @@ pub(super) async fn convert(
     let begun = Begun { started, given, caller: &caller, labels, readable: Readable::of(snapshots), hook };
     let refused = |message| own_failure(types::Failure::Permanent(message));
     let call = async |store: &mut Store<State>| {
-        let answer = hook.answers().convert(hook.pre(), store, &conversion).await?.map_err(refused);
+        let answer = hook.optional().convert(hook.pre(), store, &conversion).await?.map_err(refused);
         let bytes = answer.as_ref().map_or(0, |objects| objects.iter().map(String::len).sum());
+        store.data().room.keep(bytes).map_err(|refused| refused.error(Limit::HostBytes))?;
+        Ok(answer)
+    };
+    begun.ended(engine, host, call).await
+}
+
+/// Requests what a parent should become.
+pub(super) async fn reconcile(
+    engine: &Engine,
+    hook: &LoadedHook,
+    request: ReconcileRequest,
+    given: Given,
+    host: Arc<dyn Host>,
+) -> RunReport<Reconciled> {
+    let started = Instant::now();
+    let ReconcileRequest { caller, attempt, trigger, reconcile, .. } = request;
+    let labels = Labels::of_run(caller.hook.clone(), caller.run.clone(), attempt, std::slice::from_ref(&trigger));
+    let readable = Readable::of(reconcile.snapshots.clone());
+    let begun = Begun { started, given, caller: &caller, labels, readable, hook };
+    let info = info(&caller, attempt);
+    let call = async |store: &mut Store<State>| {
+        let answer = hook.optional().reconcile(hook.pre(), store, info, &reconcile).await?.map_err(own_failure);
+        let bytes = answer.as_ref().map_or(0, Reconciled::bytes);
         store.data().room.keep(bytes).map_err(|refused| refused.error(Limit::HostBytes))?;
         Ok(answer)
     };

@@ -14,7 +14,7 @@
 //! | `engine`, `turns`, `room`, `budget`, `limits` | bounds: CPU time in turns, memory in shares, calls, bytes |
 //! | `invoke`, `store`, `context`, `output`, `trap`, `error` | one run: its instance, what goes in and comes out, why it ended |
 //! | `wit` | the WIT worlds as Rust types |
-//! | `webhook_exports` | the exports that answer webhooks |
+//! | `exports` | the exports that answer webhooks |
 //! | `host`, `imports`, `snapshots`, `ambient` | the functions that a guest imports |
 //! | `filters` | jq programs, in instances of their own module |
 //!
@@ -30,6 +30,7 @@ mod component_type;
 mod context;
 mod engine;
 mod error;
+mod exports;
 mod filters;
 mod host;
 mod imports;
@@ -44,14 +45,16 @@ mod snapshots;
 mod store;
 mod trap;
 mod turns;
-mod webhook_exports;
 mod wit;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use boathook_core::{
     fair::{Pool, Share, Tenant},
-    model::{BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Review, Reviewed, Trigger},
+    model::{
+        BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Reconcile, Reconciled, Review,
+        Reviewed, Trigger,
+    },
     tasks::Tasks,
 };
 use cache::Cache;
@@ -200,6 +203,20 @@ pub struct ConversionRequest {
     pub patience: Duration,
 }
 
+/// A parent that a hook reconciles.
+#[derive(Debug, Clone)]
+pub struct ReconcileRequest {
+    /// The hook, the run and the permissions.
+    pub caller: Caller,
+    /// 1 for the first try.
+    pub attempt: u32,
+    /// Why the run happens, for its log.
+    pub trigger: Trigger,
+    pub reconcile: Reconcile,
+    /// As in [`RunRequest`].
+    pub limits: Limits,
+}
+
 /// Loads and runs hooks. It holds everything that runs share. Nothing is global.
 pub struct Sandbox {
     engine: TickingEngine,
@@ -298,21 +315,26 @@ impl Sandbox {
 
     /// Runs a hook. Dropping the future interrupts the run and drops its instance.
     pub async fn run(&self, hook: &LoadedHook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
-        if let Err(failure) = self.check_origin(hook) {
-            return RunReport::not_started(failure);
-        }
-        let room = match self.rooms.begin(hook.tenant(), hook.usual()).await {
-            Ok(room) => room,
-            Err(error) => return RunReport::not_started(Failure::of_host(error.to_string())),
-        };
-        let slot = self.slots.clone().acquire_owned().await.ok();
-        let given = self.given(hook.tenant(), Bounds::of_run(request.limits, &self.maxima), room.clone());
+        let bounds = Bounds::of_run(request.limits, &self.maxima);
         let called = hook.clone();
         let call =
             |engine: Engine, given| async move { invoke::run(&engine, &called, request, given, host).await }.boxed();
-        let (report, cpu) = self.call(given, slot, call).await;
-        hook.usual().ended(&room);
-        RunReport { cpu, ..report }
+        self.called(hook, bounds, &self.slots, call).await
+    }
+
+    /// Requests what a parent should become. Like [`Sandbox::run`].
+    pub async fn reconcile(
+        &self,
+        hook: &LoadedHook,
+        request: ReconcileRequest,
+        host: Arc<dyn Host>,
+    ) -> RunReport<Reconciled> {
+        let bounds = Bounds::of_run(request.limits, &self.maxima);
+        let called = hook.clone();
+        let call = |engine: Engine, given| {
+            async move { invoke::reconcile(&engine, &called, request, given, host).await }.boxed()
+        };
+        self.called(hook, bounds, &self.slots, call).await
     }
 
     /// Requests a hook's decision about a request to the API server. Like [`Sandbox::run`], but it never waits for a
@@ -322,7 +344,7 @@ impl Sandbox {
         let called = hook.clone();
         let call =
             |engine: Engine, given| async move { invoke::review(&engine, &called, request, given, host).await }.boxed();
-        self.answered(hook, bounds, call).await
+        self.called(hook, bounds, &self.answering, call).await
     }
 
     /// Requests objects in another version from a hook. Like [`Sandbox::review`].
@@ -337,17 +359,18 @@ impl Sandbox {
         let call = |engine: Engine, given| {
             async move { invoke::convert(&engine, &called, request, given, host).await }.boxed()
         };
-        self.answered(hook, bounds, call).await
+        self.called(hook, bounds, &self.answering, call).await
     }
 
     fn given(&self, tenant: &Tenant, bounds: Bounds, room: Room) -> Given {
         Given { bounds, room, turn: self.turns.of(tenant) }
     }
 
-    async fn answered<T: Send + 'static>(
+    async fn called<T: Send + 'static>(
         &self,
         hook: &LoadedHook,
         bounds: Bounds,
+        slots: &Arc<Semaphore>,
         call: impl FnOnce(Engine, Given) -> BoxFuture<'static, RunReport<T>>,
     ) -> RunReport<T> {
         if let Err(failure) = self.check_origin(hook) {
@@ -357,7 +380,7 @@ impl Sandbox {
             Ok(room) => room,
             Err(error) => return RunReport::not_started(Failure::of_host(error.to_string())),
         };
-        let slot = self.answering.clone().acquire_owned().await.ok();
+        let slot = slots.clone().acquire_owned().await.ok();
         let given = self.given(hook.tenant(), bounds, room.clone());
         let (report, cpu) = self.call(given, slot, call).await;
         hook.usual().ended(&room);
@@ -424,6 +447,19 @@ impl<T> RunReport<T> {
         let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
         let outcome = outcome.map(view);
         RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics }
+    }
+
+    /// Separates the result from the figures.
+    pub fn split(self) -> (RunReport, Result<T, Failure>) {
+        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
+        let report =
+            RunReport { outcome: Ok(()), duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics };
+        (report, outcome)
+    }
+
+    /// The report of a run in which no guest was called.
+    pub fn without_guest(outcome: Result<T, Failure>) -> Self {
+        Self { outcome, ..Self::not_started(Failure::of_host(String::new())) }
     }
 
     /// The report of a call that was ended from outside. What it did until then is no longer known.

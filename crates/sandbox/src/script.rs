@@ -44,6 +44,11 @@ impl Scripted {
         self.handlers.contains(&wit::Handler::Conversion)
     }
 
+    /// Whether there is a function that says what a custom resource becomes.
+    pub(super) fn reconciles(&self) -> bool {
+        self.handlers.contains(&wit::Handler::Reconciling)
+    }
+
     /// Whether the script answers this export of the interpreter.
     pub(super) fn exports(&self, export: &str) -> bool {
         let named = |interface: &str| export.starts_with(&format!("boathook:hook/{interface}@"));
@@ -51,7 +56,8 @@ impl Scripted {
             "config" | "run" => true,
             _ if named("validating") => self.reviews(AdmissionKind::Validating),
             _ if named("mutating") => self.reviews(AdmissionKind::Mutating),
-            _ => named("conversion") && self.converts(),
+            _ if named("conversion") => self.converts(),
+            _ => named("reconciling") && self.reconciles(),
         }
     }
 }
@@ -69,5 +75,6 @@ pub(super) fn function(function: listed::Function) -> ScriptFunction {
         listed::Purpose::Validating => ScriptFunction::Validating(name),
         listed::Purpose::Mutating => ScriptFunction::Mutating(name),
         listed::Purpose::Conversion => ScriptFunction::Conversion(name),
+        listed::Purpose::Reconciling => ScriptFunction::Reconcile(name),
     }
 }

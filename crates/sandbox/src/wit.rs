@@ -57,19 +57,20 @@ pub(super) mod functions {
     });
 }
 
-/// The exports that answer the API server. Not every hook has them.
-pub(super) mod webhooks {
+/// The exports that not every hook has.
+pub(super) mod optional {
     wasmtime::component::bindgen!({
         path: "../../wit",
         inline: "
             package boathook:host;
-            world answers {
+            world optional {
                 export boathook:hook/validating@0.1.0;
                 export boathook:hook/mutating@0.1.0;
                 export boathook:hook/conversion@0.1.0;
+                export boathook:hook/reconciling@0.1.0;
             }
         ",
-        world: "boathook:host/answers",
+        world: "boathook:host/optional",
         ownership: Borrowing { duplicate_if_necessary: true },
         exports: { default: async },
         with: { "boathook:hook/types": super::boathook::hook::types },

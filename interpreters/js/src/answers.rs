@@ -1,13 +1,17 @@
-//! What a script answers to the API server, in the host's terms.
+//! What a script answers, in the host's terms.
 //!
 //! Never decides anything.
 
-use rquickjs::{Ctx, Exception, Object, Result, Value};
+use rquickjs::{Array, Ctx, Error, Exception, Object, Result, Value};
 
 use crate::{
     boathook::hook::admission::{Denial, Verdict},
     convert::{json, maybe, needed, pairs},
-    exports::boathook::hook::mutating::Mutation,
+    exports::boathook::hook::{
+        mutating::Mutation,
+        reconciling::{Condition, ConditionStatus, Desired},
+    },
+    globals,
 };
 
 /// `{denied?: {message, code?, reason?}, warnings?, auditAnnotations?}`.
@@ -50,4 +54,113 @@ pub fn objects<'js>(ctx: &Ctx<'js>, answer: Value<'js>) -> Result<Vec<String>> {
             None => Err(Exception::throw_type(ctx, "convert returned something that is no object")),
         })
         .collect()
+}
+
+/// `{children?, noneWanted?, status?, conditions?, requeueAfter?}`.
+pub fn desired(answer: Value<'_>) -> Result<Desired> {
+    let keys = ["children", "noneWanted", "status", "conditions", "requeueAfter"];
+    let answer = Part::new(answer, String::new(), &keys)?;
+    Ok(Desired {
+        children: answer.items("children", |value, place| object(&value, &place))?,
+        none_wanted: answer.maybe("noneWanted", "true or false", Value::as_bool)?.unwrap_or_default(),
+        status: maybe(&answer.object, "status")?.map(|status: Value<'_>| object(&status, "status")).transpose()?,
+        conditions: answer.items("conditions", condition)?,
+        requeue_after: answer.maybe("requeueAfter", "a number of milliseconds that is not negative", millis)?,
+    })
+}
+
+fn condition(value: Value<'_>, place: String) -> Result<Condition> {
+    let condition = Part::new(value, place, &["type", "status", "reason", "message"])?;
+    let text = |key: &str| condition.needed(key, "a text", |value| value.as_string()?.to_string().ok());
+    Ok(Condition {
+        type_: text("type")?,
+        status: condition.needed("status", "true, false, \"True\", \"False\" or \"Unknown\"", condition_status)?,
+        reason: text("reason")?,
+        message: text("message")?,
+    })
+}
+
+fn condition_status(value: &Value<'_>) -> Option<ConditionStatus> {
+    if let Some(holds) = value.as_bool() {
+        return Some(if holds { ConditionStatus::True } else { ConditionStatus::False });
+    }
+    match value.as_string()?.to_string().ok()?.as_str() {
+        "True" => Some(ConditionStatus::True),
+        "False" => Some(ConditionStatus::False),
+        "Unknown" => Some(ConditionStatus::Unknown),
+        _ => None,
+    }
+}
+
+fn millis(value: &Value<'_>) -> Option<u64> {
+    let millis = value.as_number().filter(|millis| millis.is_finite() && *millis >= 0.0)?;
+    Some(millis.ceil() as u64)
+}
+
+/// The JSON of an object.
+fn object(value: &Value<'_>, place: &str) -> Result<String> {
+    let ctx = value.ctx();
+    let text = ctx.json_stringify(value.clone()).and_then(|text| text.map(|text| text.to_string()).transpose());
+    let text = text.map_err(|_| {
+        let why = globals::shown(ctx, &ctx.catch());
+        invalid(ctx, &format!("{place} cannot be written as JSON: {why}"))
+    })?;
+    // Arrays and functions are objects, too, but not in JSON.
+    text.filter(|text| text.starts_with('{')).ok_or_else(|| invalid(ctx, &format!("{place} must be an object")))
+}
+
+fn invalid(ctx: &Ctx<'_>, problem: &str) -> Error {
+    Exception::throw_message(ctx, &format!("reconcile returned an invalid answer: {problem}"))
+}
+
+/// An object of an answer, or the answer itself.
+struct Part<'js> {
+    object: Object<'js>,
+    /// `conditions[0]`; empty for the answer itself.
+    place: String,
+}
+
+impl<'js> Part<'js> {
+    /// A key that nobody reads is an error, because a misspelled `children` would look like none.
+    fn new(value: Value<'js>, place: String, keys: &[&str]) -> Result<Self> {
+        let (ctx, listed) = (value.ctx().clone(), value.is_array() || value.is_function());
+        let Some(object) = value.into_object().filter(|_| !listed) else {
+            let place: &str = if place.is_empty() { "it" } else { &place };
+            return Err(invalid(&ctx, &format!("{place} must be an object with {}", keys.join(", "))));
+        };
+        let part = Self { object, place };
+        for key in part.object.keys::<String>() {
+            let key = key?;
+            if !keys.contains(&key.as_str()) {
+                let place = part.at(&key);
+                return Err(invalid(&ctx, &format!("{place} is unknown: the keys are {}", keys.join(", "))));
+            }
+        }
+        Ok(part)
+    }
+
+    fn at(&self, key: &str) -> String {
+        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
+    }
+
+    fn wrong(&self, key: &str, must_be: &str) -> Error {
+        invalid(self.object.ctx(), &format!("{} must be {must_be}", self.at(key)))
+    }
+
+    fn maybe<T>(&self, key: &str, must_be: &str, read: impl FnOnce(&Value<'js>) -> Option<T>) -> Result<Option<T>> {
+        let value: Option<Value<'js>> = maybe(&self.object, key)?;
+        value.map(|value| read(&value).ok_or_else(|| self.wrong(key, must_be))).transpose()
+    }
+
+    fn needed<T>(&self, key: &str, must_be: &str, read: impl FnOnce(&Value<'js>) -> Option<T>) -> Result<T> {
+        self.maybe(key, must_be, read)?.ok_or_else(|| self.wrong(key, must_be))
+    }
+
+    /// The items of an array that may be absent, with their places.
+    fn items<T>(&self, key: &str, read: impl Fn(Value<'js>, String) -> Result<T>) -> Result<Vec<T>> {
+        let array: Option<Array<'js>> = self.maybe(key, "an array", |value| value.as_array().cloned())?;
+        let Some(array) = array else { return Ok(Vec::new()) };
+        let place = |at: usize| format!("{}[{at}]", self.at(key));
+        array.iter::<Value<'js>>().enumerate().map(|(at, value)| read(value?, place(at))).collect()
+    }
 }

@@ -7,8 +7,9 @@
 use rquickjs::{Array, Ctx, Object, Result};
 
 use crate::{
-    boathook::hook::types::{BindingContext, Change, RunInfo, Trigger, WatchEvent},
+    boathook::hook::types::{BindingContext, Change, ObjectRef, RunInfo, Trigger, WatchEvent},
     convert,
+    exports::boathook::hook::reconciling::Parent,
 };
 
 /// The circumstances of a run.
@@ -71,4 +72,21 @@ fn put_event<'js>(ctx: &Ctx<'js>, object: &Object<'js>, event: &WatchEvent) -> R
     convert::put(object, "filterResult", event.filter_result.as_deref())?;
     convert::put(object, "previousFilterResult", event.previous_filter_result.as_deref())?;
     convert::put(object, "previousObject", event.previous_object.as_deref())
+}
+
+/// A parent, and what the cluster has of it: `{object, children: [{target, object}], snapshots}`.
+pub fn parent<'js>(ctx: &Ctx<'js>, parent: Parent) -> Result<Object<'js>> {
+    let children = Array::new(ctx.clone())?;
+    for (index, child) in parent.children.into_iter().enumerate() {
+        let (api_version, kind, namespace, name) = (child.api_version, child.kind, child.namespace, child.name);
+        let object = Object::new(ctx.clone())?;
+        object.set("target", convert::reference(ctx, &ObjectRef { api_version, kind, namespace, name })?)?;
+        object.set("object", child.object)?;
+        children.set(index, object)?;
+    }
+    let object = Object::new(ctx.clone())?;
+    object.set("object", parent.object)?;
+    object.set("children", children)?;
+    object.set("snapshots", parent.snapshots)?;
+    Ok(object)
 }

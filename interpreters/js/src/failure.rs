@@ -76,6 +76,11 @@ impl Failure {
         Self { text: format!("a promise that was not awaited failed: {}", self.text), ..self }
     }
 
+    /// The same, for good.
+    pub fn without_retry(self) -> Self {
+        Self { next: Next::Permanent, ..self }
+    }
+
     /// For people.
     pub fn text(&self) -> &str {
         &self.text

@@ -22,7 +22,7 @@ wit_bindgen::generate!({
 
 use boathook::hook::types;
 use exports::boathook::{
-    hook::{conversion, mutating, validating},
+    hook::{conversion, mutating, reconciling, validating},
     interpreter::script as description,
 };
 use script::with_script;
@@ -77,6 +77,16 @@ impl conversion::Guest for Interpreter {
     ) -> Result<Vec<String>, String> {
         with_script(|script| script.convert(&binding, &from_version, &to_version, objects))
             .map_err(failure::Failure::into_text)
+    }
+}
+
+impl reconciling::Guest for Interpreter {
+    fn reconcile(
+        info: types::RunInfo,
+        binding: String,
+        parent: reconciling::Parent,
+    ) -> Result<reconciling::Desired, types::Failure> {
+        with_script(|script| script.reconcile(&info, &binding, parent)).map_err(failure::Failure::into_wire)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
     context,
     engine::Engine,
     exports::boathook::{
-        hook::{mutating, validating},
+        hook::{mutating, reconciling, validating},
         interpreter::script::Handler,
     },
     failure::Failure,
@@ -75,7 +75,7 @@ impl<'js> Script<'js> {
         let script = Self { ctx, exports };
         if script.function("run").is_none() && script.handlers().is_empty() {
             return Err(Failure::permanent(format!(
-                "the default export of {entry} has none of the functions run, validate, mutate and convert"
+                "the default export of {entry} has none of the functions run, validate, mutate, convert and reconcile"
             )));
         }
         Ok(script)
@@ -100,10 +100,13 @@ impl<'js> Script<'js> {
 
     /// What there are functions for.
     pub fn handlers(&self) -> Vec<Handler> {
-        [("validate", Handler::Validating), ("mutate", Handler::Mutating), ("convert", Handler::Conversion)]
-            .into_iter()
-            .filter_map(|(name, handler)| self.function(name).map(|_| handler))
-            .collect()
+        const NAMES: [(&str, Handler); 4] = [
+            ("validate", Handler::Validating),
+            ("mutate", Handler::Mutating),
+            ("convert", Handler::Conversion),
+            ("reconcile", Handler::Reconciling),
+        ];
+        NAMES.into_iter().filter_map(|(name, handler)| self.function(name).map(|_| handler)).collect()
     }
 
     /// `run(info, contexts)`.
@@ -141,6 +144,21 @@ impl<'js> Script<'js> {
         let arguments = [text(binding)?, text(from)?, text(to)?, given.into_value()];
         let answer = self.call("convert", arguments)?;
         self.js(answers::objects(&self.ctx, answer))
+    }
+
+    /// `reconcile(info, binding, parent)`.
+    pub fn reconcile(
+        &self,
+        info: &types::RunInfo,
+        binding: &str,
+        parent: reconciling::Parent,
+    ) -> Outcome<reconciling::Desired> {
+        let info = self.js(context::info(&self.ctx, info))?.into_value();
+        let binding = self.js(rquickjs::String::from_str(self.ctx.clone(), binding))?.into_value();
+        let parent = self.js(context::parent(&self.ctx, parent))?.into_value();
+        let answer = self.call("reconcile", [info, binding, parent])?;
+        // A retry would return the same.
+        self.js(answers::desired(answer)).map_err(Failure::without_retry)
     }
 
     fn ask(&self, name: &str, info: &types::RunInfo, binding: &str, request: &str) -> Outcome<Object<'js>> {

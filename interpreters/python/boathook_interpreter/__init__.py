@@ -15,6 +15,7 @@ from wit_world import WitWorld as World
 from wit_world import exports
 from wit_world.exports.functions import Function
 from wit_world.exports.mutating import Mutation
+from wit_world.exports.reconciling import Desired, Parent
 from wit_world.exports.script import Description
 from wit_world.imports.admission import Verdict
 from wit_world.imports.types import BindingContext, RunInfo
@@ -81,6 +82,13 @@ class Conversion(_Last, exports.Conversion):
         with failure.told_as_text():
             program.load()
             return answers.objects(hook.convert(contexts.conversion(binding, from_version, to_version, objects)))
+
+
+class Reconciling(_Last, exports.Reconciling):
+    def reconcile(self, info: RunInfo, binding: str, parent: Parent) -> Desired:
+        with failure.told():
+            program.load()
+            return answers.desired(hook.reconcile(contexts.parent(info, binding, parent)))
 
 
 # Garbage goes with the instance: what is here by now is never looked at, and what a run makes rarely.

@@ -1,10 +1,11 @@
-"""What a script answers to the API server, in the host's terms. Never decides anything."""
+"""What a script answers, in the host's terms. Never decides anything."""
 
 import json
 
-from boathook import admission, hook, kube
+from boathook import admission, hook, kube, reconcile
 from wit_world.exports.functions import Function, Purpose
 from wit_world.exports.mutating import Mutation, Mutation_JsonPatch, Mutation_Object, Mutation_Unchanged
+from wit_world.exports.reconciling import Condition, ConditionStatus, Desired
 from wit_world.exports.script import Handler
 from wit_world.imports.admission import Denial, Verdict
 
@@ -13,7 +14,12 @@ from .native import text
 
 def handlers() -> list[Handler]:
     """What there are functions for."""
-    named = {"validating": Handler.VALIDATING, "mutating": Handler.MUTATING, "conversion": Handler.CONVERSION}
+    named = {
+        "validating": Handler.VALIDATING,
+        "mutating": Handler.MUTATING,
+        "conversion": Handler.CONVERSION,
+        "reconcile": Handler.RECONCILING,
+    }
     return [handler for kind, handler in named.items() if hook.answers(kind)]
 
 
@@ -32,6 +38,7 @@ _PURPOSES = {
     "on_validating": Purpose.VALIDATING,
     "on_mutating": Purpose.MUTATING,
     "on_conversion": Purpose.CONVERSION,
+    "on_reconcile": Purpose.RECONCILING,
 }
 
 
@@ -59,3 +66,14 @@ def mutation(mutation: admission.Mutation) -> Mutation:
 
 def objects(objects: list[kube.Object]) -> list[str]:
     return [json.dumps(one) for one in objects]
+
+
+def desired(desired: reconcile.Written) -> Desired:
+    conditions = [
+        Condition(text(kind, "type"), _STATUS[holds], text(reason, "reason"), text(message, "message"))
+        for kind, holds, reason, message in desired.conditions
+    ]
+    return Desired(desired.children, desired.none_wanted, desired.status, conditions, desired.requeue_after)
+
+
+_STATUS = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}

@@ -73,6 +73,31 @@ export interface KubernetesBinding extends Binding {
   namespace?: NamespaceSelector;
 }
 
+/** A kind that a `reconcile` binding may return. */
+export interface OwnedKind {
+  apiVersion: string;
+  kind: string;
+}
+
+export interface ReconcileBinding {
+  name?: string;
+  apiVersion: string;
+  /** As the custom resource's objects have it. It needs a `status` subresource. */
+  kind: string;
+  /** The kinds that the hook may return. */
+  owns: OwnedKind[];
+  namespace?: { nameSelector: NameSelector };
+  labelSelector?: LabelSelector;
+  /** How many children of an object may be deleted at once without an approval: of those that exist, and in number. */
+  prune?: { maxShare?: `${number}%`; maxObjects?: number };
+  /** What happens to an object that the hook returns, and that exists without being a child. */
+  adopt?: "never" | "ifUnowned" | "always";
+  /** Reconcile each object again after this time, although nothing changed. */
+  resync?: Duration;
+  includeSnapshotsFrom?: string[];
+  retry?: Retry;
+}
+
 export interface AdmissionBinding {
   /** A domain name of three parts or more. */
   name: string;
@@ -120,6 +145,7 @@ export interface Config {
   onStartup?: number;
   schedule?: ScheduleBinding[];
   kubernetes?: KubernetesBinding[];
+  reconcile?: ReconcileBinding[];
   kubernetesValidating?: AdmissionBinding[];
   kubernetesMutating?: MutatingBinding[];
   kubernetesCustomResourceConversion?: ConversionBinding[];

@@ -3,6 +3,7 @@
 import type { Conversion, Mutation, Review, Verdict } from "./admission.js";
 import type { Config } from "./config.js";
 import { Context, type RawContext, type RunInfo } from "./context.js";
+import { type Desired, Parent, type RawParent } from "./reconcile.js";
 
 /** The functions of a hook. Each may be `async`; nothing but other promises can be waited for. */
 export interface Hook {
@@ -16,6 +17,8 @@ export interface Hook {
   mutate?(review: Review, binding: string, info: RunInfo): Mutation | Promise<Mutation>;
   /** Gives objects in another version, in the same order (`kubernetesCustomResourceConversion`). */
   convert?(conversion: Conversion): object[] | Promise<object[]>;
+  /** Says what should be for one object of a custom resource (`reconcile`). */
+  reconcile?(parent: Parent, binding: string, info: RunInfo): Desired | Promise<Desired>;
 }
 
 /** What the interpreter calls. */
@@ -37,6 +40,10 @@ export function hook(functions: Hook): Exported {
   if (functions.convert) {
     exported.convert = (binding: string, from: string, to: string, objects: Conversion["objects"]) =>
       functions.convert?.({ binding, from, to, objects });
+  }
+  if (functions.reconcile) {
+    exported.reconcile = (info: RunInfo, binding: string, parent: RawParent) =>
+      functions.reconcile?.(new Parent(parent), binding, info);
   }
   return exported;
 }

@@ -27,6 +27,7 @@
 //! | [`config`] | the configuration document |
 //! | [`context`] | why a run happens |
 //! | [`admission`], [`conversion`] | answers to the API server: may this be, and what is this in another version |
+//! | [`reconcile`] | what a custom resource becomes |
 //! | [`snapshots`] | the objects that bindings match, without a request |
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
 //! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
@@ -60,6 +61,7 @@ pub mod conversion;
 pub mod kube;
 pub mod metrics;
 pub mod random;
+pub mod reconcile;
 pub mod settings;
 pub mod snapshots;
 #[cfg(not(target_family = "wasm"))]
@@ -81,11 +83,12 @@ pub mod prelude {
     pub use crate::admission::{Mutation, Review, Verdict};
     pub use crate::config::{
         Config, Content, Conversion, FailurePolicy, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Mutating,
-        Permission, Retry, Rule, Schedule, Validating,
+        Permission, Reconcile, Retry, Rule, Schedule, Validating,
     };
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};
     pub use crate::kube::{self, ObjectRef};
+    pub use crate::reconcile::{self, Desired};
     pub use crate::{conversion, log, snapshots};
 }
 
@@ -101,6 +104,8 @@ mod book {
     struct Readme;
     #[doc = include_str!("../../../docs/migration.md")]
     struct Migration;
+    #[doc = include_str!("../../../docs/operators.md")]
+    struct Operators;
     #[doc = include_str!("../../../docs/testing.md")]
     struct Testing;
     #[doc = include_str!("../../../docs/webhooks.md")]

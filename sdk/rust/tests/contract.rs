@@ -2,6 +2,7 @@
 //! the document's language.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use boathook_sdk::config::Adopt;
 use boathook_sdk::prelude::*;
 use boathook_sdk::serde_json::{self, Value};
 use std::collections::BTreeMap;
@@ -108,6 +109,18 @@ fn every_other_field() {
         .retry(Retry::new().initial(Duration::from_millis(500)).multiplier(1.5).jitter(0.25))
         .concurrency(4)
         .kubernetes(Kubernetes::new("pods").kind("Pod"))
+        .reconcile(
+            Reconcile::new("hello", "example.com/v1", "HelloApp")
+                .owns("apps/v1", "Deployment")
+                .owns("v1", "Service")
+                .namespaces(["one"])
+                .labels(Labels::new().eq("app", "web"))
+                .prune(30, 5)
+                .adopt(Adopt::IfUnowned)
+                .resync(Duration::from_secs(3600))
+                .include_snapshots_from(["pods"])
+                .retry(Retry::new().attempts(5)),
+        )
         .validating(validating())
         .mutating(mutating())
         .conversion(

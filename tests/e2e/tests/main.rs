@@ -32,6 +32,7 @@ mod rbac;
 mod rbac_webhooks;
 mod real_faults;
 mod real_replicas;
+mod reconcile;
 mod registration;
 mod registry_secret;
 mod replicas;
@@ -137,6 +138,15 @@ suite! {
             settings_fit_the_schema,
             what_makes_no_sense_is_refused,
             nothing_is_left_by_uninstall;
+        reconcile:
+            an_app_is_created_scaled_and_deleted,
+            what_somebody_changes_is_put_right,
+            a_parent_with_a_finalizer_is_torn_down,
+            orphaned_children_stay,
+            two_parents_claim_one_object,
+            a_refused_child_is_named,
+            a_definition_is_upgraded,
+            an_operator_that_is_killed_again_and_again_ends_right;
     },
     real: {
         control_plane:

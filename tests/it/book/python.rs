@@ -8,12 +8,13 @@ use std::fs;
 use super::generated::head;
 
 /// The modules, as a reader needs them. Those of `boathook` itself first.
-const MODULES: [(&str, &str); 11] = [
+const MODULES: [(&str, &str); 12] = [
     ("hook", "boathook"),
     ("context", "boathook"),
     ("snapshots", "boathook.snapshots"),
     ("kube", "boathook.kube"),
     ("admission", "boathook"),
+    ("reconcile", "boathook"),
     ("errors", "boathook"),
     ("log", "boathook.log"),
     ("metrics", "boathook.metrics"),

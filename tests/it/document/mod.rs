@@ -3,6 +3,7 @@
 mod hostile;
 mod names;
 mod print;
+mod reconcile;
 mod schema;
 mod v0;
 mod v1;

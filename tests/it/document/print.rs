@@ -5,8 +5,9 @@ use std::{num::NonZeroU32, time::Duration};
 use boathook_core::{
     hooks::print,
     model::{
-        BindingName, Content, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, Permission,
-        QueueName, RateLimit, RetryPolicy, ScheduleBinding, StartupBinding, WatchEventKind,
+        Adopt, BindingName, Content, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, OwnedKind,
+        Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, RetryPolicy, ScheduleBinding, StartupBinding,
+        WatchEventKind,
     },
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -138,6 +139,7 @@ fn kubernetes() -> impl Strategy<Value = KubernetesBinding> {
             let (events, [on_synchronization, wait, own, allow_failure], period, content) = when;
             KubernetesBinding {
                 name: BindingName::new("later"),
+                role: None,
                 api_version: version.map(Into::into),
                 kind,
                 names,
@@ -214,6 +216,36 @@ fn name(kubernetes: &mut [KubernetesBinding], schedules: &mut [ScheduleBinding],
     schedules.iter_mut().enumerate().for_each(|(i, b)| b.include_snapshots_from = list(i + 1, &b.group));
 }
 
+/// Reconcilers named `r0` and so on, each with other kinds.
+fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
+    let kinds = vec![("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "ConfigMap"), ("example.com/v1", "Other")];
+    let owned = |(api_version, kind): (&str, &str)| OwnedKind { api_version: api_version.into(), kind: kind.into() };
+    let owns = proptest::sample::subsequence(kinds, 1..4);
+    let prune = (1..=100_u8, 0..1000_usize)
+        .prop_map(|(share, max_objects)| PruneLimits { max_share: share.try_into().unwrap(), max_objects });
+    let adopt = select(vec![Adopt::Never, Adopt::IfUnowned, Adopt::Always]);
+    let resync = option::of((1..10_000_u64).prop_map(Duration::from_secs));
+    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), owns, prune, adopt, resync, retry()).prop_map(
+        move |(namespaces, label_selector, owns, prune, adopt, resync, retry)| ReconcileBinding {
+            name: BindingName::new("later"),
+            parent: owned(("example.com/v1", "App")),
+            namespaces,
+            label_selector,
+            owns: owns.into_iter().map(owned).collect(),
+            prune,
+            adopt,
+            resync,
+            include_snapshots_from: [].into(),
+            queue: QueueName::Own(HookName::new("test").unwrap()),
+            retry,
+        },
+    );
+    vec(one, 0..3).prop_map(|mut all| {
+        all.iter_mut().enumerate().for_each(|(i, binding)| binding.name = BindingName::new(format!("r{i}")));
+        all
+    })
+}
+
 fn permission() -> impl Strategy<Value = Permission> {
     let verbs = proptest::sample::subsequence(vec!["get", "list", "create", "update", "patch", "delete", "*"], 1..4);
     let groups = vec(select(vec!["", "apps", "a.b"]), 1..3);
@@ -235,44 +267,47 @@ fn permission() -> impl Strategy<Value = Permission> {
 }
 
 fn spec() -> impl Strategy<Value = HookSpec> {
-    let bindings = (vec(kubernetes(), 0..5), vec(schedule(), 0..3), 0..4_usize, vec(0..20_usize, 0..4)).prop_map(
-        |(mut kubernetes, mut schedules, doubled, own)| {
-            name(&mut kubernetes, &mut schedules, doubled, &own);
-            (kubernetes, schedules)
-        },
-    );
+    let named = (vec(kubernetes(), 0..5), vec(schedule(), 0..3), 0..4_usize, vec(0..20_usize, 0..4));
+    let bindings = (named, reconcilers()).prop_map(|((mut kubernetes, mut schedules, doubled, own), reconcilers)| {
+        name(&mut kubernetes, &mut schedules, doubled, &own);
+        kubernetes.extend(reconcilers.iter().flat_map(ReconcileBinding::informers));
+        (kubernetes, schedules, reconcilers)
+    });
     let bytes = || 0..(1_u64 << 50);
     let limits = (bytes(), duration(), 0..(1_u64 << 50), bytes(), bytes());
     let rate = option::of((prop_oneof![Just(Duration::ZERO), duration()], any::<NonZeroU32>()));
     let regarding = option::of(("[a-z]{1,5}/v1", text(), option::of(text()), text()));
     (bindings, option::of((any::<i32>(), retry())), vec(permission(), 0..3), limits, 1..=1000_usize, rate, regarding)
-        .prop_map(|((kubernetes, schedules), startup, permissions, limits, concurrency, rate, regarding)| {
-            let (memory, time, host_calls, host_bytes, log_bytes) = limits;
-            HookSpec {
-                name: HookName::new("test").unwrap(),
-                on_startup: startup.map(|(order, retry)| StartupBinding {
-                    order: order.into(),
-                    queue: QueueName::main(),
-                    retry,
-                }),
-                schedules,
-                kubernetes,
-                admission: Vec::new(),
-                conversions: Vec::new(),
-                permissions: permissions.into(),
-                limits: Limits { memory, time, host_calls, host_bytes, log_bytes },
-                concurrency,
-                rate: rate.map(|(min_interval, burst)| RateLimit { min_interval, burst }),
-                combine: true,
-                failure_events: regarding.map(|(api_version, kind, namespace, name)| ObjectRef {
-                    api_version,
-                    kind,
-                    namespace,
-                    name,
-                }),
-                warnings: Vec::new(),
-            }
-        })
+        .prop_map(
+            |((kubernetes, schedules, reconcilers), startup, permissions, limits, concurrency, rate, regarding)| {
+                let (memory, time, host_calls, host_bytes, log_bytes) = limits;
+                HookSpec {
+                    name: HookName::new("test").unwrap(),
+                    on_startup: startup.map(|(order, retry)| StartupBinding {
+                        order: order.into(),
+                        queue: QueueName::main(),
+                        retry,
+                    }),
+                    schedules,
+                    kubernetes,
+                    admission: Vec::new(),
+                    conversions: Vec::new(),
+                    combine: reconcilers.is_empty(),
+                    reconcilers,
+                    permissions: permissions.into(),
+                    limits: Limits { memory, time, host_calls, host_bytes, log_bytes },
+                    concurrency,
+                    rate: rate.map(|(min_interval, burst)| RateLimit { min_interval, burst }),
+                    failure_events: regarding.map(|(api_version, kind, namespace, name)| ObjectRef {
+                        api_version,
+                        kind,
+                        namespace,
+                        name,
+                    }),
+                    warnings: Vec::new(),
+                }
+            },
+        )
 }
 
 proptest! {

@@ -42,6 +42,7 @@ fn hook() -> HookName {
 fn spec(filter: Option<&str>) -> KubernetesBinding {
     KubernetesBinding {
         name: BindingName::new("pods"),
+        role: None,
         api_version: None,
         kind: "Pod".into(),
         names: vec![],

@@ -23,6 +23,8 @@ mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
+mod reconcile;
+mod reconcile_languages;
 pub mod refused;
 mod replicas;
 mod rights;

@@ -68,6 +68,11 @@ async fn crontab_conversion() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hello_app() {
+    play_all("hello-app").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn test_guests() {
     for hook in ["fail", "forbidden", "metrics", "reviewer"] {
         play_all_in(&Path::new("hooks-wasm/test").join(hook), hook).await;

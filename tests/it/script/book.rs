@@ -9,10 +9,11 @@ use super::{
 use crate::sandbox::support::load;
 
 /// With a word that the document of each hook in it has.
-const PAGES: [(&str, &str); 4] = [
+const PAGES: [(&str, &str); 5] = [
     ("docs/first-hook-ts.md", "namespaces"),
     ("sdk/js/README.md", "namespaces"),
     ("docs/webhooks.md", "example.com"),
+    ("docs/operators.md", "HelloApp"),
     ("docs/migration.md", "Pod"),
 ];
 

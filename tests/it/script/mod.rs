@@ -9,6 +9,7 @@ mod hostile;
 mod interpreters;
 mod joined;
 mod python;
+mod reconcile;
 mod scenarios;
 mod shell;
 

@@ -13,12 +13,13 @@ use wit_parser::{PackageId, Resolve, SourceMap, WorldId};
 /// The WIT package of hooks.
 const PACKAGE: &str = "boathook:hook";
 /// The files of the package.
-const WIT: [(&str, &str); 9] = [
+const WIT: [(&str, &str); 10] = [
     ("admission.wit", include_str!("../../../../wit/admission.wit")),
     ("conversion.wit", include_str!("../../../../wit/conversion.wit")),
     ("kube.wit", include_str!("../../../../wit/kube.wit")),
     ("log.wit", include_str!("../../../../wit/log.wit")),
     ("metrics.wit", include_str!("../../../../wit/metrics.wit")),
+    ("reconciling.wit", include_str!("../../../../wit/reconciling.wit")),
     ("settings.wit", include_str!("../../../../wit/settings.wit")),
     ("snapshots.wit", include_str!("../../../../wit/snapshots.wit")),
     ("types.wit", include_str!("../../../../wit/types.wit")),

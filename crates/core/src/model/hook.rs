@@ -5,7 +5,10 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, Permission, QueueName};
+use super::{
+    AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, Permission, QueueName,
+    ReconcileBinding, Role,
+};
 
 /// A hook's checked configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +18,10 @@ pub struct HookSpec {
     pub on_startup: Option<StartupBinding>,
     /// `schedule[]`, in the document's order.
     pub schedules: Vec<ScheduleBinding>,
-    /// `kubernetes[]`, in the document's order.
+    /// `kubernetes[]`, in the document's order, and then the informers of `reconcile[]`.
     pub kubernetes: Vec<KubernetesBinding>,
+    /// `reconcile[]`, in the document's order. Their informers are among `kubernetes`.
+    pub reconcilers: Vec<ReconcileBinding>,
     /// `kubernetesValidating[]` and then `kubernetesMutating[]`, each in the document's order.
     pub admission: Vec<AdmissionBinding>,
     /// `kubernetesCustomResourceConversion[]`, in the document's order.
@@ -44,6 +49,7 @@ pub enum BindingRef<'s> {
     Startup(&'s StartupBinding),
     Schedule(&'s ScheduleBinding),
     Kubernetes(&'s KubernetesBinding),
+    Reconcile(&'s ReconcileBinding),
     Admission(&'s AdmissionBinding),
     Conversion(&'s ConversionBinding),
 }
@@ -56,6 +62,7 @@ impl HookSpec {
             on_startup,
             schedules,
             kubernetes,
+            reconcilers,
             admission,
             conversions,
             name: _,
@@ -72,6 +79,7 @@ impl HookSpec {
             .map(BindingRef::Startup)
             .chain(schedules.iter().map(BindingRef::Schedule))
             .chain(kubernetes.iter().map(BindingRef::Kubernetes))
+            .chain(reconcilers.iter().map(BindingRef::Reconcile))
             .chain(admission.iter().map(BindingRef::Admission))
             .chain(conversions.iter().map(BindingRef::Conversion))
     }
@@ -176,6 +184,8 @@ pub enum Content {
 pub struct KubernetesBinding {
     /// `name`, default `kubernetes`.
     pub name: BindingName,
+    /// `None` for a binding of the document.
+    pub role: Option<Role>,
     /// `None`: the API server's preferred version of the kind.
     pub api_version: Option<String>,
     /// Kind, plural or short name, as the author wrote it.

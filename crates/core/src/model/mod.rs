@@ -14,6 +14,7 @@ mod metric;
 mod object;
 mod path_key;
 mod permission;
+mod reconcile;
 mod requested;
 mod resource;
 mod run;
@@ -43,6 +44,9 @@ pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample
 pub use object::{InvalidObject, Object};
 pub use path_key::{PathKey, hide_secrets, without_secret};
 pub use permission::{Permission, confine, missing};
+pub use reconcile::{
+    Adopt, Child, OwnCondition, OwnedKind, PART_OF, PruneLimits, Reconcile, ReconcileBinding, Reconciled, Role,
+};
 pub use requested::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use resource::{Resource, percent_encode};
 pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{
     AdmissionBinding, AdmissionKind, AdmissionRule, BindingRef, ConversionBinding, HookSpec, KubernetesBinding,
-    Permission,
+    OwnedKind, Permission, ReconcileBinding,
 };
 
 /// The verb for objects that a hook binds: it receives them.
@@ -29,6 +29,7 @@ impl HookSpec {
         let bindings = self.bindings().flat_map(|binding| match binding {
             BindingRef::Startup(_) | BindingRef::Schedule(_) => Vec::new(),
             BindingRef::Kubernetes(binding) => vec![binding.asks()],
+            BindingRef::Reconcile(binding) => binding.asks(),
             BindingRef::Admission(binding) => binding.asks(),
             BindingRef::Conversion(binding) => vec![binding.asks()],
         });
@@ -58,6 +59,26 @@ impl KubernetesBinding {
         };
         let is_kind = self.kind.contains(|c: char| c.is_ascii_uppercase());
         (group, if is_kind { plural(&self.kind) } else { self.kind.clone() })
+    }
+}
+
+impl ReconcileBinding {
+    /// The calls that the operator makes for it: it writes members, the parents' status, and the parents' labels that say
+    /// which kinds their sets have.
+    pub fn asks(&self) -> Vec<Permission> {
+        let calls = |kind: &OwnedKind, resources: &[&str], verbs: &[&str]| {
+            let plural = plural(&kind.kind);
+            Permission {
+                api_groups: vec![kind.group().to_owned()],
+                resources: resources.iter().map(|suffix| format!("{plural}{suffix}")).collect(),
+                verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+                resource_names: Vec::new(),
+                namespaces: self.namespaces.clone(),
+            }
+        };
+        let parents = calls(&self.parent, &["", "/status"], &["get", "patch"]);
+        let members = self.owns.iter().map(|kind| calls(kind, &[""], &["get", "create", "patch", "delete"]));
+        std::iter::once(parents).chain(members).collect()
     }
 }
 

@@ -66,6 +66,8 @@ pub enum ScriptFunction {
     Mutating(String),
     /// Objects of this `kubernetesCustomResourceConversion` binding.
     Conversion(String),
+    /// Objects of this `reconcile` binding.
+    Reconcile(String),
 }
 
 impl fmt::Display for ScriptFunction {
@@ -81,6 +83,7 @@ impl fmt::Display for ScriptFunction {
             Self::Validating(name) => write!(f, "@on_validating({name:?})"),
             Self::Mutating(name) => write!(f, "@on_mutating({name:?})"),
             Self::Conversion(name) => write!(f, "@on_conversion({name:?})"),
+            Self::Reconcile(name) => write!(f, "@on_reconcile({name:?})"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The requests that discovery sends, each with a deadline, and what an answer says is served. Nothing is cached here.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use boathook_core::model::Resource;
 use http::{Request, header::ACCEPT};
@@ -23,6 +23,8 @@ pub(super) type Resources = Arc<[Served]>;
 #[derive(Debug, Clone)]
 pub(super) struct Served {
     pub resource: Arc<Resource>,
+    /// Its objects have a `status` subresource.
+    pub status: bool,
     singular: String,
     short_names: Vec<String>,
 }
@@ -134,14 +136,17 @@ fn is_api_version(text: &str) -> bool {
     parts.next().is_some_and(valid) && parts.next().is_none_or(valid) && parts.next().is_none()
 }
 
-/// Reads what a version's resource list serves, without subresources.
+/// Reads what a version's resource list serves. Of subresources, it only keeps whether there is a `status`.
 fn from_list(list: APIResourceList) -> Vec<Served> {
     let api_version = list.group_version;
+    let with_status = list.resources.iter().filter_map(|resource| resource.name.strip_suffix("/status"));
+    let with_status: HashSet<_> = with_status.map(str::to_owned).collect();
     list.resources
         .into_iter()
         .filter(|resource| !resource.name.contains('/') && !resource.verbs.is_empty())
         .map(|resource| Served {
             resource: Arc::new(Resource::of(&api_version, &resource.kind, &resource.name, resource.namespaced)),
+            status: with_status.contains(&resource.name),
             singular: resource.singular_name,
             short_names: resource.short_names.unwrap_or_default(),
         })
@@ -162,6 +167,7 @@ fn from_discovery(group: &str, version: APIVersionDiscovery) -> Vec<Served> {
         };
         Some(Served {
             resource: Arc::new(found),
+            status: resource.subresources.iter().any(|one| one.subresource.as_deref() == Some("status")),
             singular: resource.singular_resource.unwrap_or_default(),
             short_names: resource.short_names,
         })

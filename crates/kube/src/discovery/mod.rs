@@ -88,6 +88,12 @@ impl Discovery {
             .ok_or_else(|| DiscoveryError::Unknown { name: kind.to_owned(), api_version: Some(api_version.to_owned()) })
     }
 
+    /// Whether objects of this kind have a `status` subresource.
+    pub async fn has_status(&self, resource: &Resource) -> Result<bool, DiscoveryError> {
+        let wanted = |served: &Served| served.status && *served.resource == *resource;
+        Ok(self.look(&resource.api_version(), wanted).await?.is_some())
+    }
+
     /// Finds the resource with this kind, plural, singular or short name, in any letter case. Without `api_version`, it
     /// returns the first group that has it, the core group first, each group in its preferred version. It leaves out
     /// groups that do not answer.

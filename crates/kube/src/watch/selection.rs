@@ -128,6 +128,7 @@ mod tests {
     fn binding(namespaces: &[&str], names: &[&str], fields: Option<&str>) -> KubernetesBinding {
         KubernetesBinding {
             name: BindingName::new("b"),
+            role: None,
             api_version: None,
             kind: "Pod".into(),
             names: names.iter().map(|&n| n.to_owned()).collect(),

@@ -296,7 +296,8 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         BindingRef::Schedule(binding) => Some(schedule(binding)),
         BindingRef::Kubernetes(binding) => Some(kubernetes(binding, statuses.next())),
         // `may` shows them.
-        BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+        // Its informers are shown.
+        BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
     });
     let bindings = bindings.collect();
     HookView {

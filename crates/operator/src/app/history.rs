@@ -319,7 +319,8 @@ impl LastRuns {
                     binding.name == trigger.binding
                 }
                 (BindingRef::Schedule(_) | BindingRef::Kubernetes(_), _) => false,
-                (BindingRef::Admission(_) | BindingRef::Conversion(_), _) => false,
+                // Its informers have the triggers.
+                (BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_), _) => false,
             })
         };
         let fresh = |trigger| Trigger { created: Instant::now(), debounce: Duration::ZERO, ..trigger };

@@ -28,7 +28,7 @@ use super::{
     hold_reason::{self, Held, Origin},
     hook_tasks::{self, HookTasks},
     hooks::{self, Bundled, Hook, HookLoadError, Registrations, load_file},
-    ms, schedules,
+    ms, reconcile, schedules,
     scope::{Terms, granted, narrow, scope},
     service_account,
     upgrade_plan::Plan,
@@ -264,6 +264,7 @@ impl HookManager {
     /// Forgets a hook that does not run. Returns the number of its triggers.
     pub(super) fn drop_traces(&self, name: &HookName) -> usize {
         let triggers = self.services.queue.remove_hook(name);
+        self.services.reconcilers.forget(name);
         self.services.health.forget(name);
         self.services.operator.hook_metrics.forget(name);
         self.services.metrics.forget_hook(name);
@@ -563,6 +564,7 @@ impl HookManager {
             schedules::push_startups(std::slice::from_ref(&new), queue);
         }
         hook_tasks::expect(&self.services, &new, |binding| !plan.watching.contains(binding));
+        reconcile::renew(&self.services, &new.spec, |binding| plan.watching.contains(binding));
         stopped.go_on(new.clone());
         drop(running);
         let (kept, begun) = (plan.watching.len(), plan.begun.len());

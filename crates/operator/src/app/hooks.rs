@@ -72,6 +72,13 @@ impl Hook {
         self.bundled.as_ref().is_some_and(|bundled| bundled.bundle.namespace.is_some())
     }
 
+    /// Whether its answers depend on nothing but what it is given.
+    pub fn is_pure(&self) -> bool {
+        let reads =
+            |import: &String| ["boathook:hook/kube", "boathook:hook/snapshots"].iter().any(|it| import.starts_with(it));
+        !self.component.imports().iter().any(reads)
+    }
+
     /// The caller of a run's host calls.
     pub fn caller(&self, run: RunId, dry_run: bool) -> Caller {
         let caller = Caller::new(self.spec.name.clone(), run, self.spec.permissions.clone(), dry_run);
@@ -104,7 +111,7 @@ pub enum HookLoadError {
         /// The missing export.
         export: &'static str,
     },
-    /// In a script with functions for single bindings, a binding has no function, or a function has no binding.
+    /// In a script, a binding has no function, or a function has no binding.
     #[error("its functions and its bindings do not match: {}", .0.join("; "))]
     Functions(Vec<String>),
     #[error(transparent)]
@@ -147,11 +154,15 @@ pub(super) async fn load_for(
     let component = sandbox.load_for(tenant, name, bytes).await?;
     let document = sandbox.config(&component).await.map_err(HookLoadError::Config)?;
     let spec = read(name, document, tenant, sandbox.filters()).await?;
-    check_exports(&spec, &component)?;
-    let misfits = component.functions().map(|functions| misfits(&spec, functions)).unwrap_or_default();
+    let misfits = match component.functions() {
+        Some(functions) => misfits(&spec, functions),
+        None if component.script().is_some() => unmatched(&spec, &component),
+        None => Vec::new(),
+    };
     if !misfits.is_empty() {
         return Err(HookLoadError::Functions(misfits));
     }
+    check_exports(&spec, &component)?;
     Ok(Hook::new(spec, component))
 }
 
@@ -185,7 +196,8 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
             binding.group.as_ref().map_or_else(|| F::Schedule(name(&binding.name)), |it| F::Group(it.to_string())),
         );
     }
-    for binding in &spec.kubernetes {
+    // The others watch for `reconcile` bindings. They are not in the document.
+    for binding in spec.kubernetes.iter().filter(|binding| binding.role.is_none()) {
         let (event, synchronization) = (F::Event(name(&binding.name)), F::Synchronization(name(&binding.name)));
         possible.extend([event.clone(), synchronization.clone()]);
         match &binding.group {
@@ -203,13 +215,14 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
         });
     }
     wanted.extend(spec.conversions.iter().map(|binding| F::Conversion(name(&binding.name))));
+    wanted.extend(spec.reconcilers.iter().map(|binding| F::Reconcile(name(&binding.name))));
     let unbound = functions.iter().filter(|function| !possible.contains(function) && !wanted.contains(function));
     let mut misfits: Vec<_> =
         unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();
     let whole = functions.contains(&F::Run);
     let mut reported = Vec::new();
     for function in wanted {
-        let answers = matches!(function, F::Validating(_) | F::Mutating(_) | F::Conversion(_));
+        let answers = matches!(function, F::Validating(_) | F::Mutating(_) | F::Conversion(_) | F::Reconcile(_));
         if functions.contains(&function) || (whole && !answers) || reported.contains(&function) {
             continue;
         }
@@ -222,6 +235,19 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
         reported.push(function);
     }
     misfits
+}
+
+/// The same for a script that has one function for all bindings of a list. Only `reconcile` is compared: earlier operators
+/// accepted functions without bindings, and such scripts continue to run.
+fn unmatched(spec: &HookSpec, component: &LoadedHook) -> Vec<String> {
+    let problem = match (spec.reconcilers.is_empty(), component.reconciles()) {
+        (false, false) => "no function is reconcile, which the configuration's reconcile bindings need",
+        (true, true) => {
+            "the function reconcile: the configuration has no reconcile binding; add one, or remove the function"
+        }
+        _ => return Vec::new(),
+    };
+    vec![problem.to_owned()]
 }
 
 /// Lists the conditions of webhooks that do not compile. The API server refuses to register them. The hook is loaded
@@ -246,6 +272,7 @@ fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), HookLoad
             !spec.conversions.is_empty(),
             component.converts(),
         ),
+        ("reconcile", "boathook:hook/reconciling", !spec.reconcilers.is_empty(), component.reconciles()),
     ];
     let missing = needed.into_iter().find(|(_, _, bound, exported)| *bound && !exported);
     missing.map_or(Ok(()), |(key, export, ..)| Err(HookLoadError::Export { key, export }))
@@ -437,7 +464,8 @@ mod tests {
         let all = "onStartup: 1
 schedule: [{crontab: '* * * * *'}, {name: nightly, crontab: '0 1 * * *', group: g}]
 kubernetes: [{kind: Pod, group: g}, {kind: Node}]
-kubernetesValidating: [{name: a.b.c, rules: [{operations: ['*'], apiGroups: [''], apiVersions: [v1], resources: [pods]}]}]";
+kubernetesValidating: [{name: a.b.c, rules: [{operations: ['*'], apiGroups: [''], apiVersions: [v1], resources: [pods]}]}]
+reconcile: [{name: web, apiVersion: example.com/v1, kind: Site, owns: [{apiVersion: v1, kind: ConfigMap}]}]";
         let functions = [
             F::Startup,
             F::Schedule("schedule".into()),
@@ -445,6 +473,7 @@ kubernetesValidating: [{name: a.b.c, rules: [{operations: ['*'], apiGroups: ['']
             F::Event("kubernetes".into()),
             F::Synchronization("kubernetes".into()),
             F::Validating("a.b.c".into()),
+            F::Reconcile("web".into()),
         ];
         assert_eq!(misfits(all, &functions), [""; 0]);
         for left_out in 0..functions.len() {
@@ -453,7 +482,7 @@ kubernetesValidating: [{name: a.b.c, rules: [{operations: ['*'], apiGroups: ['']
             let found = misfits(all, &rest);
             assert!(found.len() == 1 && found.concat().contains(&functions[left_out].to_string()), "{found:?}");
         }
-        // A function for a whole run does not answer reviews.
-        assert_eq!(misfits(all, &[F::Run]).len(), 1);
+        // A function for a whole run does not answer reviews, and says nothing about parents.
+        assert_eq!(misfits(all, &[F::Run]).len(), 2);
     }
 }

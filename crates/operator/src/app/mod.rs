@@ -6,6 +6,7 @@
 //! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
+//! | `reconcile` | parents and their sets |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
 //! | `bundles`, `scope`, `service_account`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
@@ -29,6 +30,7 @@ mod host;
 mod jq_patch;
 mod observers;
 mod options;
+mod reconcile;
 pub mod run_once;
 mod runs;
 mod schedules;
@@ -412,6 +414,7 @@ fn connect(
         recorder,
         run_ids: RunIds::new(),
         last: LastRuns::new(options.keep_last_run),
+        reconcilers: Arc::default(),
         effects: options.effects.clone(),
         schedules_tick: options.schedules_tick,
         plan: options.plan,

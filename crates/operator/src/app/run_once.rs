@@ -407,9 +407,9 @@ fn all(spec: &HookSpec) -> Vec<Bound<'_>> {
     let triggers = spec.bindings().filter_map(|binding| match binding {
         BindingRef::Startup(binding) => Some(Bound::Startup(binding)),
         BindingRef::Schedule(binding) => Some(Bound::Schedule(binding)),
-        BindingRef::Kubernetes(binding) => Some(Bound::Kubernetes(binding)),
+        BindingRef::Kubernetes(binding) => binding.role.is_none().then_some(Bound::Kubernetes(binding)),
         // Answers are not triggers: see `Question`.
-        BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+        BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
     });
     triggers.collect()
 }

@@ -4,7 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use boathook_core::{
     effect::Sink,
-    model::{BindingName, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, WatchEventKind},
+    model::{
+        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, WatchEventKind,
+    },
 };
 use boathook_kube::access::Observer;
 use boathook_sandbox::{Host, RunReport, RunRequest};
@@ -14,7 +16,7 @@ use tracing::{
     info, info_span, warn,
 };
 
-use super::{Services, history::Begun, hooks::Hook, ms};
+use super::{Services, history::Begun, hooks::Hook, ms, reconcile};
 use crate::{
     record::secrets::bindings_of_secrets,
     telemetry::{TRACE_TARGET, metrics::RunLabels},
@@ -66,9 +68,15 @@ impl Runs {
         };
         let caller = hook.caller(run, self.0.plan);
         self.0.last.ran(&caller.hook, &job.triggers);
-        let request = RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
         let span = span(&described);
-        let report = self.recorded(&hook, request).instrument(span.clone()).await;
+        let report = match reconcile::task(&hook, &job.triggers) {
+            Some(task) => self.reconciled(&hook, caller, job.attempt, task).instrument(span.clone()).await,
+            None => {
+                let request =
+                    RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
+                self.recorded(&hook, request).instrument(span.clone()).await
+            }
+        };
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         self.0.metrics.run_finished(labels, &report, allow_failure);
@@ -78,6 +86,26 @@ impl Runs {
             self.0.apply_metrics(&described.hook, &described.run, &described.binding, &report.metrics);
         }
         Ok(report)
+    }
+
+    /// Reconciles. What the hook answers is not recorded, because its writes are the operator's.
+    async fn reconciled(&self, hook: &Hook, caller: Caller, attempt: u32, task: reconcile::Task<'_>) -> RunReport {
+        let services = &self.0;
+        let pass = async {
+            match task {
+                reconcile::Task::All(binding, trigger) => {
+                    RunReport::without_guest(reconcile::all(services, binding, trigger).await)
+                }
+                reconcile::Task::One(binding, trigger, event) => {
+                    reconcile::Pass::new(services, hook, binding, caller, trigger, attempt).run(event).await
+                }
+                reconcile::Task::Listed(binding) => {
+                    reconcile::listed(services, &hook.spec.name, &binding);
+                    RunReport::without_guest(Ok(()))
+                }
+            }
+        };
+        self.until_interrupted(hook, pass).await
     }
 
     /// Runs, and records the run if there is a recorder.
@@ -92,9 +120,13 @@ impl Runs {
     }
 
     async fn interruptible(&self, hook: &Hook, request: RunRequest, host: Arc<dyn Host>) -> RunReport {
+        self.until_interrupted(hook, self.0.sandbox.run(&hook.component, request, host)).await
+    }
+
+    async fn until_interrupted(&self, hook: &Hook, run: impl Future<Output = RunReport>) -> RunReport {
         let began = Instant::now();
         tokio::select! {
-            report = self.0.sandbox.run(&hook.component, request, host) => report,
+            report = run => report,
             () = hook.interrupt.cancelled() => {
                 let message = "the run was interrupted because a new version of the hook takes its place";
                 RunReport::interrupted(message.to_owned(), began.elapsed())

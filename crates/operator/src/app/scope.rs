@@ -81,7 +81,13 @@ pub(super) fn scope(mut spec: HookSpec, terms: &Terms) -> Result<HookSpec, OutOf
     let startup = spec.on_startup.as_mut().map(|binding| &mut binding.queue);
     let schedules = spec.schedules.iter_mut().map(|binding| &mut binding.queue);
     let watches = spec.kubernetes.iter_mut().map(|binding| &mut binding.queue);
-    startup.into_iter().chain(schedules).chain(watches).for_each(|queue| *queue = queue.in_bundle(bundle));
+    let reconcilers = spec.reconcilers.iter_mut().map(|binding| &mut binding.queue);
+    startup
+        .into_iter()
+        .chain(schedules)
+        .chain(watches)
+        .chain(reconcilers)
+        .for_each(|queue| *queue = queue.in_bundle(bundle));
     let may_watch =
         MayWatch { only_in: terms.confined_to.clone(), as_identity: terms.identity.clone(), as_named: true };
     spec.kubernetes.iter_mut().for_each(|binding| binding.may_watch = may_watch.clone());
@@ -97,6 +103,8 @@ fn confined(spec: &mut HookSpec, namespace: &str) -> Result<(), OutOfBounds> {
     let out = |what: String, remedy| OutOfBounds { what, namespace: namespace.to_owned(), remedy };
     spec.kubernetes.iter_mut().try_for_each(|binding| watch_in(binding, namespace))?;
     spec.admission.iter_mut().try_for_each(|binding| ask_in(binding, namespace))?;
+    // Their informers were confined with the other watches, so they name no other namespace.
+    spec.reconcilers.iter_mut().for_each(|binding| binding.namespaces = vec![namespace.to_owned()]);
     if let Some(binding) = spec.admission.iter().find(|binding| binding.include_system) {
         let what = format!("reviews objects of the system's namespaces by {}", binding.name);
         return Err(out(what, "leave `namespace.includeSystem` out"));

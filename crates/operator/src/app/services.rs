@@ -23,6 +23,7 @@ use super::{
     history::{History, LastRuns},
     hooks::HookRegistry,
     host::HostCalls,
+    reconcile::Reconcilers,
 };
 use crate::{record::Recorder, telemetry::Metrics};
 
@@ -49,6 +50,7 @@ pub(super) struct Services {
     pub recorder: Option<Arc<Recorder>>,
     pub run_ids: RunIds,
     pub last: LastRuns,
+    pub reconcilers: Arc<Reconcilers>,
     /// Receives what answers do to objects.
     pub effects: Option<Arc<dyn Sink>>,
     pub schedules_tick: bool,

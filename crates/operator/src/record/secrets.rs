@@ -17,7 +17,11 @@ pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
     let bindings = spec.bindings().filter_map(|binding| match binding {
         BindingRef::Kubernetes(binding) => of_secrets(&binding.kind).then(|| binding.name.clone()),
         // They have no snapshot of their own.
-        BindingRef::Startup(_) | BindingRef::Schedule(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+        BindingRef::Startup(_)
+        | BindingRef::Schedule(_)
+        | BindingRef::Reconcile(_)
+        | BindingRef::Admission(_)
+        | BindingRef::Conversion(_) => None,
     });
     bindings.collect()
 }

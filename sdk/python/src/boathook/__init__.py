@@ -39,6 +39,7 @@ from .hook import (
     on_event,
     on_group,
     on_mutating,
+    on_reconcile,
     on_run,
     on_schedule,
     on_startup,
@@ -46,6 +47,7 @@ from .hook import (
     on_validating,
 )
 from .kube import Object, ObjectRef
+from .reconcile import Child, Condition, Desired, Parent
 from .snapshots import Item, Snapshot
 
 __version__ = "0.1.0"
@@ -53,11 +55,14 @@ __version__ = "0.1.0"
 __all__ = [
     "BindingContext",
     "Change",
+    "Child",
+    "Condition",
     "Config",
     "Context",
     "Conversion",
     "DefinitionError",
     "Denial",
+    "Desired",
     "Event",
     "Group",
     "Item",
@@ -65,6 +70,7 @@ __all__ = [
     "Mutation",
     "Object",
     "ObjectRef",
+    "Parent",
     "Permanent",
     "Retry",
     "Review",
@@ -89,6 +95,7 @@ __all__ = [
     "on_event",
     "on_group",
     "on_mutating",
+    "on_reconcile",
     "on_run",
     "on_schedule",
     "on_startup",

@@ -91,6 +91,43 @@ class KubernetesBinding(Binding, total=False):
     namespace: NamespaceSelector
 
 
+class OwnedKind(TypedDict):
+    """A kind that a ``reconcile`` binding may return."""
+
+    apiVersion: str
+    kind: str
+
+
+class Names(TypedDict):
+    nameSelector: NameSelector
+
+
+class Prune(TypedDict, total=False):
+    """How many children of an object may be deleted at once without an approval."""
+
+    #: Of those that exist: ``50%``.
+    maxShare: str
+    maxObjects: int
+
+
+class ReconcileBinding(TypedDict, total=False):
+    name: str
+    apiVersion: str
+    #: As the custom resource's objects have it. It needs a ``status`` subresource.
+    kind: str
+    #: The kinds that the hook may return.
+    owns: list[OwnedKind]
+    namespace: Names
+    labelSelector: LabelSelector
+    prune: Prune
+    #: What happens to an object that the hook returns, and that exists without being a child.
+    adopt: Literal["never", "ifUnowned", "always"]
+    #: Reconcile each object again after this time, although nothing changed.
+    resync: Duration
+    includeSnapshotsFrom: list[str]
+    retry: Retry
+
+
 class Rule(TypedDict, total=False):
     apiGroups: list[str]
     apiVersions: list[str]
@@ -168,6 +205,7 @@ class Config(TypedDict, total=False):
     onStartup: int
     schedule: list[ScheduleBinding]
     kubernetes: list[KubernetesBinding]
+    reconcile: list[ReconcileBinding]
     kubernetesValidating: list[AdmissionBinding]
     kubernetesMutating: list[MutatingBinding]
     kubernetesCustomResourceConversion: list[ConversionBinding]

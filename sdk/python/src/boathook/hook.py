@@ -15,6 +15,7 @@ from .config import Config
 from .context import BindingContext, Context, Event, Group, RunInfo, Startup, Synchronization, Tick
 from .errors import DefinitionError, Permanent
 from .kube import Object
+from .reconcile import Desired, Parent, Written, written
 from .snapshots import Snapshot
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -90,6 +91,11 @@ def on_conversion(
     return _keeping("on_conversion", binding)
 
 
+def on_reconcile(binding: str) -> Callable[[Callable[[Parent], Desired]], Callable[[Parent], Desired]]:
+    """For each object of a ``reconcile`` binding: what should be for it."""
+    return _keeping("on_reconcile", binding)
+
+
 def _keeping(kind: str, binding: str) -> Callable[[_F], _F]:
     # `@on_event` without its parentheses would take the function for the name.
     if not isinstance(binding, str):
@@ -110,7 +116,7 @@ def _keep(kind: str, binding: str, function: _F) -> _F:
     return function
 
 
-_ANSWERS = {"on_validating", "on_mutating", "on_conversion"}
+_ANSWERS = {"on_validating", "on_mutating", "on_conversion", "on_reconcile"}
 
 
 def _kinds() -> set[str]:
@@ -152,7 +158,7 @@ def functions() -> list[tuple[str, str]]:
 
 
 def answers(kind: str) -> bool:
-    """Whether there is a function of this kind: ``validating``, ``mutating``, ``conversion``."""
+    """Whether there is a function of this kind: ``validating``, ``mutating``, ``conversion``, ``reconcile``."""
     return f"on_{kind}" in _kinds()
 
 
@@ -227,6 +233,17 @@ def convert(conversion: Conversion) -> list[Object]:
     return objects
 
 
+def reconcile(parent: Parent) -> Written:
+    """Says what should be for one object."""
+    global _info
+    _info = parent.info
+    answer = _asked("on_reconcile", parent.binding)(parent)
+    try:
+        return written(answer)
+    except Permanent as error:
+        raise Permanent(f"{_shown('on_reconcile', parent.binding)} returned an invalid answer: {error}") from None
+
+
 def _asked(kind: str, binding: str) -> Callable[..., Any]:
     function = _functions.get((kind, binding))
     if function is None:
@@ -283,6 +300,7 @@ def _wanted(config: Mapping[str, Any]) -> tuple[list[tuple[str, str]], set[tuple
         ("on_validating", "kubernetesValidating"),
         ("on_mutating", "kubernetesMutating"),
         ("on_conversion", "kubernetesCustomResourceConversion"),
+        ("on_reconcile", "reconcile"),
     ):
         wanted += [(kind, binding.get("name", key)) for binding in config.get(key) or []]
     wanted = list(dict.fromkeys(wanted))

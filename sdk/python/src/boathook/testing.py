@@ -14,10 +14,12 @@ from typing import Any
 
 from . import _host
 from ._host import Handle, Labels, Level, Page, RawItem
+from .context import RunInfo
 from .errors import KubeError
 from .kube import Create, Delete, Object, ObjectRef, Operation, Patch, Query, Update, ref_of
+from .reconcile import Child, Parent
 
-__all__ = ["FakeHost"]
+__all__ = ["FakeHost", "parent"]
 
 
 class FakeHost:
@@ -146,6 +148,12 @@ class FakeHost:
         if found is None:
             raise KubeError("not-found", f"there is no {target}", 404)
         return found
+
+
+def parent(object: Mapping[str, Any], *children: Mapping[str, Any], binding: str = "reconcile") -> Parent:
+    """An object of a custom resource with the children that exist, for a function with ``@on_reconcile``."""
+    there = [Child(ref_of(child), json.dumps(child)) for child in children]
+    return Parent(binding, RunInfo("test", "test"), copy.deepcopy(dict(object)), there)
 
 
 class _Handle:

@@ -8,6 +8,7 @@ mod document;
 mod kubernetes;
 mod labels;
 mod permission;
+mod reconcile;
 mod rules;
 mod schedule;
 
@@ -16,6 +17,7 @@ pub use conversion::Conversion;
 pub use kubernetes::{Content, Kubernetes};
 pub use labels::Labels;
 pub use permission::Permission;
+pub use reconcile::{Adopt, Reconcile};
 pub use rules::{Limits, Retry};
 pub use schedule::{MissedRuns, Schedule};
 
@@ -92,6 +94,13 @@ impl Config {
     /// Run when objects change. May be given many times.
     pub fn kubernetes(mut self, binding: Kubernetes) -> Self {
         self.0.push("kubernetes", binding.0);
+        self
+    }
+
+    /// Say what the objects of a custom resource become. May be given many times; the hook needs the function
+    /// `reconcile`.
+    pub fn reconcile(mut self, binding: Reconcile) -> Self {
+        self.0.push("reconcile", binding.0);
         self
     }
 

@@ -1,18 +1,25 @@
-//! The exports by which a component answers the API server.
+//! The exports that only some components have.
 //!
-//! It only carries texts and decisions over; what they are is in `admission` and `conversion`.
+//! It only carries texts and decisions over; what they are is in `admission`, `conversion` and `reconcile`.
 
 use super::bindings::boathook::hook::types::{Failure, RunInfo};
+use super::bindings::reconcile::exports::boathook::hook::reconciling::{Condition as WireCondition, ConditionStatus};
 use super::bindings::validate::boathook::hook::admission::Denial;
 use crate::admission::{Change, Mutation, Review, Verdict};
 use crate::conversion::{Converted, Request};
 use crate::error::{Error, Result};
+use crate::kube::ObjectRef;
 use crate::logger;
+use crate::reconcile::{Child, Desired, Parent};
 
 pub use super::bindings::convert::export_convert;
 pub use super::bindings::convert::exports::boathook::hook::conversion::Guest as Convert;
 pub use super::bindings::mutate::export_mutate;
 pub use super::bindings::mutate::exports::boathook::hook::mutating::{Guest as Mutate, Mutation as WireMutation};
+pub use super::bindings::reconcile::export_reconcile;
+pub use super::bindings::reconcile::exports::boathook::hook::reconciling::{
+    Desired as WireDesired, Guest as Reconcile, Parent as WireParent,
+};
 pub use super::bindings::validate::boathook::hook::admission::Verdict as WireVerdict;
 pub use super::bindings::validate::export_validate;
 pub use super::bindings::validate::exports::boathook::hook::validating::Guest as Validate;
@@ -53,6 +60,46 @@ pub fn convert(
 ) -> std::result::Result<Vec<String>, String> {
     logger::install();
     convert(Request::new(binding, from, to, objects)).map(Converted::into_texts).map_err(|error| error.to_string())
+}
+
+/// The export `reconcile`.
+pub fn reconcile(
+    reconcile: fn(Parent) -> Result<Desired>,
+    info: RunInfo,
+    binding: String,
+    parent: WireParent,
+) -> Answer<WireDesired> {
+    logger::install();
+    let children = parent.children.into_iter().map(|child| Child {
+        target: ObjectRef::new(&child.api_version, &child.kind, child.namespace.as_deref(), &child.name),
+        json: crate::data::Json::new(child.object),
+    });
+    let parent = Parent::new(binding, info.run_id, info.dry_run, parent.object, children.collect());
+    parent.and_then(reconcile).and_then(into_desired).map_err(Error::into_wire)
+}
+
+fn into_desired(desired: Desired) -> Result<WireDesired> {
+    let Desired { children, none_wanted, status, conditions, requeue_after, unwritable } = desired;
+    if let Some(what) = unwritable {
+        return Err(Error::permanent(format!("cannot be written as JSON: {what}")));
+    }
+    let condition = |condition: crate::reconcile::Condition| WireCondition {
+        type_: condition.name,
+        status: match condition.holds {
+            Some(true) => ConditionStatus::True,
+            Some(false) => ConditionStatus::False,
+            None => ConditionStatus::Unknown,
+        },
+        reason: condition.reason,
+        message: condition.message,
+    };
+    Ok(WireDesired {
+        children,
+        none_wanted,
+        status,
+        conditions: conditions.into_iter().map(condition).collect(),
+        requeue_after: requeue_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+    })
 }
 
 fn into_wire(mutation: Mutation) -> (WireVerdict, WireMutation) {

@@ -46,6 +46,12 @@ answering!(
     "boathook:hook/admission@0.1.0" from crate::entry::bindings::validate::boathook::hook::admission
 );
 answering!(
+    reconcile,
+    "boathook:sdk/reconcile",
+    "export_reconcile",
+    "package boathook:sdk; world reconcile { export boathook:hook/reconciling@0.1.0; }"
+);
+answering!(
     convert,
     "boathook:sdk/convert",
     "export_convert",

@@ -67,6 +67,7 @@ pub(crate) fn prepare() {
 /// | `validate = …` | `fn(`[`Review`](crate::admission::Review)`) -> Result<`[`Verdict`](crate::admission::Verdict)`>` | `kubernetesValidating` |
 /// | `mutate = …` | `fn(Review) -> Result<`[`Mutation`](crate::admission::Mutation)`>` | `kubernetesMutating` |
 /// | `convert = …` | `fn(`[`Request`](crate::conversion::Request)`) -> Result<`[`Converted`](crate::conversion::Converted)`>` | `kubernetesCustomResourceConversion` |
+/// | `reconcile = …` | `fn(`[`Parent`](crate::reconcile::Parent)`) -> Result<`[`Desired`](crate::reconcile::Desired)`>` | `reconcile` |
 ///
 /// In this order, and only those that the hook has: a component exports no others. A hook without `run` only answers;
 /// triggers of `kubernetes` bindings that it has for their snapshots count as done.
@@ -75,20 +76,20 @@ pub(crate) fn prepare() {
 #[macro_export]
 macro_rules! hook {
     ($config:path $(,)?) => {
-        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …");
+        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …, reconcile = …");
     };
-    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(,)?) => {
+    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(,)?) => {
         const _: () = {
             fn run(_: $crate::Context) -> $crate::Result<()> {
                 ::std::result::Result::Ok(())
             }
 
-            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)?);
+            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)? $(, reconcile = $reconcile)?);
         };
     };
     (
         $config:path, $run:path
-        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(,)?
+        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(,)?
     ) => {
         const _: () = {
             struct Hook;
@@ -121,6 +122,7 @@ macro_rules! hook {
             $($crate::hook!(@validate $validate);)?
             $($crate::hook!(@mutate $mutate);)?
             $($crate::hook!(@convert $convert);)?
+            $($crate::hook!(@reconcile $reconcile);)?
         };
     };
     (@validate $validate:path) => {
@@ -179,6 +181,24 @@ macro_rules! hook {
         #[allow(unsafe_code)]
         const _: () = {
             $crate::entry::answers::export_convert!(Hook with_types_in $crate::entry::bindings::convert);
+        };
+    };
+    (@reconcile $reconcile:path) => {
+        impl $crate::entry::answers::Reconcile for Hook {
+            fn reconcile(
+                info: $crate::entry::RunInfo,
+                binding: ::std::string::String,
+                parent: $crate::entry::answers::WireParent,
+            ) -> ::std::result::Result<$crate::entry::answers::WireDesired, $crate::entry::Failure> {
+                $crate::entry::answers::reconcile($reconcile, info, binding, parent)
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn($crate::reconcile::Parent) -> $crate::Result<$crate::reconcile::Desired> = $reconcile;
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)]
+        const _: () = {
+            $crate::entry::answers::export_reconcile!(Hook with_types_in $crate::entry::bindings::reconcile);
         };
     };
 }

@@ -13,6 +13,7 @@ pub(super) struct Document {
     pub on_startup: Option<f64>,
     pub kubernetes: Vec<Binding>,
     pub schedule: Vec<Schedule>,
+    pub reconcile: Vec<Reconciling>,
     #[serde(rename = "kubernetesValidating")]
     pub validating: Vec<Answering>,
     #[serde(rename = "kubernetesMutating")]
@@ -69,6 +70,40 @@ pub(super) struct Step {
     pub to_version: String,
 }
 
+/// A `reconcile` binding.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Reconciling {
+    #[serde(default = "reconcile")]
+    pub name: String,
+    pub api_version: String,
+    pub kind: String,
+    #[serde(default)]
+    pub owns: Vec<OwnedKind>,
+    #[serde(default)]
+    pub include_snapshots_from: Vec<String>,
+}
+
+/// A kind of children.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OwnedKind {
+    api_version: String,
+    kind: String,
+}
+
+impl Reconciling {
+    /// Whether the object is of the kind of the parents.
+    pub fn is_about(&self, object: &Object) -> bool {
+        object.api_version() == self.api_version && object.kind() == self.kind
+    }
+
+    /// Whether the object is of this kind.
+    pub fn is(kind: &OwnedKind, object: &Object) -> bool {
+        object.api_version() == kind.api_version && object.kind() == kind.kind
+    }
+}
+
 /// A `kubernetes` binding.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -102,6 +137,10 @@ struct Names {
 struct Namespaces {
     name_selector: Option<Names>,
     label_selector: Option<LabelSelector>,
+}
+
+fn reconcile() -> String {
+    "reconcile".to_owned()
 }
 
 fn schedule() -> String {

@@ -79,6 +79,34 @@
 //! assert_eq!(ran.answer().denied.as_ref().map(|denied| denied.message.as_str()), Some("whose is it?"));
 //! ```
 //!
+//! A hook that reconciles is asked about an object of the cluster. Its children become objects there:
+//!
+//! ```
+//! # use boathook_sdk::prelude::*;
+//! # use boathook_sdk::serde_json::{Value, json};
+//! # use boathook_sdk::testing::Kit;
+//! fn config() -> Config {
+//!     Config::new().reconcile(Reconcile::new("sites", "example.com/v1", "Site").owns("v1", "ConfigMap"))
+//! }
+//!
+//! fn reconcile(site: reconcile::Parent) -> Result<Desired> {
+//!     let spec: Value = site.spec()?;
+//!     let metadata = json!({"name": site.name()});
+//!     let page = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"page": spec["page"]}});
+//!     Ok(Desired::new().child(&page).status(&json!({"pages": site.children().len()})))
+//! }
+//!
+//! let mut kit = Kit::answering(config);
+//! let metadata = json!({"namespace": "default", "name": "home"});
+//! let site = json!({"apiVersion": "example.com/v1", "kind": "Site", "metadata": metadata, "spec": {"page": "hello"}});
+//! let site = kit.given(&site).object_ref();
+//! assert_eq!(kit.reconcile(reconcile, "sites", &site).answer().status["pages"], 0);
+//! assert_eq!(kit.reconcile(reconcile, "sites", &site).answer().status["pages"], 1);
+//! let page: Value = kit.find(&ObjectRef::new("v1", "ConfigMap", "default", "home")).ok_or("there is no page")?;
+//! assert_eq!(page["data"]["page"], "hello");
+//! # Ok::<(), &str>(())
+//! ```
+//!
 //! # What is not as in a cluster
 //!
 //! - `jqFilter`s do not run. [`Kit::filter`] says in Rust what one gives.
@@ -105,6 +133,7 @@ mod kit;
 mod metrics;
 mod patch;
 mod ran;
+mod reconciled;
 mod run;
 mod selector;
 mod triggers;
@@ -113,6 +142,7 @@ mod write;
 pub use asked::{Asked, Mutated};
 pub use kit::Kit;
 pub use ran::{Emitted, Line, Ran, Verb, Write};
+pub use reconciled::Reconciled;
 pub use run::Run;
 
 pub(crate) use host::with;

@@ -3,7 +3,7 @@
 mod build;
 mod hostile;
 mod joined;
-mod scenarios;
+pub(super) mod scenarios;
 
 use boathook_core::model::{InterpreterRef, Script, ScriptFile};
 use boathook_sandbox::{LoadError, LoadedHook, Sandbox, interpreters_in};
@@ -13,13 +13,13 @@ use super::interpreters;
 use crate::sandbox::support::name;
 
 /// The interpreter for Python.
-fn python() -> InterpreterRef {
+pub(super) fn python() -> InterpreterRef {
     let found = interpreters_in(&[interpreters()]).into_iter().find(|interpreter| interpreter.name == "python");
     found.expect("interpreters/dist has no python-VERSION.wasm: run make interpreters")
 }
 
 /// A component of these files; the first one is the entry.
-fn packed(files: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn packed(files: &[(&str, &str)]) -> Vec<u8> {
     let file = |(path, content): &(&str, &str)| ScriptFile { path: (*path).into(), content: (*content).into() };
     let script = Script { interpreter: python(), entry: files[0].0.into(), files: files.iter().map(file).collect() };
     script.pack().unwrap()
@@ -42,7 +42,7 @@ def run(ctx):
 ";
 
 /// A sandbox; the interpreter is compiled once for all tests, and for the commands that they run, which have no pool.
-async fn sandbox() -> Sandbox {
+pub(super) async fn sandbox() -> Sandbox {
     static COMPILED: OnceCell<()> = OnceCell::const_new();
     let compiled = COMPILED.get_or_init(|| async {
         for sandbox in [super::sandbox(), super::unpooled_sandbox()] {

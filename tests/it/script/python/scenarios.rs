@@ -36,7 +36,7 @@ async fn pod_defaults() {
     play_all("pod-defaults").await;
 }
 
-fn example(hook: &str) -> PathBuf {
+pub(in crate::script) fn example(hook: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/python").join(hook)
 }
 

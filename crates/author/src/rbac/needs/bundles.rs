@@ -105,6 +105,9 @@ fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
         remedy,
     };
     let mut spec = spec.clone();
+    for binding in &mut spec.reconcilers {
+        binding.namespaces = vec![namespace.to_owned()];
+    }
     for binding in &mut spec.kubernetes {
         if binding.namespaces.iter().any(|one| one != namespace) {
             let what =

@@ -162,7 +162,7 @@ fn collect_watches(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Co
     if layout.tenants.is_empty() {
         failures(spec, &layout.namespace, &Who::Host, out)?;
     }
-    if layout.per_hook && !spec.permissions.is_empty() {
+    if layout.per_hook && !(spec.permissions.is_empty() && spec.reconcilers.is_empty()) {
         let access = Access {
             place: Place::Namespace(layout.namespace.clone()),
             group: String::new(),
@@ -274,8 +274,12 @@ const VERBS: [&str; 6] = ["create", "delete", "get", "list", "patch", "update"];
 const EVENTS: &str = "events.k8s.io";
 
 fn collect_calls(spec: &HookSpec, kinds: &Kinds, who: &Who, out: &mut Collector<'_>) -> Result<(), NeedsError> {
-    for (index, permission) in spec.permissions.iter().enumerate() {
-        let part = Part::Permission(index);
+    let own = spec.permissions.iter().cloned().enumerate().map(|(index, own)| (Part::Permission(index), index, own));
+    let reconcilers = spec.reconcilers.iter().flat_map(|binding| {
+        binding.asks().into_iter().map(|call| (Part::Binding(binding.name.to_string()), usize::MAX, call))
+    });
+    for (part, index, permission) in own.chain(reconcilers) {
+        let permission = &permission;
         let item = Item { permission, index, kinds };
         for group in &permission.api_groups {
             for resource in item.resources(group, out) {

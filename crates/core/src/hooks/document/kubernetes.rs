@@ -26,6 +26,7 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         fields.fields("namespace").map(|s| selector::namespaces(&s)).unwrap_or_default();
     let binding = KubernetesBinding {
         name: name(fields, "kubernetes"),
+        role: None,
         api_version: api_version(fields),
         kind: fields.required_string("kind").unwrap_or_default().to_owned(),
         field_selector: fields.fields("fieldSelector").and_then(|s| selector::fields(&s, !names.is_empty())),
@@ -64,6 +65,7 @@ pub(super) fn read_v0(fields: &Fields<'_, '_>, hook: &HookName) -> KubernetesBin
     let object = fields.string("objectName").filter(|name| !name.is_empty());
     let binding = KubernetesBinding {
         name: name(fields, "onKubernetesEvent"),
+        role: None,
         api_version: None,
         kind: fields.required_string("kind").unwrap_or_default().to_owned(),
         names: object.map(str::to_owned).into_iter().collect(),

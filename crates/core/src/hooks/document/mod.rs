@@ -8,6 +8,7 @@ mod names;
 mod policy;
 mod print;
 mod problem;
+mod reconcile;
 mod schedule;
 mod selector;
 mod top_level;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::problem::{Problems, short};
-use crate::model::{AdmissionKind, BindingName, HookSpec};
+use crate::model::{AdmissionKind, BindingName, HookSpec, KubernetesBinding, ReconcileBinding};
 
 /// The keys of the document for admission.
 const ADMISSION: [(&str, AdmissionKind); 2] =
@@ -21,6 +21,8 @@ pub(super) fn resolve(spec: &mut HookSpec, reader: &Problems<'_>) {
     check_unique(spec, reader);
     check_snapshots(spec, reader);
     expand_groups(spec);
+    // After the checks, because a document cannot name them.
+    spec.kubernetes.extend(spec.reconcilers.iter().flat_map(ReconcileBinding::informers));
 }
 
 /// The first binding with a name keeps it. Each of the others gets the next number that is free.
@@ -60,6 +62,18 @@ fn check_unique(spec: &HookSpec, reader: &Problems<'_>) {
         check(key, spec.admission.iter().filter(|binding| binding.kind == kind).map(|binding| &binding.name).collect());
     }
     check(CONVERSION, spec.conversions.iter().map(|binding| &binding.name).collect());
+    // Each has informers with its name.
+    check("reconcile", spec.reconcilers.iter().map(|binding| &binding.name).collect());
+    for (i, binding) in spec.reconcilers.iter().enumerate() {
+        let other = |known: &KubernetesBinding| {
+            let (own, known) = (binding.name.as_str(), known.name.unique());
+            known == own || known.strip_prefix(own).is_some_and(|rest| rest.starts_with('/'))
+        };
+        if let Some(other) = spec.kubernetes.iter().find(|known| other(known)) {
+            let message = format!("clashes with the kubernetes binding \"{}\"; give it another name", other.name);
+            reader.wrong(&format!("reconcile[{i}].name"), message);
+        }
+    }
 }
 
 /// Each name in `includeSnapshotsFrom` must belong to exactly one `kubernetes` binding.
@@ -88,12 +102,14 @@ fn wanted(spec: &HookSpec) -> impl Iterator<Item = (&'static str, usize, &[Bindi
     let schedules = spec.schedules.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
     let kubernetes = spec.kubernetes.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
     let conversions = spec.conversions.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let reconcilers = spec.reconcilers.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
     let admission = ADMISSION.into_iter().flat_map(|(key, kind)| {
         let of_kind = spec.admission.iter().filter(move |binding| binding.kind == kind);
         of_kind.map(|binding| &*binding.include_snapshots_from).enumerate().map(move |(i, list)| (key, i, list))
     });
     let under = |key: &'static str| move |(i, list)| (key, i, list);
     let triggers = schedules.map(under("schedule")).chain(kubernetes.map(under("kubernetes")));
+    let triggers = triggers.chain(reconcilers.map(under("reconcile")));
     triggers.chain(admission).chain(conversions.map(under(CONVERSION)))
 }
 

@@ -1,15 +1,16 @@
 //! The top-level keys of documents, of either version.
 
-use super::{fields::Fields, kubernetes, policy, schedule, webhooks};
+use super::{fields::Fields, kubernetes, policy, reconcile, schedule, webhooks};
 use crate::model::{
     AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, StartupBinding,
 };
 
 /// The top-level keys of v1 other than `configVersion`.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "onStartup",
     "schedule",
     "kubernetes",
+    "reconcile",
     "kubernetesValidating",
     "kubernetesMutating",
     "kubernetesCustomResourceConversion",
@@ -21,9 +22,14 @@ const KEYS: [&str; 12] = [
     "failureEvents",
 ];
 
+/// The default of `concurrency` with `reconcile`: parents are independent of each other.
+const RECONCILES: usize = 8;
+
 /// Documents with `configVersion: v1`.
 pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     let retry = document.fields("retry").map(|fields| policy::retry(&fields)).unwrap_or_default();
+    let reconcilers: Vec<_> = document.items("reconcile").map(|item| reconcile::read(&item, hook, retry)).collect();
+    let concurrency = document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok());
     let spec = HookSpec {
         name: hook.clone(),
         on_startup: startup(document, retry),
@@ -36,9 +42,11 @@ pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
             .collect(),
         permissions: policy::permissions(document).into(),
         limits: document.fields("limits").map(|fields| policy::limits(&fields)).unwrap_or_default(),
-        concurrency: document.integer_in("concurrency", 1, 1000).and_then(|n| usize::try_from(n).ok()).unwrap_or(1),
+        concurrency: concurrency.unwrap_or(if reconcilers.is_empty() { 1 } else { RECONCILES }),
         rate: document.fields("settings").and_then(|fields| policy::rate(&fields)),
-        combine: true,
+        // Each run of a reconciler has one parent, so that a parent that fails holds up no other.
+        combine: reconcilers.is_empty(),
+        reconcilers,
         failure_events: document.fields("failureEvents").and_then(|fields| failure_events(&fields)),
         warnings: Vec::new(),
     };
@@ -61,7 +69,7 @@ fn admission(document: &Fields<'_, '_>) -> Vec<AdmissionBinding> {
 fn check_triggers(document: &Fields<'_, '_>, spec: &HookSpec) {
     let reader = document.reader();
     if !KEYS.iter().any(|key| document.has(key)) && reader.is_clean() {
-        reader.wrong("", "has no binding: add onStartup, schedule, kubernetes or one of the webhooks'");
+        reader.wrong("", "has no binding: add onStartup, schedule, kubernetes, reconcile or one of the webhooks'");
     } else if spec.is_idle() {
         reader.warn("", "has no binding, so that nothing runs this hook");
     }
@@ -96,6 +104,7 @@ pub(super) fn v0(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpec>
         on_startup: startup(document, RetryPolicy::default()),
         schedules: document.any_items("schedule").map(|item| schedule::read_v0(&item, hook)).collect(),
         kubernetes: document.any_items("onKubernetesEvent").map(|item| kubernetes::read_v0(&item, hook)).collect(),
+        reconcilers: Vec::new(),
         admission: Vec::new(),
         conversions: Vec::new(),
         permissions: policy::permissions(document).into(),

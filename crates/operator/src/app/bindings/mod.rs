@@ -13,16 +13,16 @@ use std::sync::Arc;
 
 use boathook_core::{
     fair::{Share, Tenant},
-    filter::{self, Binding, Driver, Filter, Output, OwnChanges, Room},
+    filter::{self, Binding, Driver, Filter, Input, Output, OwnChanges, Room},
     memory::{BINDING, UNIT, WATCH},
-    model::{HookName, KubernetesBinding},
+    model::{Change, HookName, KubernetesBinding},
 };
-use futures::future::OptionFuture;
+use futures::{StreamExt as _, future::OptionFuture};
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use self::informer::{Informer, Place};
-use super::{Services, binding_states::Progress, upgrade_plan};
+use super::{Services, binding_states::Progress, reconcile, upgrade_plan};
 use crate::telemetry::metrics::RunLabels;
 
 /// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
@@ -44,6 +44,7 @@ pub(super) async fn run(
         Err(error) => return progress.pending(&error.to_string()),
     };
     let Some(room) = room(&services, &hook, &tenant, &spec, &progress).await else { return };
+    let reconciler = spec.role.as_ref().map(|role| reconcile::Informed::new(&services, &hook, role, &spec));
     let relist = Arc::new(Notify::new());
     let (queue, status) = (services.queue.clone(), progress.found());
     let labels = RunLabels { hook: &hook, binding: &spec.name, queue: &spec.queue };
@@ -63,19 +64,27 @@ pub(super) async fn run(
         binding,
         timings: Some(Box::new(timings)),
         out: {
-            let progress = progress.clone();
+            let (progress, reconciler) = (progress.clone(), reconciler.clone());
             move |output| match output {
                 Output::Complete => progress.complete(true),
                 Output::Incomplete => progress.complete(false),
                 Output::Trigger(mut trigger) => {
                     upgrade_plan::put_on_terms(&mut trigger, &terms.borrow());
-                    queue.push(trigger);
+                    match &reconciler {
+                        Some(reconciler) => reconciler.triggered(trigger),
+                        None => drop(queue.push(trigger)),
+                    }
                 }
             }
         },
     };
     let place = Place { services, hook, tenant, spec: Arc::new(spec), progress: progress.clone(), relist };
-    let inputs = Box::pin(Informer::new(place, status.clone(), metadata_only).into_stream());
+    let inputs = Informer::new(place, status.clone(), metadata_only).into_stream();
+    let inputs = Box::pin(inputs.inspect(move |input| {
+        if let (Some(reconciler), Input::Change(_, Change::Upsert(object))) = (&reconciler, input) {
+            reconciler.saw(object);
+        }
+    }));
     tokio::join!(filter::drive(driver, inputs), progress.follow(&status));
     drop(own);
 }

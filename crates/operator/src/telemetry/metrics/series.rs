@@ -63,6 +63,8 @@ impl Series {
                     queues.insert(binding.queue.clone());
                     continue;
                 }
+                // Its informers have the series.
+                BindingRef::Reconcile(_) => continue,
                 BindingRef::Startup(binding) => (BindingName::new("onStartup"), Some(&binding.queue)),
                 BindingRef::Schedule(binding) => (binding.name.clone(), Some(&binding.queue)),
                 BindingRef::Admission(binding) => (binding.name.clone(), None),

@@ -10,20 +10,22 @@ use serde_json::{Value, json};
 pub(super) use selector::labels as label_selector;
 
 use crate::model::{
-    AdmissionBinding, AdmissionKind, AdmissionRule, BindingName, Content, ConversionBinding, ConversionRule, HookSpec,
-    KubernetesBinding, Limits, MatchCondition, MissedRuns, ObjectRef, Permission, QueueName, RateLimit, RetryPolicy,
-    ScheduleBinding, format_duration,
+    AdmissionBinding, AdmissionKind, AdmissionRule, Adopt, BindingName, Content, ConversionBinding, ConversionRule,
+    HookSpec, KubernetesBinding, Limits, MatchCondition, MissedRuns, ObjectRef, OwnedKind, Permission, PruneLimits,
+    QueueName, RateLimit, ReconcileBinding, RetryPolicy, ScheduleBinding, format_duration,
 };
 
 /// The normalised document of a hook.
 pub fn print(spec: &HookSpec) -> Value {
     let mut known = HashSet::new();
-    let names = spec.kubernetes.iter().map(|binding| binding.name.as_str());
+    let written: Vec<_> = spec.kubernetes.iter().filter(|binding| binding.role.is_none()).collect();
+    let names = written.iter().map(|binding| binding.name.as_str());
     let doubled: HashSet<_> = names.filter(|name| !known.insert(*name)).collect();
     let mut document = json!({ "configVersion": "v1" });
     set(&mut document, "onStartup", spec.on_startup.as_ref().map(|startup| json!(startup.order)));
     set(&mut document, "schedule", list(&spec.schedules, |binding| schedule(binding, &doubled)));
-    set(&mut document, "kubernetes", list(&spec.kubernetes, |binding| kubernetes(binding, &doubled)));
+    set(&mut document, "kubernetes", list(&written, |binding| kubernetes(binding, &doubled)));
+    set(&mut document, "reconcile", list(&spec.reconcilers, |binding| reconcile(binding, &doubled)));
     for (key, kind) in
         [("kubernetesValidating", AdmissionKind::Validating), ("kubernetesMutating", AdmissionKind::Mutating)]
     {
@@ -116,6 +118,28 @@ fn kubernetes(binding: &KubernetesBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "group", binding.group.as_ref().map(|group| json!(group)));
     set(&mut item, "queue", queue(&binding.queue));
     set(&mut item, "allowFailure", Some(json!(binding.allow_failure)));
+    set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
+    set(&mut item, "retry", Some(retry(&binding.retry)));
+    item
+}
+
+fn reconcile(binding: &ReconcileBinding, doubled: &HashSet<&str>) -> Value {
+    let kind = |kind: &OwnedKind| json!({ "apiVersion": &*kind.api_version, "kind": &*kind.kind });
+    let mut item = json!({ "name": binding.name.as_str() });
+    set(&mut item, "apiVersion", Some(json!(&*binding.parent.api_version)));
+    set(&mut item, "kind", Some(json!(&*binding.parent.kind)));
+    set(&mut item, "namespace", match_names(&binding.namespaces).map(|names| json!({ "nameSelector": names })));
+    set(&mut item, "labelSelector", binding.label_selector.as_deref().map(selector::labels));
+    set(&mut item, "owns", list(&binding.owns, kind));
+    let PruneLimits { max_share, max_objects } = binding.prune;
+    set(&mut item, "prune", Some(json!({ "maxShare": format!("{max_share}%"), "maxObjects": max_objects })));
+    let adopt = match binding.adopt {
+        Adopt::Never => "never",
+        Adopt::IfUnowned => "ifUnowned",
+        Adopt::Always => "always",
+    };
+    set(&mut item, "adopt", Some(json!(adopt)));
+    set(&mut item, "resync", binding.resync.map(|period| json!(format_duration(period))));
     set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
     set(&mut item, "retry", Some(retry(&binding.retry)));
     item

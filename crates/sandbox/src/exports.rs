@@ -1,6 +1,12 @@
-//! The exports with which a hook answers the API server: which of them a component has, and how each is called.
+//! The exports that a hook may have in addition to `config` and `run`: which of them a component has, and how each is
+//! called.
 
-use boathook_core::model::{AdmissionKind, Conversion, Denial, Mutation, Review, Reviewed, Verdict};
+use std::time::Duration;
+
+use boathook_core::model::{
+    AdmissionKind, BindingName, Conversion, Denial, Mutation, OwnCondition, Reconcile, Reconciled, Review, Reviewed,
+    Verdict,
+};
 use wasmtime::{Store, component::InstancePre};
 
 use super::{
@@ -9,22 +15,26 @@ use super::{
     wit::{
         HookPre,
         boathook::hook::types::{Failure, RunInfo},
-        webhooks::{
+        optional::{
             boathook::hook::admission,
-            exports::boathook::hook::{conversion, mutating, validating},
+            exports::boathook::hook::{conversion, mutating, reconciling, validating},
         },
     },
 };
 
+/// A hook that wants to be asked again sooner would take the operator's time.
+const SOONEST: Duration = Duration::from_millis(100);
+
 /// The exports that a component has.
 #[derive(Clone, Default)]
-pub(super) struct Answers {
+pub(super) struct Exports {
     validating: Option<validating::GuestIndices>,
     mutating: Option<mutating::GuestIndices>,
     conversion: Option<conversion::GuestIndices>,
+    reconciling: Option<reconciling::GuestIndices>,
 }
 
-impl Answers {
+impl Exports {
     /// Checks the types of the exports that exist.
     pub fn of(pre: &InstancePre<State>, exports: &[String]) -> wasmtime::Result<Self> {
         let has = |interface: &str| exports.iter().any(|export| named(export) == interface);
@@ -32,6 +42,7 @@ impl Answers {
             validating: has("validating").then(|| validating::GuestIndices::new(pre)).transpose()?,
             mutating: has("mutating").then(|| mutating::GuestIndices::new(pre)).transpose()?,
             conversion: has("conversion").then(|| conversion::GuestIndices::new(pre)).transpose()?,
+            reconciling: has("reconciling").then(|| reconciling::GuestIndices::new(pre)).transpose()?,
         })
     }
 
@@ -44,6 +55,10 @@ impl Answers {
 
     pub fn converts(&self) -> bool {
         self.conversion.is_some()
+    }
+
+    pub fn reconciles(&self) -> bool {
+        self.reconciling.is_some()
     }
 
     /// Requests a decision.
@@ -83,6 +98,29 @@ impl Answers {
         let (binding, rule) = (conversion.binding.as_str(), &conversion.rule);
         guest.call_convert(store, binding, &rule.from, &rule.to, &objects).await
     }
+
+    /// Requests what a parent should become.
+    pub async fn reconcile(
+        &self,
+        pre: &HookPre<State>,
+        store: &mut Store<State>,
+        info: RunInfo<'_>,
+        reconcile: &Reconcile,
+    ) -> wasmtime::Result<Result<Reconciled, Failure>> {
+        let instance = instantiate(pre, store).await?;
+        let guest = exported(self.reconciling.as_ref(), "reconciling")?.load(&mut *store, &instance)?;
+        let children = reconcile.children.iter().map(|child| reconciling::Child {
+            api_version: &child.target.api_version,
+            kind: &child.target.kind,
+            namespace: child.target.namespace.as_deref(),
+            name: &child.target.name,
+            object: &child.object,
+        });
+        let (children, snapshots): (Vec<_>, Vec<_>) =
+            (children.collect(), reconcile.snapshots.iter().map(BindingName::unique).collect());
+        let parent = reconciling::Parent { object: &reconcile.parent, children: &children, snapshots: &snapshots };
+        Ok(guest.call_reconcile(store, info, reconcile.binding.as_str(), parent).await?.map(Into::into))
+    }
 }
 
 /// `boathook:hook/validating@0.1.0` is `validating`.
@@ -101,6 +139,29 @@ async fn instantiate(
 /// Callers check for the export first, but the hook may have been exchanged in the meantime.
 fn exported<'a, T>(indices: Option<&'a T>, name: &str) -> wasmtime::Result<&'a T> {
     indices.ok_or_else(|| wasmtime::Error::msg(format!("the component does not export {name}")))
+}
+
+impl From<reconciling::Desired> for Reconciled {
+    fn from(desired: reconciling::Desired) -> Self {
+        let reconciling::Desired { children, none_wanted, status, conditions, requeue_after } = desired;
+        let condition = |condition: reconciling::Condition| OwnCondition {
+            r#type: condition.type_,
+            holds: match condition.status {
+                reconciling::ConditionStatus::True => Some(true),
+                reconciling::ConditionStatus::False => Some(false),
+                reconciling::ConditionStatus::Unknown => None,
+            },
+            reason: condition.reason,
+            message: condition.message,
+        };
+        Self {
+            children,
+            none_wanted,
+            status,
+            conditions: conditions.into_iter().map(condition).collect(),
+            requeue_after: requeue_after.map(|time| Duration::from_millis(time).max(SOONEST)),
+        }
+    }
 }
 
 impl From<admission::Verdict> for Verdict {

@@ -1,0 +1,92 @@
+//! Reads `reconcile[]`.
+
+use std::{collections::HashSet, num::NonZeroU8, time::Duration};
+
+use super::{
+    fields::{Fields, quoted},
+    kubernetes, policy,
+    schedule::{include_snapshots_from, name},
+    selector,
+};
+use crate::model::{Adopt, HookName, OwnedKind, PruneLimits, QueueName, ReconcileBinding, RetryPolicy};
+
+/// Each time, all parents are reconciled.
+const LEAST_RESYNC: Duration = Duration::from_secs(1);
+/// Each kind needs a watch.
+const MAX_KINDS: usize = 50;
+
+pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> ReconcileBinding {
+    fields.need("owns", Some(()));
+    let binding = ReconcileBinding {
+        name: name(fields, "reconcile"),
+        parent: kind(fields),
+        namespaces: fields.fields("namespace").map(|namespace| namespaces(&namespace)).unwrap_or_default(),
+        label_selector: fields.fields("labelSelector").and_then(|labels| selector::labels(&labels)),
+        owns: fields.items("owns").map(|item| owned(&item)).collect(),
+        prune: fields.fields("prune").map(|fields| prune(&fields)).unwrap_or_default(),
+        adopt: fields
+            .word("adopt", &[("never", Adopt::Never), ("ifUnowned", Adopt::IfUnowned), ("always", Adopt::Always)])
+            .unwrap_or_default(),
+        resync: fields.duration("resync", LEAST_RESYNC),
+        include_snapshots_from: include_snapshots_from(fields),
+        queue: QueueName::Own(hook.clone()),
+        retry: policy::binding_retry(fields, retry),
+    };
+    fields.not_yet("related", "reconciling the parents that refer to an object is");
+    fields.not_yet("decorates", "attaching objects to those of others is");
+    check_kinds(fields, &binding);
+    fields.finish();
+    binding
+}
+
+fn kind(fields: &Fields<'_, '_>) -> OwnedKind {
+    let kind = fields.required_string("kind").unwrap_or_default();
+    let upper = kind.chars().next().is_none_or(|first| first.is_ascii_uppercase());
+    // Unlike a watch, a write needs the kind as objects have it.
+    fields.check(upper, "kind", || format!("is {}; write it as objects do, like \"Deployment\"", quoted(kind)));
+    let api_version = fields.need("apiVersion", kubernetes::api_version(fields)).unwrap_or_default();
+    OwnedKind { api_version: api_version.into(), kind: kind.into() }
+}
+
+fn owned(fields: &Fields<'_, '_>) -> OwnedKind {
+    let kind = kind(fields);
+    fields.finish();
+    kind
+}
+
+fn namespaces(fields: &Fields<'_, '_>) -> Vec<String> {
+    let names = fields.need("nameSelector", fields.fields("nameSelector")).map(|names| selector::names(&names));
+    fields.finish();
+    names.unwrap_or_default()
+}
+
+/// Two versions of one kind are the same objects, and a parent of its own kind would reconcile itself without end.
+fn check_kinds(fields: &Fields<'_, '_>, binding: &ReconcileBinding) {
+    let same = |kind: &OwnedKind| (kind.group().to_owned(), kind.kind.clone());
+    let mut known = HashSet::new();
+    for (i, owned) in binding.owns.iter().enumerate().filter(|(_, owned)| !owned.kind.is_empty()) {
+        let (path, kind) = (format!("owns[{i}].kind"), quoted(&owned.kind));
+        fields.check(known.insert(same(owned)), &path, || format!("is {kind} once more; write each kind once"));
+        fields.check(same(owned) != same(&binding.parent), &path, || {
+            format!("is {kind}, the kind of the parents: an object cannot be a member of a set of its own kind")
+        });
+    }
+    fields.check(binding.owns.len() <= MAX_KINDS, "owns", || {
+        format!("has {} items; at most {MAX_KINDS} are allowed, because each needs a watch", binding.owns.len())
+    });
+}
+
+fn prune(fields: &Fields<'_, '_>) -> PruneLimits {
+    let default = PruneLimits::default();
+    let share = fields.string("maxShare").and_then(|text| {
+        let percent = text.strip_suffix('%').and_then(|number| number.parse::<NonZeroU8>().ok());
+        let percent = percent.filter(|percent| percent.get() <= 100);
+        fields.check(percent.is_some(), "maxShare", || {
+            format!("is {}; from \"1%\" to \"100%\" is allowed", quoted(text))
+        });
+        percent
+    });
+    let objects = fields.integer_in("maxObjects", 0, 1_000_000).and_then(|number| usize::try_from(number).ok());
+    fields.finish();
+    PruneLimits { max_share: share.unwrap_or(default.max_share), max_objects: objects.unwrap_or(default.max_objects) }
+}

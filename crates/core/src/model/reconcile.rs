@@ -1,0 +1,188 @@
+//! `reconcile[]`: a custom resource, and the objects that a hook wants for each of its objects.
+
+use std::{num::NonZeroU8, sync::Arc, time::Duration};
+
+use super::{BindingName, Content, KubernetesBinding, MayWatch, ObjectRef, QueueName, RetryPolicy, WatchEventKind};
+
+/// One entry of `reconcile[]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReconcileBinding {
+    /// `name`, default `reconcile`.
+    pub name: BindingName,
+    /// The kind of the parents.
+    pub parent: OwnedKind,
+    /// `namespace.nameSelector.matchNames`. Empty: all.
+    pub namespaces: Vec<String>,
+    /// As the API takes it: `app=web,tier in (a,b)`.
+    pub label_selector: Option<String>,
+    /// `owns`: the kinds that the hook may return.
+    pub owns: Vec<OwnedKind>,
+    pub prune: PruneLimits,
+    pub adopt: Adopt,
+    /// `resync`: each parent is reconciled again after this time, although nothing changed. Default: never.
+    pub resync: Option<Duration>,
+    /// Names of `kubernetes` bindings. A change of one of their objects does not reconcile anything.
+    pub include_snapshots_from: Arc<[BindingName]>,
+    pub queue: QueueName,
+    pub retry: RetryPolicy,
+}
+
+/// A kind, as a document names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OwnedKind {
+    pub api_version: Arc<str>,
+    pub kind: Arc<str>,
+}
+
+impl OwnedKind {
+    /// The API group, empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// `Deployment.apps`, or `ConfigMap` in the core group.
+    pub fn group_kind(&self) -> String {
+        if self.group().is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group()) }
+    }
+}
+
+/// `prune`: how many of a parent's objects may be deleted at once without an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PruneLimits {
+    /// `maxShare`: of the objects that exist, in percent. Default: 50.
+    pub max_share: NonZeroU8,
+    /// `maxObjects`. Default: 20.
+    pub max_objects: usize,
+}
+
+impl Default for PruneLimits {
+    fn default() -> Self {
+        const HALF: NonZeroU8 = match NonZeroU8::new(50) {
+            Some(half) => half,
+            None => NonZeroU8::MIN,
+        };
+        Self { max_share: HALF, max_objects: 20 }
+    }
+}
+
+/// `adopt`: what happens if an object that the hook returns exists and belongs to no set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Adopt {
+    /// It is refused.
+    #[default]
+    Never,
+    /// It becomes a member, unless a controller owns it.
+    IfUnowned,
+    /// It becomes a member.
+    Always,
+}
+
+/// What the objects of a `kubernetes` binding are to a `reconcile` binding. Such bindings are not in a document. They are
+/// derived from `reconcile[]`, so that everything that watches, bounds and shows bindings concerns them, too.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The parents of the `reconcile` binding with the same name.
+    Parents,
+    /// Members of the sets of the `reconcile` binding with this name.
+    Members(BindingName),
+}
+
+/// A parent, and what the cluster has of it.
+#[derive(Debug, Clone)]
+pub struct Reconcile {
+    pub binding: BindingName,
+    /// The object as JSON.
+    pub parent: Arc<str>,
+    pub children: Vec<Child>,
+    /// The snapshots that the hook may open.
+    pub snapshots: Arc<[BindingName]>,
+}
+
+/// A member of a parent's set, as the cluster has it.
+#[derive(Debug, Clone)]
+pub struct Child {
+    pub target: ObjectRef,
+    /// The object as JSON.
+    pub object: Arc<str>,
+}
+
+/// What a hook wants for a parent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reconciled {
+    /// Objects as JSON.
+    pub children: Vec<String>,
+    /// No children are wanted. Without this, an empty list is an error.
+    pub none_wanted: bool,
+    /// The status as JSON.
+    pub status: Option<String>,
+    pub conditions: Vec<OwnCondition>,
+    pub requeue_after: Option<Duration>,
+}
+
+impl Reconciled {
+    /// The bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        let conditions = self.conditions.iter().map(|one| one.r#type.len() + one.reason.len() + one.message.len());
+        let children = self.children.iter().map(String::len);
+        children.chain(conditions).sum::<usize>() + self.status.as_ref().map_or(0, String::len)
+    }
+}
+
+/// A condition that the hook itself sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnCondition {
+    pub r#type: String,
+    /// `None`: unknown.
+    pub holds: Option<bool>,
+    pub reason: String,
+    pub message: String,
+}
+
+/// All members have this label. Its value identifies the set (KEP-3659).
+pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
+
+impl ReconcileBinding {
+    /// The bindings that watch its parents and its members.
+    pub fn informers(&self) -> impl Iterator<Item = KubernetesBinding> {
+        let members = self.owns.iter().map(|kind| {
+            let name = self.members_of(kind);
+            self.informer(name, kind, Some(PART_OF.to_owned()), Role::Members(self.name.clone()))
+        });
+        let parents = self.informer(self.name.clone(), &self.parent, self.label_selector.clone(), Role::Parents);
+        std::iter::once(parents).chain(members)
+    }
+
+    /// The name of the binding that watches members of this kind: `hello/Deployment.apps`.
+    pub fn members_of(&self, kind: &OwnedKind) -> BindingName {
+        BindingName::new(format!("{}/{}", self.name, kind.group_kind()))
+    }
+
+    fn informer(&self, name: BindingName, of: &OwnedKind, labels: Option<String>, role: Role) -> KubernetesBinding {
+        KubernetesBinding {
+            name,
+            role: Some(role),
+            api_version: Some(of.api_version.to_string()),
+            kind: of.kind.to_string(),
+            names: Vec::new(),
+            namespaces: self.namespaces.clone(),
+            namespace_labels: None,
+            label_selector: labels,
+            field_selector: None,
+            events: vec![WatchEventKind::Added, WatchEventKind::Modified, WatchEventKind::Deleted],
+            on_synchronization: true,
+            wait_for_synchronization: true,
+            resynchronization_period: None,
+            ignore_own_writes: false,
+            debounce: Duration::ZERO,
+            previous_object: false,
+            content: Content::Full,
+            jq_filter: None,
+            group: None,
+            include_snapshots_from: Arc::new([]),
+            queue: self.queue.clone(),
+            allow_failure: false,
+            retry: self.retry,
+            may_watch: MayWatch::default(),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What must survive a crash and has no place in a parent's status, because a custom resource's schema need not allow it:
+//! the finalizer, and a prune that waits for an approval.
+
+use boathook_applyset::Hold;
+use serde_json::{Map, Value, json};
+
+/// Kept while owner references would not delete all members, or not in their order.
+const FINALIZER: &str = "boathook.dev/teardown";
+/// The prune that waits, as JSON.
+const HOLD: &str = "boathook.dev/prune-hold";
+/// A person writes the digest of the prune here: `kubectl annotate … boathook.dev/approve-prune=DIGEST`.
+const APPROVE: &str = "boathook.dev/approve-prune";
+
+/// The marks of one parent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Marks {
+    pub finalizer: bool,
+    pub hold: Option<Hold>,
+}
+
+impl Marks {
+    /// Those that the parent has, and the digest that somebody approved. An annotation that cannot be read is like none:
+    /// the prune then waits again.
+    pub fn read(parent: &Value) -> (Self, Option<String>) {
+        let metadata = |name: &str| parent.get("metadata").and_then(|metadata| metadata.get(name));
+        let annotation = |name: &str| metadata("annotations")?.get(name)?.as_str();
+        let finalizers = metadata("finalizers").and_then(Value::as_array);
+        let finalizer = finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER));
+        let hold = annotation(HOLD).and_then(|text| serde_json::from_str(text).ok());
+        (Self { finalizer, hold }, annotation(APPROVE).map(str::to_owned))
+    }
+
+    /// The fields of `metadata` to apply. What is not among them is removed.
+    pub fn fields(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        if self.finalizer {
+            fields.insert("finalizers".to_owned(), json!([FINALIZER]));
+        }
+        if let Some(text) = self.hold.as_ref().and_then(|hold| serde_json::to_string(hold).ok()) {
+            fields.insert("annotations".to_owned(), json!({ HOLD: text }));
+        }
+        fields
+    }
+}

@@ -1,0 +1,480 @@
+//! The sets of all parents: which exist, whose members are whose, and when each is due again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use boathook_applyset::{Answer, Desired, Parent, Policy, Rules, Set};
+use boathook_core::{
+    fair::Share,
+    memory::UNIT,
+    model::{
+        BindingName, Cause, HookName, Item, KubernetesBinding, Object, ObjectEvent, ObjectKey, ObjectRef, OwnedKind,
+        PART_OF, ReconcileBinding, Reconciled, Resource, Role, SnapshotSet, Trigger, WatchEventKind,
+    },
+    queue,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{super::Services, status};
+
+/// The reconcilers of all hooks, by hook and binding.
+#[derive(Default)]
+pub(in super::super) struct Reconcilers(Mutex<HashMap<(HookName, BindingName), Arc<Reconciler>>>);
+
+impl Reconcilers {
+    /// Finds or creates the reconciler of a binding.
+    pub fn of(&self, hook: &HookName, binding: &BindingName) -> Arc<Reconciler> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry((hook.clone(), binding.clone())).or_default().clone()
+    }
+
+    /// Forgets those of a hook that does not run any more.
+    pub fn forget(&self, hook: &HookName) {
+        self.keep(hook, |_| false);
+    }
+
+    /// Forgets the other ones of a hook.
+    pub fn keep(&self, hook: &HookName, keeps: impl Fn(&BindingName) -> bool) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(of, binding), _| of != hook || keeps(binding));
+    }
+}
+
+/// What a parent's triggers need.
+pub(in super::super) struct Terms {
+    pub hook: HookName,
+    pub binding: ReconcileBinding,
+    /// The kind of the parents, as it is served.
+    pub resource: Arc<Resource>,
+}
+
+impl Terms {
+    /// A trigger for one parent. It carries no object: the run reads the newest one from the snapshot.
+    pub fn wake(&self, key: &ObjectKey, uid: &str) -> Trigger {
+        let item = Item {
+            key: key.clone(),
+            uid: uid.into(),
+            resource_version: Box::default(),
+            object: None,
+            filter_result: None,
+        };
+        let event = ObjectEvent {
+            kind: WatchEventKind::Modified,
+            resource: self.resource.clone(),
+            item: Arc::new(item),
+            previous_filter_result: None,
+            previous_object: None,
+        };
+        Trigger {
+            hook: self.hook.clone(),
+            binding: self.binding.name.clone(),
+            queue: self.binding.queue.clone(),
+            cause: Cause::Event(event),
+            group: None,
+            snapshots: self.binding.include_snapshots_from.clone(),
+            allow_failure: false,
+            retry: self.binding.retry,
+            debounce: Duration::ZERO,
+            created: Instant::now(),
+        }
+    }
+}
+
+/// One informer of a reconciler. It sees what the watch shows before the filter stage does, because a set also needs to
+/// know who wrote an object.
+pub(in super::super) struct Informed {
+    reconciler: Arc<Reconciler>,
+    informer: BindingName,
+    role: Role,
+    queue: queue::Handle,
+}
+
+impl Informed {
+    pub fn new(services: &Services, hook: &HookName, role: &Role, informer: &KubernetesBinding) -> Arc<Self> {
+        let of = match role {
+            Role::Parents => &informer.name,
+            Role::Members(binding) => binding,
+        };
+        let reconciler = services.reconcilers.of(hook, of);
+        let (informer, role, queue) = (informer.name.clone(), role.clone(), services.queue.clone());
+        Arc::new(Self { reconciler, informer, role, queue })
+    }
+
+    /// The watch showed an object.
+    pub fn saw(&self, object: &Object) {
+        if let Role::Members(_) = self.role {
+            for wake in self.reconciler.saw(&self.informer, object) {
+                self.queue.push(wake);
+            }
+        }
+    }
+
+    /// The filter stage made a trigger.
+    pub fn triggered(&self, mut trigger: Trigger) {
+        let gone = trigger.event().filter(|(kind, _)| *kind == WatchEventKind::Deleted);
+        match (&self.role, &mut trigger.cause) {
+            (Role::Parents, Cause::Event(event)) => {
+                // The run reads the newest state.
+                event.item = Arc::new(Item { object: None, ..(*event.item).clone() });
+                self.queue.push(trigger);
+            }
+            (Role::Members(_), Cause::Event(event)) => {
+                let wake = gone.and_then(|(_, object)| {
+                    self.reconciler.lost(&self.informer, &event.item.key, &object, &event.item.uid)
+                });
+                if let Some(wake) = wake {
+                    self.queue.push(wake);
+                }
+            }
+            _ => {
+                self.queue.push(trigger);
+            }
+        }
+    }
+}
+
+/// What is known about one binding's parents and members.
+#[derive(Default)]
+pub(in super::super) struct Reconciler(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    terms: Option<Arc<Terms>>,
+    entries: HashMap<ObjectKey, Arc<Entry>>,
+    /// The parents by the identity of their sets.
+    parents: HashMap<Box<str>, ObjectKey>,
+    /// The members of each set.
+    members: HashMap<Box<str>, BTreeSet<MemberKey>>,
+    /// The set of each member.
+    set_of: HashMap<MemberKey, Box<str>>,
+}
+
+/// A member: the binding that watches its kind, and its name.
+type MemberKey = (BindingName, ObjectKey);
+
+impl Reconciler {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest terms.
+    pub fn knows(&self, terms: Arc<Terms>) {
+        self.state().terms = Some(terms);
+    }
+
+    /// The terms of a run. They are made again only if they changed.
+    pub fn terms(&self, hook: &HookName, binding: &ReconcileBinding, resource: &Arc<Resource>) -> Arc<Terms> {
+        let known = self.state().terms.clone();
+        let known = known.filter(|terms| terms.binding == *binding && terms.resource == *resource);
+        known.unwrap_or_else(|| {
+            let (binding, resource) = (binding.clone(), resource.clone());
+            let terms = Arc::new(Terms { hook: hook.clone(), binding, resource });
+            self.knows(terms.clone());
+            terms
+        })
+    }
+
+    /// The watch showed a member. Returns the parents that have something to do because of it.
+    pub fn saw(&self, informer: &BindingName, object: &Object) -> Vec<Trigger> {
+        let key = (informer.clone(), object.key.clone());
+        let now = set_of(&object.json);
+        let entries = {
+            let mut state = self.state();
+            let before = state.place(key, now.as_deref());
+            let of = |set: Option<&str>| state.entries.get(state.parents.get(set?)?).cloned();
+            let (before, now) = (before.filter(|before| Some(&**before) != now.as_deref()), now);
+            [of(before.as_deref()), of(now.as_deref())]
+        };
+        let entries = entries.into_iter().flatten();
+        let news = entries.filter(|entry| entry.with(|set| set.observe(object, Instant::now())));
+        news.filter_map(|entry| self.wake(&entry)).collect()
+    }
+
+    /// A member is gone, or has lost its label. Returns the parent that has something to do because of it.
+    pub fn lost(&self, informer: &BindingName, key: &ObjectKey, object: &ObjectRef, uid: &str) -> Option<Trigger> {
+        let entry = {
+            let mut state = self.state();
+            let before = state.place((informer.clone(), key.clone()), None)?;
+            state.entries.get(state.parents.get(&before)?).cloned()
+        }?;
+        let news = entry.with(|set| set.gone(object, Some(uid), Instant::now()));
+        news.then(|| self.wake(&entry)).flatten()
+    }
+
+    /// The parents whose answers were invalid. The hook is asked again.
+    pub fn invalid(&self) -> Vec<Trigger> {
+        let entries: Vec<_> = self.state().entries.values().cloned().collect();
+        entries.iter().filter(|entry| entry.doubt_invalid()).filter_map(|entry| self.wake(entry)).collect()
+    }
+
+    fn wake(&self, entry: &Entry) -> Option<Trigger> {
+        let terms = self.state().terms.clone()?;
+        let uid = entry.with(|set| set.parent().uid.clone());
+        Some(terms.wake(&entry.key, &uid))
+    }
+
+    /// Finds or creates the entry of a parent. A new one learns all members that exist.
+    pub fn entry(
+        &self,
+        key: &ObjectKey,
+        parent: &Parent,
+        begin: impl FnOnce() -> (Policy, Share),
+        now: &SnapshotSet,
+        binding: &ReconcileBinding,
+    ) -> Arc<Entry> {
+        let mut state = self.state();
+        match state.entries.get(key) {
+            Some(entry) => {
+                entry.with(|set| set.update_parent(parent.clone()));
+                entry.clone()
+            }
+            None => {
+                let (policy, share) = begin();
+                let mut set = Set::new(parent.clone(), policy);
+                let id: Box<str> = set.id().as_str().into();
+                for owned in &binding.owns {
+                    let informer = binding.members_of(owned);
+                    let Some(items) = now.items(&informer) else { continue };
+                    let members = state.members.get(&id).into_iter().flatten().filter(|(of, _)| *of == informer);
+                    let objects = members.filter_map(|(_, key)| read(owned, &items.get(key)?.item));
+                    for object in objects {
+                        set.observe(&object, Instant::now());
+                    }
+                }
+                set.listed();
+                let entry = Arc::new(Entry::new(key.clone(), set, share));
+                state.parents.insert(id, key.clone());
+                state.entries.insert(key.clone(), entry.clone());
+                entry
+            }
+        }
+    }
+
+    /// The members of one kind that exist.
+    pub fn members(&self, entry: &Entry, informer: &BindingName) -> Vec<ObjectKey> {
+        let id = entry.with(|set| set.id().clone());
+        let state = self.state();
+        let members = state.members.get(id.as_str()).into_iter().flatten();
+        members.filter(|(of, _)| of == informer).map(|(_, key)| key.clone()).collect()
+    }
+
+    /// The binding does not have the parent any more.
+    pub fn forget(&self, key: &ObjectKey) {
+        let mut state = self.state();
+        state.entries.remove(key);
+        state.parents.retain(|_, parent| parent != key);
+    }
+
+    pub fn find(&self, key: &ObjectKey) -> Option<Arc<Entry>> {
+        self.state().entries.get(key).cloned()
+    }
+
+    /// Forgets what the hook answered, and the terms. Who is a member of what is still true. Returns the kind of the
+    /// parents, if they were listed.
+    pub fn renew(&self) -> Option<Arc<Resource>> {
+        let mut state = self.state();
+        state.entries.clear();
+        state.parents.clear();
+        state.terms.take().map(|terms| terms.resource.clone())
+    }
+}
+
+impl State {
+    /// Puts a member into a set, or into none. Returns the set that it was in.
+    fn place(&mut self, key: MemberKey, set: Option<&str>) -> Option<Box<str>> {
+        let before = match set {
+            Some(set) => self.set_of.insert(key.clone(), set.into()),
+            None => self.set_of.remove(&key),
+        };
+        if let Some(left) = before.as_ref().filter(|before| Some(&***before) != set)
+            && let Some(members) = self.members.get_mut(left)
+        {
+            members.remove(&key);
+            if members.is_empty() {
+                self.members.remove(left);
+            }
+        }
+        if let Some(set) = set {
+            self.members.entry(set.into()).or_default().insert(key);
+        }
+        before
+    }
+}
+
+/// The set that the object says it is a member of. Reads nothing else of the object.
+fn set_of(json: &str) -> Option<Box<str>> {
+    #[derive(Deserialize)]
+    struct Head {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(default)]
+        labels: BTreeMap<String, String>,
+    }
+    let head: Head = serde_json::from_str(json).ok()?;
+    head.metadata.labels.get(PART_OF).map(|set| set.as_str().into())
+}
+
+fn read(kind: &OwnedKind, item: &Item) -> Option<Object> {
+    Object::from_json(item.object.as_deref()?, &kind.api_version, &kind.kind).ok()
+}
+
+/// The children of a parent take more memory than their tenant has.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "what the hook returned takes {units} KiB, and {tenant} has no memory for it: return fewer children, or give the \
+     operator more memory (--memory-limit)"
+)]
+pub(in super::super) struct NoRoom {
+    units: u64,
+    tenant: String,
+}
+
+/// The memory of a set. Each member has the text that is applied, the fields that are owned, and what is known of it.
+fn units(answer: &Reconciled) -> u64 {
+    const MEMBER: usize = 2 * 1024;
+    let bytes = answer.bytes().saturating_mul(3).saturating_add(answer.children.len().saturating_mul(MEMBER));
+    (bytes as u64).div_ceil(UNIT)
+}
+
+/// One parent.
+pub(in super::super) struct Entry {
+    pub key: ObjectKey,
+    known: Mutex<Known>,
+}
+
+struct Known {
+    set: Set,
+    /// The part of the tenant's memory that the set takes.
+    share: Share,
+    /// The last answer, without the children.
+    answer: Option<Arc<Reconciled>>,
+    /// What the answer depends on, if that is known.
+    seen: Option<[u8; 32]>,
+    /// The status that was written last, and what the API server made of it.
+    status: Option<(Value, Value)>,
+    finalizer: bool,
+    requeue: Option<Instant>,
+    timer: Option<AbortOnDropHandle<()>>,
+}
+
+impl Entry {
+    fn new(key: ObjectKey, set: Set, share: Share) -> Self {
+        let (answer, seen, status) = (None, None, None);
+        let known = Known { set, share, answer, seen, status, finalizer: false, requeue: None, timer: None };
+        Self { key, known: Mutex::new(known) }
+    }
+
+    fn edit<T>(&self, edit: impl FnOnce(&mut Known) -> T) -> T {
+        edit(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T {
+        self.edit(|known| act(&mut known.set))
+    }
+
+    pub fn own_writes_until(&self, now: Instant) -> Option<Instant> {
+        self.with(|set| set.own_writes_until(now))
+    }
+
+    /// Takes over what the hook wants, if the tenant has memory for it. `seen`: what its answer depends on, if it depends
+    /// on nothing else.
+    pub fn answered(
+        &self,
+        rules: &Rules,
+        seen: Option<[u8; 32]>,
+        answer: Reconciled,
+        parent: &Parent,
+    ) -> Result<(), NoRoom> {
+        let units = units(&answer);
+        let Reconciled { children, none_wanted, .. } = &answer;
+        let members = children.iter().map(|child| serde_json::from_str(child).unwrap_or(Value::Null)).collect();
+        let wanted = Answer { generation: parent.generation, members, means_empty: *none_wanted };
+        self.edit(|known| {
+            let has = known.share.units();
+            if units > has && !known.share.grow(units - has) {
+                return Err(NoRoom { units, tenant: known.share.tenant().to_string() });
+            }
+            known.share.shrink(has.saturating_sub(units));
+            match Desired::new(wanted, parent, rules) {
+                // No input is missing, because the queue waited for all of them.
+                Ok(desired) => drop(known.set.desire(desired)),
+                Err(invalid) => known.set.reject(invalid),
+            }
+            known.requeue = answer.requeue_after.map(|after| Instant::now() + after);
+            known.seen = seen;
+            known.answer = Some(Arc::new(Reconciled { children: Vec::new(), ..answer }));
+            Ok(())
+        })
+    }
+
+    /// Forgets what an invalid answer depends on. Returns whether the last answer was invalid.
+    fn doubt_invalid(&self) -> bool {
+        self.edit(|known| {
+            let invalid = known.set.is_invalid();
+            if invalid {
+                known.seen = None;
+            }
+            invalid
+        })
+    }
+
+    /// Whether the last answer is the answer to this, too. It is not, if the hook wants to be asked again by now.
+    pub fn has_answered(&self, seen: &[u8; 32]) -> bool {
+        self.edit(|known| {
+            known.seen.as_ref() == Some(seen) && known.requeue.is_none_or(|requeue| requeue > Instant::now())
+        })
+    }
+
+    pub fn answer(&self) -> Option<Arc<Reconciled>> {
+        self.edit(|known| known.answer.clone())
+    }
+
+    /// Whether the parent has this status. The API server may have made something else of it, for example because the
+    /// CustomResourceDefinition has no such fields.
+    pub fn shows_status(&self, status: &Value, parent: &Value) -> bool {
+        let shown = parent.get("status").unwrap_or(&Value::Null);
+        self.edit(|known| match &known.status {
+            Some((wanted, made)) => wanted == status && made == shown,
+            None => status::shows(shown, status),
+        })
+    }
+
+    pub fn wrote_status(&self, status: Value, made: Value) {
+        self.edit(|known| known.status = Some((status, made)));
+    }
+
+    /// The parent has the finalizer, or has it no more.
+    pub fn has_finalizer(&self, has: bool) {
+        self.edit(|known| known.finalizer = has);
+    }
+
+    /// Whether the parent waits for a finalizer that only this binding removes.
+    pub fn is_held(&self) -> bool {
+        self.edit(|known| known.finalizer)
+    }
+
+    /// When the hook wants to be asked again.
+    pub fn requeues_at(&self) -> Option<Instant> {
+        self.edit(|known| known.requeue)
+    }
+
+    /// Pushes the trigger at this time, in place of what was planned before.
+    pub fn wake_at(&self, at: Option<(Instant, Trigger)>, queue: &queue::Handle) {
+        let timer = at.map(|(at, trigger)| {
+            let queue = queue.clone();
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::time::sleep_until(at.into()).await;
+                queue.push(Trigger { created: Instant::now(), ..trigger });
+            }))
+        });
+        let before = self.edit(|known| std::mem::replace(&mut known.timer, timer));
+        drop(before);
+    }
+}

@@ -1,0 +1,74 @@
+//! A HelloApp becomes a Deployment and a Service.
+
+use boathook_sdk::prelude::*;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Spec {
+    image: String,
+    #[serde(default)]
+    size: u32,
+}
+
+fn config() -> Config {
+    let apps = Reconcile::new("hello", "example.com/v1alpha1", "HelloApp");
+    Config::new().reconcile(apps.owns("apps/v1", "Deployment").owns("v1", "Service"))
+}
+
+fn reconcile(app: reconcile::Parent) -> Result<Desired> {
+    let (name, Spec { image, size }) = (app.name(), app.spec()?);
+    let labels = json!({"app.kubernetes.io/name": name});
+    let web = json!({"name": "web", "image": image, "ports": [{"containerPort": 8080}]});
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": size,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [web]}},
+        },
+    });
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels},
+        "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]},
+    });
+    let ready = app.child_status("Deployment", name, "readyReplicas").unwrap_or(0);
+    let message = format!("{ready} of {size} replicas are ready");
+    Ok(Desired::new().child(&deployment).child(&service).status(&json!({"readyReplicas": ready})).condition(
+        "Ready",
+        ready == size,
+        "Replicas",
+        message,
+    ))
+}
+
+boathook_sdk::hook!(config, reconcile = reconcile);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+mod tests {
+    use super::{config, reconcile};
+    use boathook_sdk::kube::ObjectRef;
+    use boathook_sdk::testing::Kit;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn replicas_that_are_ready_are_in_the_status() {
+        let mut kit = Kit::answering(config);
+        let (api_version, metadata) = ("example.com/v1alpha1", json!({"namespace": "default", "name": "web"}));
+        let spec = json!({"image": "nginx:1", "size": 2});
+        let app = json!({"apiVersion": api_version, "kind": "HelloApp", "metadata": metadata, "spec": spec});
+        let app = kit.given(&app).object_ref();
+        let first = kit.reconcile(reconcile, "hello", &app);
+        assert_eq!(first.answer().status, json!({"readyReplicas": 0}));
+        assert_eq!(first.answer().conditions[0].holds, Some(false));
+        let deployment = ObjectRef::new("apps/v1", "Deployment", "default", "web");
+        let mut found: Value = kit.find(&deployment).unwrap();
+        assert_eq!(found["spec"]["replicas"], 2);
+        found["status"] = json!({"readyReplicas": 2});
+        kit.given(&found);
+        let second = kit.reconcile(reconcile, "hello", &app);
+        assert_eq!(second.answer().status, json!({"readyReplicas": 2}));
+        assert_eq!(second.answer().conditions[0].message, "2 of 2 replicas are ready");
+    }
+}

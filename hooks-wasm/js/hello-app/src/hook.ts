@@ -1,0 +1,41 @@
+// A HelloApp becomes a Deployment and a Service.
+
+import { type Parent, hook } from "@boathook/sdk";
+import type { Deployment } from "kubernetes-types/apps/v1";
+
+interface Spec {
+  image: string;
+  size?: number;
+}
+
+export default hook({
+  config: {
+    reconcile: [
+      {
+        name: "hello",
+        apiVersion: "example.com/v1alpha1",
+        kind: "HelloApp",
+        owns: [
+          { apiVersion: "apps/v1", kind: "Deployment" },
+          { apiVersion: "v1", kind: "Service" },
+        ],
+      },
+    ],
+  },
+
+  reconcile(app: Parent<Spec>) {
+    const { image, size = 0 } = app.spec;
+    const labels = { "app.kubernetes.io/name": app.name };
+    const metadata = { name: app.name, labels };
+    const web = { name: "web", image, ports: [{ containerPort: 8080 }] };
+    const template = { metadata: { labels }, spec: { containers: [web] } };
+    const pods = { replicas: size, selector: { matchLabels: labels }, template };
+    const deployment = { apiVersion: "apps/v1", kind: "Deployment", metadata, spec: pods };
+    const port = { selector: labels, ports: [{ port: 80, targetPort: 8080 }] };
+    const service = { apiVersion: "v1", kind: "Service", metadata, spec: port };
+    const ready = app.child<Deployment>("Deployment", app.name)?.object.status?.readyReplicas ?? 0;
+    const message = `${ready} of ${size} replicas are ready`;
+    const conditions = [{ type: "Ready", status: ready === size, reason: "Replicas", message }];
+    return { children: [deployment, service], status: { readyReplicas: ready }, conditions };
+  },
+});

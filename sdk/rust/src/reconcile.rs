@@ -1,0 +1,181 @@
+//! A custom resource, and the objects that it becomes.
+//!
+//! A hook with `reconcile` bindings has a function `reconcile`. It says what should be for one object; the host makes
+//! it so. It is best pure: the host then remembers its answers, and asks only when something is different.
+//!
+//! ```
+//! use boathook_sdk::prelude::*;
+//! use boathook_sdk::serde_json::{Value, json};
+//!
+//! fn config() -> Config {
+//!     Config::new().reconcile(Reconcile::new("sites", "example.com/v1", "Site").owns("v1", "ConfigMap"))
+//! }
+//!
+//! fn reconcile(site: reconcile::Parent) -> Result<Desired> {
+//!     let spec: Value = site.spec()?;
+//!     let page = json!({
+//!         "apiVersion": "v1", "kind": "ConfigMap",
+//!         "metadata": {"name": site.name()}, "data": {"index.html": spec["page"]},
+//!     });
+//!     Ok(Desired::new().child(&page).status(&json!({"pages": site.children().len()})))
+//! }
+//!
+//! boathook_sdk::hook!(config, reconcile = reconcile);
+//! ```
+
+use crate::data::{Json, absent, decode};
+use crate::error::{Error, Result};
+use crate::kube::{Object, ObjectRef};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// One object of the custom resource, and what the cluster has of it.
+#[derive(Clone, Debug)]
+pub struct Parent {
+    /// The binding that asks.
+    pub binding: String,
+    /// The run's id, as in the operator's log.
+    pub run: String,
+    /// Whether nothing that is returned is stored.
+    pub dry_run: bool,
+    json: Json,
+    object: Object,
+    children: Vec<Child>,
+}
+
+/// A child as the cluster has it.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// Its name in the cluster.
+    pub target: ObjectRef,
+    /// The object.
+    pub json: Json,
+}
+
+impl Child {
+    /// Reads it as a `T`.
+    pub fn object<T: DeserializeOwned>(&self) -> Result<T> {
+        Ok(decode(self.json.as_str(), || self.target.to_string())?)
+    }
+}
+
+impl Parent {
+    pub(crate) fn new(binding: String, run: String, dry_run: bool, json: String, children: Vec<Child>) -> Result<Self> {
+        let object = decode(&json, || "the parent".to_owned())?;
+        Ok(Self { binding, run, dry_run, json: Json::new(json), object, children })
+    }
+
+    /// `metadata.name`.
+    pub fn name(&self) -> &str {
+        self.object.name()
+    }
+
+    /// `metadata.namespace`; absent for cluster-scoped objects.
+    pub fn namespace(&self) -> Option<&str> {
+        self.object.namespace()
+    }
+
+    /// The whole object as a `T`.
+    pub fn object<T: DeserializeOwned>(&self) -> Result<T> {
+        Ok(decode(self.json.as_str(), || format!("{} {}", self.object.kind(), self.name()))?)
+    }
+
+    /// Its `spec` as a `T`.
+    pub fn spec<T: DeserializeOwned>(&self) -> Result<T> {
+        let what = || format!("spec of {} {}", self.object.kind(), self.name());
+        let spec = self.object.get("spec").ok_or_else(|| absent(format!("there is no {}", what())))?;
+        T::deserialize(spec).map_err(|error| Error::permanent(format!("{}: {error}", what())))
+    }
+
+    /// All children that exist.
+    pub fn children(&self) -> &[Child] {
+        &self.children
+    }
+
+    /// The child of this kind and name, if it exists. The namespace does not matter, as it is the parent's.
+    pub fn child(&self, kind: &str, name: &str) -> Option<&Child> {
+        self.children.iter().find(|child| child.target.kind == kind && child.target.name == name)
+    }
+
+    /// A number or text of a child's status, like `child_status("Deployment", "web", "readyReplicas")`, if there is one.
+    pub fn child_status<T: DeserializeOwned>(&self, kind: &str, name: &str, field: &str) -> Option<T> {
+        let object: Object = self.child(kind, name)?.object().ok()?;
+        T::deserialize(object.get("status")?.get(field)?).ok()
+    }
+}
+
+/// What should be. It says nothing until the function returns it.
+#[derive(Debug, Default)]
+#[must_use = "it is only an answer when the function returns it"]
+pub struct Desired {
+    pub(crate) children: Vec<String>,
+    pub(crate) none_wanted: bool,
+    pub(crate) status: Option<String>,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) requeue_after: Option<Duration>,
+    /// The first thing that could not be written as JSON.
+    pub(crate) unwritable: Option<String>,
+}
+
+/// A condition of the parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Its type: `Ready`.
+    pub name: String,
+    /// Absent if the hook does not know.
+    pub holds: Option<bool>,
+    /// One word in CamelCase.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Desired {
+    /// Add what is wanted. If nothing is, say so with [`none`](Self::none).
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Nothing is wanted: what exists is deleted.
+    pub fn none() -> Self {
+        Self { none_wanted: true, ..Self::default() }
+    }
+
+    /// An object that should exist, with `apiVersion`, `kind`, `metadata.name`, and only the fields that the hook
+    /// decides.
+    pub fn child(mut self, object: &impl Serialize) -> Self {
+        match serde_json::to_string(object) {
+            Ok(text) => self.children.push(text),
+            Err(error) => self.unwritable = Some(format!("a child: {error}")),
+        }
+        self
+    }
+
+    /// Several objects. See [`child`](Self::child).
+    pub fn children<T: Serialize>(self, objects: impl IntoIterator<Item = T>) -> Self {
+        objects.into_iter().fold(self, |desired, object| desired.child(&object))
+    }
+
+    /// Fields of the parent's status.
+    pub fn status(mut self, status: &impl Serialize) -> Self {
+        match serde_json::to_string(status) {
+            Ok(text) => self.status = Some(text),
+            Err(error) => self.unwritable = Some(format!("the status: {error}")),
+        }
+        self
+    }
+
+    /// A condition. `reason` is one word in CamelCase. `Ready` holds only if all children are applied, too.
+    pub fn condition(mut self, name: &str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
+        let (name, reason) = (name.to_owned(), reason.to_owned());
+        self.conditions.push(Condition { name, holds: Some(holds), reason, message: message.into() });
+        self
+    }
+
+    /// Ask again after this time, if nothing else happens first.
+    pub fn requeue_after(mut self, time: Duration) -> Self {
+        self.requeue_after = Some(time);
+        self
+    }
+}

@@ -1,0 +1,284 @@
+//! Reconcile hooks: custom resources become objects and a status, as a user with kubectl sees it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Cluster, Operator, Test, eventually, eventually_within, last, workspace};
+
+const HELLO: &str = "hooks-wasm/hello-app";
+const WISH: &str = "hooks-wasm/test/wish";
+
+async fn apply_file(cluster: &Cluster, file: &Path) {
+    cluster.kubectl(&["apply", "--server-side", "--filename", &file.display().to_string()]).await;
+}
+
+/// Applies an object as `kubectl apply` does.
+async fn apply(test: &Test, cluster: &Cluster, object: &Value) {
+    let name = object["metadata"]["name"].as_str().unwrap();
+    let file = test.dir().join(format!("{name}.json"));
+    std::fs::write(&file, object.to_string()).expect("write a manifest");
+    cluster.kubectl(&["apply", "--filename", &file.display().to_string()]).await;
+}
+
+/// A cluster with the definitions of both hooks, and an operator with them.
+async fn begin(test: &Test) -> (Arc<Cluster>, Operator) {
+    let cluster = test.own_cluster().await;
+    let files = [format!("{HELLO}/crd.yaml"), format!("{WISH}/wishes.yaml"), format!("{WISH}/clusterwishes.yaml")];
+    for file in files {
+        apply_file(&cluster, &workspace().join(file)).await;
+    }
+    let operator = operator(test, &cluster).await;
+    (cluster, operator)
+}
+
+async fn operator(test: &Test, cluster: &Cluster) -> Operator {
+    let operator = test.operator_with(&cluster.kubeconfig, &["hello-app", "test/wish"]).await;
+    operator.ready().await;
+    operator
+}
+
+/// The object as kubectl shows it.
+async fn get(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
+    let text = cluster.try_kubectl(&["get", kind, name, "--output", "json"]).await?;
+    serde_json::from_str(&text).map_err(|error| error.to_string())
+}
+
+/// The garbage collector looks for new kinds every 30 s, and does not know the owners' before.
+const COLLECTED: Duration = Duration::from_secs(120);
+
+async fn gone(cluster: &Cluster, kind: &str, name: &str) {
+    eventually_within(COLLECTED, &format!("{kind} {name} is gone"), async || match get(cluster, kind, name).await {
+        Err(error) if error.contains("NotFound") => Ok(()),
+        Err(error) => Err(error),
+        Ok(found) => Err(found.to_string()),
+    })
+    .await;
+}
+
+/// Waits until an object has this at a pointer.
+async fn has(cluster: &Cluster, kind: &str, name: &str, pointer: &str, expected: Value) -> Value {
+    eventually(&format!("{pointer} of {kind} {name} is {expected}"), async || {
+        let found = get(cluster, kind, name).await?;
+        let seen = found.pointer(pointer).cloned().unwrap_or_default();
+        if seen == expected { Ok(found) } else { Err(seen.to_string()) }
+    })
+    .await
+}
+
+/// Waits until a condition has this status. Returns its message.
+async fn told(cluster: &Cluster, kind: &str, name: &str, condition: &str, status: &str) -> String {
+    eventually(&format!("{condition} of {kind} {name} is {status}"), async || {
+        let found = get(cluster, kind, name).await?;
+        let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let found = conditions.iter().find(|one| one["type"] == condition && one["status"] == status);
+        found
+            .map(|one| one["message"].as_str().unwrap_or_default().to_owned())
+            .ok_or_else(|| json!(conditions).to_string())
+    })
+    .await
+}
+
+fn wish(name: &str, children: &[Value]) -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Wish", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"children": children},
+    })
+}
+
+fn child(name: &str, wave: &str, value: &str) -> Value {
+    let metadata = json!({"name": name, "annotations": {"boathook.dev/wave": wave}});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}})
+}
+
+/// Created, scaled, deleted by its owner reference.
+pub async fn an_app_is_created_scaled_and_deleted(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply_file(&cluster, &workspace().join(HELLO).join("example.yaml")).await;
+    let made = has(&cluster, "deployment", "hello", "/spec/replicas", json!(2)).await;
+    assert_eq!(made["metadata"]["ownerReferences"][0]["kind"], "HelloApp");
+    get(&cluster, "service", "hello").await.unwrap();
+    has(&cluster, "helloapp", "hello", "/status/observedGeneration", json!(1)).await;
+    cluster.kubectl(&["patch", "helloapp", "hello", "--type=merge", "--patch", r#"{"spec":{"size":3}}"#]).await;
+    has(&cluster, "deployment", "hello", "/spec/replicas", json!(3)).await;
+    has(&cluster, "helloapp", "hello", "/status/observedGeneration", json!(2)).await;
+    cluster.kubectl(&["delete", "helloapp", "hello"]).await;
+    gone(&cluster, "deployment", "hello").await;
+    gone(&cluster, "service", "hello").await;
+    operator.stop().await;
+}
+
+/// A change by hand, and a deleted child, are repaired within a second.
+pub async fn what_somebody_changes_is_put_right(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("web", &[child("a", "0", "1")])).await;
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    let repaired = async |what: &str| {
+        let since = Instant::now();
+        // A look by kubectl takes a part of a second itself.
+        eventually_within(Duration::from_secs(10), what, async || {
+            let found = get(&cluster, "configmap", "a").await?;
+            if found["data"]["value"] == "1" { Ok(()) } else { Err(found.to_string()) }
+        })
+        .await;
+        println!("{what} after {:?}", since.elapsed());
+    };
+    cluster.kubectl(&["patch", "configmap", "a", "--type=merge", "--patch", r#"{"data":{"value":"2"}}"#]).await;
+    repaired("the value is right again").await;
+    let before = get(&cluster, "configmap", "a").await.unwrap();
+    cluster.kubectl(&["delete", "configmap", "a", "--wait=false"]).await;
+    repaired("the ConfigMap is back").await;
+    assert_ne!(get(&cluster, "configmap", "a").await.unwrap()["metadata"]["uid"], before["metadata"]["uid"]);
+    // What is not the hook's stays.
+    cluster.kubectl(&["label", "configmap", "a", "theirs=1"]).await;
+    cluster.kubectl(&["patch", "configmap", "a", "--type=merge", "--patch", r#"{"data":{"value":"3"}}"#]).await;
+    repaired("the value is right again").await;
+    assert_eq!(get(&cluster, "configmap", "a").await.unwrap()["metadata"]["labels"]["theirs"], "1");
+    operator.stop().await;
+}
+
+/// With a finalizer, in the reverse of the waves.
+pub async fn a_parent_with_a_finalizer_is_torn_down(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("web", &[child("first", "0", "1"), child("second", "1", "1")])).await;
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    has(&cluster, "wish", "web", "/metadata/finalizers", json!(["boathook.dev/teardown"])).await;
+    let held = r#"{"metadata":{"finalizers":["example.com/held"]}}"#;
+    cluster.kubectl(&["patch", "configmap", "second", "--type=merge", "--patch", held]).await;
+    cluster.kubectl(&["delete", "wish", "web", "--wait=false"]).await;
+    eventually("the second one is being deleted", async || {
+        let found = get(&cluster, "configmap", "second").await?;
+        found["metadata"].get("deletionTimestamp").map(drop).ok_or_else(|| found.to_string())
+    })
+    .await;
+    let first = get(&cluster, "configmap", "first").await.unwrap();
+    assert!(first["metadata"].get("deletionTimestamp").is_none(), "{first}");
+    get(&cluster, "wish", "web").await.unwrap();
+    cluster
+        .kubectl(&[
+            "patch",
+            "configmap",
+            "second",
+            "--type=json",
+            "--patch",
+            r#"[{"op":"remove","path":"/metadata/finalizers"}]"#,
+        ])
+        .await;
+    for (kind, name) in [("configmap", "second"), ("configmap", "first"), ("wish", "web")] {
+        gone(&cluster, kind, name).await;
+    }
+    operator.stop().await;
+}
+
+pub async fn orphaned_children_stay(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("web", &[child("a", "0", "1"), child("b", "1", "1")])).await;
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    cluster.kubectl(&["delete", "wish", "web", "--cascade=orphan"]).await;
+    gone(&cluster, "wish", "web").await;
+    for name in ["a", "b"] {
+        let found = get(&cluster, "configmap", name).await.unwrap();
+        assert!(found["metadata"].get("ownerReferences").is_none(), "{found}");
+        assert!(found["metadata"].get("deletionTimestamp").is_none(), "{found}");
+    }
+    operator.stop().await;
+}
+
+/// The second one is refused, and its status says so.
+pub async fn two_parents_claim_one_object(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("one", &[child("a", "0", "1")])).await;
+    told(&cluster, "wish", "one", "Ready", "True").await;
+    apply(&test, &cluster, &wish("two", &[child("a", "0", "2")])).await;
+    let message = told(&cluster, "wish", "two", "Stalled", "True").await;
+    assert!(message.contains("ConfigMap default/a: it belongs to the set applyset-"), "{message}");
+    assert_eq!(get(&cluster, "configmap", "a").await.unwrap()["data"]["value"], "1");
+    operator.stop().await;
+}
+
+/// A child that the API server refuses is named, and the others are applied.
+pub async fn a_refused_child_is_named(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    let bad =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "bad"}, "spec": {"replicas": 1}});
+    apply(&test, &cluster, &wish("web", &[child("a", "0", "1"), bad])).await;
+    let message = told(&cluster, "wish", "web", "Stalled", "True").await;
+    assert!(message.contains("Deployment.apps default/bad") && message.contains("spec.selector"), "{message}");
+    get(&cluster, "configmap", "a").await.unwrap();
+    operator.stop().await;
+}
+
+/// A version more, and a new field: the parents stay as they are, and the new field counts.
+pub async fn a_definition_is_upgraded(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("web", &[child("a", "0", "1")])).await;
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    let before = get(&cluster, "configmap", "a").await.unwrap();
+    let mut definition = get(&cluster, "customresourcedefinition", "wishes.example.com").await.unwrap();
+    let mut next = definition["spec"]["versions"][0].clone();
+    definition["spec"]["versions"][0]["storage"] = json!(false);
+    (next["name"], next["storage"]) = (json!("v2"), json!(true));
+    definition["spec"]["versions"].as_array_mut().unwrap().push(next);
+    definition["metadata"].as_object_mut().unwrap().remove("managedFields");
+    apply(&test, &cluster, &definition).await;
+    let mut changed = wish("web", &[child("a", "0", "2")]);
+    changed["apiVersion"] = json!("example.com/v2");
+    eventually("the new version is served", async || {
+        let file = test.dir().join("v2.json");
+        std::fs::write(&file, changed.to_string()).map_err(|error| error.to_string())?;
+        cluster.try_kubectl(&["apply", "--filename", &file.display().to_string()]).await
+    })
+    .await;
+    let after = has(&cluster, "configmap", "a", "/data/value", json!("2")).await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    operator.stop().await;
+}
+
+/// The operator is killed again and again while parents come, change and go.
+pub async fn an_operator_that_is_killed_again_and_again_ends_right(test: Arc<Test>) {
+    const PARENTS: usize = 12;
+    let (cluster, mut running) = begin(&test).await;
+    let name = |n: usize| format!("p{n:02}");
+    let children = |n: usize, value: &str| {
+        [child(&format!("{}-a", name(n)), "0", value), child(&format!("{}-b", name(n)), "1", value)]
+    };
+    for n in 0..PARENTS {
+        apply(&test, &cluster, &wish(&name(n), &children(n, "1"))).await;
+        if n % 3 == 2 {
+            // Somewhere in the middle of its work.
+            last(Duration::from_millis(20 * n as u64)).await;
+            running.kill().await;
+            running = operator(&test, &cluster).await;
+        }
+    }
+    for n in 0..PARENTS {
+        if n % 2 == 0 {
+            apply(&test, &cluster, &wish(&name(n), &children(n, "2"))).await;
+        } else {
+            cluster.kubectl(&["delete", "wish", &name(n), "--wait=false"]).await;
+        }
+        if n % 4 == 3 {
+            last(Duration::from_millis(15 * n as u64)).await;
+            running.kill().await;
+            running = operator(&test, &cluster).await;
+        }
+    }
+    for n in 0..PARENTS {
+        for part in ["a", "b"] {
+            let map = format!("{}-{part}", name(n));
+            if n % 2 == 0 {
+                has(&cluster, "configmap", &map, "/data/value", json!("2")).await;
+            } else {
+                gone(&cluster, "configmap", &map).await;
+            }
+        }
+        if n % 2 == 0 {
+            told(&cluster, "wish", &name(n), "Ready", "True").await;
+        } else {
+            gone(&cluster, "wish", &name(n)).await;
+        }
+    }
+    running.stop().await;
+}

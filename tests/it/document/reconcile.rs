@@ -1,0 +1,70 @@
+//! `reconcile[]`.
+
+use boathook_core::model::{Adopt, Role};
+
+use super::{good, refused};
+
+fn reconcile(fields: &str) -> String {
+    format!(
+        "configVersion: v1\nkubernetes: [{{name: maps, kind: ConfigMap}}]\nreconcile:\n- {{apiVersion: example.com/v1, \
+         kind: App, {fields}}}"
+    )
+}
+
+#[test]
+fn defaults_are_careful() {
+    let spec = good(&reconcile("owns: [{apiVersion: apps/v1, kind: Deployment}, {apiVersion: v1, kind: Service}]"));
+    let [binding] = &spec.reconcilers[..] else { panic!("{:?}", spec.reconcilers) };
+    assert_eq!((binding.name.as_str(), binding.adopt, binding.resync), ("reconcile", Adopt::Never, None));
+    assert_eq!((binding.prune.max_share.get(), binding.prune.max_objects), (50, 20));
+    // Parents are independent of each other.
+    assert_eq!((spec.concurrency, spec.combine), (8, false));
+    let informers: Vec<_> = spec.kubernetes.iter().filter(|binding| binding.role.is_some()).collect();
+    let names: Vec<_> = informers.iter().map(|binding| binding.name.as_str()).collect();
+    assert_eq!(names, ["reconcile", "reconcile/Deployment.apps", "reconcile/Service"]);
+    assert_eq!(informers[0].role, Some(Role::Parents));
+    // Only members are watched.
+    assert_eq!(informers[1].label_selector.as_deref(), Some("applyset.kubernetes.io/part-of"));
+    assert_eq!(
+        good(&format!("{}\nconcurrency: 3", reconcile("owns: [{apiVersion: v1, kind: Service}]"))).concurrency,
+        3
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    const OWNS: &str = "owns: [{apiVersion: v1, kind: Service}]";
+    for (fields, path, hint) in [
+        ("name: x", "reconcile[0].owns", "is missing"),
+        ("owns: [{apiVersion: v1}]", "reconcile[0].owns[0].kind", "is missing"),
+        ("owns: [{kind: Service}]", "reconcile[0].owns[0].apiVersion", "is missing"),
+        ("owns: [{apiVersion: v1, kind: services}]", "reconcile[0].owns[0].kind", "write it as objects do"),
+        ("owns: [{apiVersion: v1, kind: A}, {apiVersion: v1, kind: A}]", "reconcile[0].owns[1].kind", "once more"),
+        (
+            "owns: [{apiVersion: x.com/v1, kind: A}, {apiVersion: x.com/v2, kind: A}]",
+            "reconcile[0].owns[1].kind",
+            "once more",
+        ),
+        ("owns: [{apiVersion: example.com/v2, kind: App}]", "reconcile[0].owns[0].kind", "the kind of the parents"),
+        (&format!("{OWNS}, prune: {{maxShare: 0%}}"), "reconcile[0].prune.maxShare", r#"from "1%" to "100%""#),
+        (&format!("{OWNS}, prune: {{maxShare: '50'}}"), "reconcile[0].prune.maxShare", r#"from "1%" to "100%""#),
+        (&format!("{OWNS}, prune: {{maxObjects: -1}}"), "reconcile[0].prune.maxObjects", "from 0"),
+        (&format!("{OWNS}, adopt: sometimes"), "reconcile[0].adopt", "ifUnowned"),
+        (&format!("{OWNS}, resync: 10ms"), "reconcile[0].resync", "1s"),
+        (
+            &format!("{OWNS}, includeSnapshotsFrom: [other]"),
+            "reconcile[0].includeSnapshotsFrom[0]",
+            "names no kubernetes binding",
+        ),
+        (&format!("{OWNS}, name: maps"), "reconcile[0].name", "clashes with the kubernetes binding"),
+        (&format!("{OWNS}, related: []"), "reconcile[0].related", "not"),
+        (&format!("{OWNS}, decorates: []"), "reconcile[0].decorates", "not"),
+        (
+            &format!("{OWNS}, namespace: {{labelSelector: {{}}}}"),
+            "reconcile[0].namespace.labelSelector",
+            "is not known here",
+        ),
+    ] {
+        refused(&reconcile(fields), path, hint);
+    }
+}

@@ -1,0 +1,124 @@
+//! Answers that cannot be, and parents that cannot have a status.
+
+use serde_json::{Value, json};
+
+use super::{child, cluster_wish, current, definition, gone, map, start, told, wish};
+use crate::{
+    pipeline::fixture::{Pipeline, guests},
+    support::cluster::TestCluster,
+};
+
+/// What the parent says about children of this kind, which are refused before anything is applied.
+async fn refused(pipeline: &Pipeline, parent: Value) -> String {
+    pipeline.create(parent.clone()).await;
+    let message = told(&pipeline.cluster, &parent, "Stalled", "True", "InvalidAnswer").await;
+    pipeline.delete(parent.clone()).await;
+    gone(&pipeline.cluster, &parent).await;
+    message
+}
+
+fn with(mut child: Value, change: impl FnOnce(&mut Value)) -> Value {
+    change(&mut child);
+    child
+}
+
+#[tokio::test]
+async fn what_a_parent_cannot_own_is_refused_before_anything_is_applied() {
+    let pipeline = start().await;
+    let elsewhere = with(child("b", "1"), |child| child["metadata"]["namespace"] = json!("kube-public"));
+    let nameless = with(child("b", "1"), |child| child["metadata"] = json!({"generateName": "b-"}));
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    for (bad, says) in [
+        (
+            elsewhere,
+            r#"ConfigMap kube-public/b: it is in namespace "kube-public", and the parent owns in namespace "default" only"#,
+        ),
+        (namespace, "Namespace n: it is cluster-scoped, and a parent in a namespace owns in its namespace only"),
+        (
+            secret,
+            "Secret s: its kind is not declared, or the API server does not serve it: add {apiVersion: v1, kind: Secret} to owns",
+        ),
+        (nameless, "it has no metadata.name"),
+        (child("a", "2"), "ConfigMap a: it is returned twice"),
+        (json!("text"), "it is not an object with apiVersion, kind and metadata"),
+    ] {
+        let message = refused(&pipeline, wish("web", json!({"children": [child("a", "1"), bad]}))).await;
+        assert!(message.contains(says), "{message}");
+        assert!(pipeline.get(map("a")).await.is_none(), "{says}");
+    }
+}
+
+#[tokio::test]
+async fn an_object_cannot_own_its_owner() {
+    let pipeline = start().await;
+    let mut owner = map("owner");
+    owner["data"] = json!({"value": "1"});
+    let owner = pipeline.create(owner).await;
+    let mut parent = wish("web", json!({"children": [child("owner", "2")]}));
+    parent["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}]);
+    let message = refused(&pipeline, parent).await;
+    assert!(message.contains("it is an owner of the parent: an object cannot own its owner"), "{message}");
+    assert_eq!(pipeline.get(map("owner")).await.unwrap()["data"]["value"], "1");
+}
+
+#[tokio::test]
+async fn a_child_that_the_api_server_refuses_is_named_and_others_are_applied() {
+    let pipeline = start().await;
+    let bad =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "bad"}, "spec": {"replicas": 1}});
+    let parent = wish("web", json!({"children": [child("a", "1"), bad]}));
+    pipeline.create(parent.clone()).await;
+    let message = told(&pipeline.cluster, &parent, "Stalled", "True", "MemberFailed").await;
+    assert!(message.contains("Deployment.apps default/bad") && message.contains("selector"), "{message}");
+    assert!(pipeline.get(map("a")).await.is_some());
+    // A change of the answer is tried at once.
+    pipeline.apply(wish("web", json!({"children": [child("a", "1")]}))).await;
+    current(&pipeline.cluster, &parent, 2).await;
+}
+
+#[tokio::test]
+async fn a_namespace_waits_for_an_approval() {
+    let pipeline = start().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+    let parent = cluster_wish("all", json!({"children": [namespace, child("x", "1")]}));
+    let message = refused(&pipeline, parent).await;
+    assert!(message.contains("ConfigMap x: it has no namespace, and the parent has none"), "{message}");
+    let inside = with(child("x", "1"), |child| child["metadata"]["namespace"] = json!("n"));
+    let parent = cluster_wish("two", json!({"children": [namespace, inside]}));
+    pipeline.create(parent.clone()).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    pipeline.apply(cluster_wish("two", json!({"children": [], "noneWanted": true}))).await;
+    let message = told(&pipeline.cluster, &parent, "Stalled", "True", "ApprovalRequired").await;
+    assert!(message.contains("Namespace n") && message.contains("others may depend on them"), "{message}");
+    assert!(pipeline.get(namespace.clone()).await.is_some());
+}
+
+#[tokio::test]
+async fn a_kind_without_a_status_is_told_and_works_when_it_has_one() {
+    let cluster = TestCluster::start().await;
+    let mut without = definition("Wish");
+    without["spec"]["versions"][0].as_object_mut().unwrap().remove("subresources");
+    cluster.admin.create(&without).await.unwrap();
+    cluster.admin.create(&definition("ClusterWish")).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &guests(["wish"]), |_| ()).await;
+    let parent = wish("web", json!({"children": [child("a", "1")]}));
+    pipeline.create(parent.clone()).await;
+    let says = "objects of kind Wish have no status: add `subresources: {status: {}}` to version v1 of the \
+                CustomResourceDefinition wishes.example.com";
+    pipeline
+        .operator
+        .until("the log says so", |operator| {
+            let failed = operator.log.told("run failed");
+            failed.iter().any(|line| line["hook"] == "wish" && line["error"] == says).then_some(())
+        })
+        .await;
+    assert!(pipeline.get(map("a")).await.is_none());
+    // Others are not held up.
+    let other = cluster_wish("all", json!({"children": [], "noneWanted": true}));
+    pipeline.create(other.clone()).await;
+    current(&pipeline.cluster, &other, 1).await;
+    pipeline.apply(definition("Wish")).await;
+    current(&pipeline.cluster, &parent, 1).await;
+}
