@@ -56,6 +56,19 @@ func apply(c *call) error {
 	})
 }
 
+// conflicts is what kubectl advises.
+const conflicts = "Please review the fields above--they currently have other managers. Here\n" +
+	"are the ways you can resolve this warning:\n" +
+	"* If you intend to manage all of these fields, please re-run the apply\n" +
+	"  command with the `--force-conflicts` flag.\n" +
+	"* If you do not intend to manage all of the fields, please edit your\n" +
+	"  manifest to remove references to the fields that should keep their\n" +
+	"  current managers.\n" +
+	"* You may co-own fields by updating your manifest to match the existing\n" +
+	"  value; in this case, you'll become the manager if the other manager(s)\n" +
+	"  stop managing the field (remove it from their configuration).\n" +
+	"See https://kubernetes.io/docs/reference/using-api/server-side-apply/#conflicts"
+
 func (c *call) applyOnServer(p *printer, one item, mode string) error {
 	manager := c.value("field-manager")
 	if manager == "" {
@@ -64,6 +77,9 @@ func (c *call) applyOnServer(p *printer, one item, mode string) error {
 	o := one.source
 	if mode == "none" {
 		applied, err := c.cluster.Apply(encode(o), manager, c.truth("force-conflicts"))
+		if isReason(err, "Conflict") {
+			return fmt.Errorf("%w\n%s", err, conflicts)
+		}
 		if err != nil {
 			return err
 		}
@@ -82,12 +98,8 @@ func (c *call) applyHere(p *printer, one item, mode string) error {
 	if isReason(err, "NotFound") {
 		o := modified
 		if mode == "none" {
-			created, err := c.cluster.Create(encode(modified))
-			if err != nil {
+			if o, err = c.create(modified); err != nil {
 				return inFile(one, "creating", err)
-			}
-			if o, err = decode(created); err != nil {
-				return err
 			}
 		}
 		return c.done(p, o, one.ref, "created", mode)

@@ -26,8 +26,10 @@ type call struct {
 	cluster Cluster
 	out     *bufio.Writer
 	flags   map[string][]string
-	// args are the arguments that are not flags, after the subcommand.
-	args []string
+	// words are the arguments that are not flags, and args those after the subcommand.
+	words, args []string
+	// typed says that what is printed was generated, and not read.
+	typed bool
 	// failed says that an error was printed, and the command went on.
 	failed bool
 }
@@ -155,7 +157,7 @@ func (c *call) dispatch() error {
 		if name == "create" && len(words) > 1 {
 			return fmt.Errorf("kubectl create %s is not supported: write the object to a file and use kubectl create -f", words[1])
 		}
-		c.args = words[count:]
+		c.words, c.args = words, words[count:]
 		if err := c.check(name, found.flags); err != nil {
 			return err
 		}
@@ -341,8 +343,14 @@ func message(err error) string {
 		return err.Error()
 	case !ok:
 		return "error: " + err.Error()
-	case failure.Reason == "Invalid" && failure.Kind != "":
-		text := fmt.Sprintf("The %s %q is invalid", failure.Kind, failure.Name)
+	case failure.Reason == "Invalid":
+		text := "The request is invalid"
+		switch causes := failure.Causes; {
+		case failure.Kind != "" || failure.Name != "":
+			text = fmt.Sprintf("The %s %q is invalid", failure.Kind, failure.Name)
+		case len(causes) == 0:
+			text += ": " + failure.Message
+		}
 		switch len(failure.Causes) {
 		case 0:
 			return text
@@ -351,8 +359,6 @@ func message(err error) string {
 		default:
 			return text + ": \n* " + strings.Join(failure.Causes, "\n* ")
 		}
-	case failure.Reason == "Invalid":
-		return "The request is invalid: " + failure.Message
 	case failure.Reason == "":
 		return "Error from server: " + failure.Message
 	default:

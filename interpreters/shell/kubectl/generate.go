@@ -26,6 +26,7 @@ func (c *call) generated(o object) error {
 	if err != nil {
 		return err
 	}
+	c.typed = true
 	if mode == "client" && c.value("namespace") == "" {
 		delete(o.fields("metadata"), "namespace")
 	}
@@ -46,9 +47,17 @@ var failures = map[string]string{
 // oneName is the argument that names the object.
 func (c *call) oneName() (string, error) {
 	if len(c.args) != 1 {
-		return "", fmt.Errorf("exactly one NAME is required, got %d", len(c.args))
+		return "", c.oneNameIsRequired()
 	}
 	return c.args[0], nil
+}
+
+func (c *call) oneNameIsRequired() error {
+	words := c.words
+	if len(c.args) > 0 {
+		words = words[:len(words)-len(c.args)]
+	}
+	return fmt.Errorf("exactly one NAME is required, got %d\nSee 'kubectl %s -h' for help and examples", len(c.args), strings.Join(words, " "))
 }
 
 func named(version, kind, name string) object {
@@ -60,7 +69,9 @@ func createNamespace(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.generated(named("v1", "Namespace", name))
+	o := named("v1", "Namespace", name)
+	o["spec"], o["status"] = map[string]any{}, map[string]any{}
+	return c.generated(o)
 }
 
 func createServiceAccount(c *call) error {
@@ -75,7 +86,7 @@ func createServiceAccount(c *call) error {
 var key = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
 // data reads --from-literal, --from-file and --from-env-file.
-func (c *call) data() (map[string][]byte, error) {
+func (c *call) data(taken string) (map[string][]byte, error) {
 	if len(c.flags["from-env-file"]) > 0 && len(c.flags["from-file"])+len(c.flags["from-literal"]) > 0 {
 		return nil, errors.New("from-env-file cannot be combined with from-file or from-literal")
 	}
@@ -85,7 +96,7 @@ func (c *call) data() (map[string][]byte, error) {
 			return fmt.Errorf("%q is not a valid key name: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')", name)
 		}
 		if _, twice := data[name]; twice {
-			return fmt.Errorf("cannot add key %q, another key by that name already exists in Data", name)
+			return fmt.Errorf(taken, name)
 		}
 		data[name] = content
 		return nil
@@ -171,7 +182,7 @@ func createConfigMap(c *call) error {
 	if err != nil {
 		return err
 	}
-	data, err := c.data()
+	data, err := c.data(`cannot add key %q, another key by that name already exists in Data for ConfigMap "` + strings.ReplaceAll(name, "%", "%%") + `"`)
 	if err != nil {
 		return err
 	}
@@ -185,6 +196,8 @@ func createConfigMap(c *call) error {
 	}
 	return c.generated(o)
 }
+
+const secretTaken = "cannot add key %s, another key by that name already exists"
 
 func secret(name, kind string, data map[string][]byte) object {
 	o := named("v1", "Secret", name)
@@ -202,7 +215,7 @@ func createSecret(c *call) error {
 	if err != nil {
 		return err
 	}
-	data, err := c.data()
+	data, err := c.data(secretTaken)
 	if err != nil {
 		return err
 	}
@@ -215,7 +228,7 @@ func createDockerSecret(c *call) error {
 		return err
 	}
 	if files := c.flags["from-file"]; len(files) > 0 {
-		data, err := c.data()
+		data, err := c.data(secretTaken)
 		if err != nil {
 			return err
 		}
@@ -289,7 +302,7 @@ func createRole(c *call) error {
 		groups[group(resource.APIVersion)] = append(groups[group(resource.APIVersion)], plural)
 	}
 	if len(groups) == 0 {
-		return errors.New("one of resource or nonResourceURL must be specified")
+		return errors.New("at least one resource must be specified")
 	}
 	var rules []any
 	for _, name := range sorted(groups) {
@@ -369,7 +382,7 @@ func createBinding(c *call) error {
 // createJob makes a Job of an image and a command, or of a CronJob.
 func createJob(c *call) error {
 	if len(c.args) == 0 {
-		return errors.New("exactly one NAME is required, got 0")
+		return c.oneNameIsRequired()
 	}
 	o := named("batch/v1", "Job", c.args[0])
 	if from := c.value("from"); from != "" {
@@ -413,6 +426,7 @@ func createJob(c *call) error {
 	o["spec"] = map[string]any{"template": map[string]any{
 		"metadata": map[string]any{}, "spec": map[string]any{"containers": []any{container}, "restartPolicy": "Never"},
 	}}
+	o["status"] = map[string]any{}
 	return c.generated(o)
 }
 
@@ -422,6 +436,7 @@ func createQuota(c *call) error {
 		return err
 	}
 	o := named("v1", "ResourceQuota", name)
+	o["status"] = map[string]any{}
 	for _, pair := range c.values("hard") {
 		resource, amount, found := strings.Cut(pair, "=")
 		if !found {

@@ -24,9 +24,6 @@ func get(c *call) error {
 	var failures []error
 	add := func(resource Resource, found ...object) {
 		for _, o := range found {
-			if metadata, ok := o["metadata"].(map[string]any); ok && !c.truth("show-managed-fields") {
-				delete(metadata, "managedFields")
-			}
 			objects = append(objects, o)
 			resources = append(resources, resource)
 		}

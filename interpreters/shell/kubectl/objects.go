@@ -293,12 +293,14 @@ func (c *call) ofObject(o object, from string) (Resource, error) {
 	return resource, err
 }
 
+var errNoName = errors.New("resource(s) were provided, but no name was specified")
+
 // all are the objects that the selection names, read from the cluster where it is a list.
 func (c *call) all(s *selection) ([]item, error) {
 	items := s.items
 	for _, resource := range s.queries {
 		if c.value("selector") == "" && c.value("field-selector") == "" && !c.truth("all") {
-			return nil, errors.New("resource(s) were provided, but no name was specified")
+			return nil, errNoName
 		}
 		found, err := c.list(resource)
 		if err != nil {

@@ -1,12 +1,16 @@
 package kubectl
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 	"text/template"
@@ -52,9 +56,9 @@ func (c *call) printer() (*printer, error) {
 	case "", "wide":
 		p.table = &struct{}{}
 	case "json":
-		p.print = printJSON
+		p.print = c.unmanaged(c.printJSON)
 	case "yaml":
-		p.print = (&yamlPrinter{}).print
+		p.print = c.unmanaged((&yamlPrinter{}).print)
 	case "name":
 		p.print = func(out io.Writer, o object) error {
 			_, err := fmt.Fprintln(out, o.shown())
@@ -78,17 +82,108 @@ func (c *call) printer() (*printer, error) {
 	return p, nil
 }
 
+// unmanaged wraps a printer: kubectl hides managedFields from every format but templates and names.
+func (c *call) unmanaged(print func(io.Writer, object) error) func(io.Writer, object) error {
+	return func(out io.Writer, o object) error {
+		if c.truth("show-managed-fields") {
+			return print(out, o)
+		}
+		return print(out, withoutManaged(o))
+	}
+}
+
+func withoutManaged(o object) object {
+	plain := o
+	if metadata, ok := o["metadata"].(map[string]any); ok && metadata["managedFields"] != nil {
+		plain = maps.Clone(o)
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		plain["metadata"] = metadata
+	}
+	items, ok := o["items"].([]any)
+	if !ok {
+		return plain
+	}
+	plain = maps.Clone(plain)
+	kept := make([]any, len(items))
+	for i, item := range items {
+		kept[i] = item
+		if fields, ok := item.(map[string]any); ok {
+			kept[i] = map[string]any(withoutManaged(fields))
+		}
+	}
+	plain["items"] = kept
+	return plain
+}
+
 func (c *call) allowsMissing() bool {
 	return c.value("allow-missing-template-keys") == "" || c.truth("allow-missing-template-keys")
 }
 
-func printJSON(out io.Writer, o object) error {
+// fieldOrder is that of kubectl's types, which it prints what it generates with. What it reads has no types there, and is
+// sorted.
+var fieldOrder = []string{
+	"kind", "apiVersion", "metadata", "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
+	"labels", "annotations", "ownerReferences", "finalizers", "immutable", "spec", "data", "binaryData", "stringData", "type", "rules",
+	"subjects", "roleRef", "secrets", "imagePullSecrets", "status",
+}
+
+func (c *call) printJSON(out io.Writer, o object) error {
 	content, err := json.MarshalIndent(o, "", "    ")
+	if err == nil && c.typed {
+		content, err = ordered(o)
+	}
 	if err != nil {
 		return err
 	}
 	_, err = out.Write(append(content, '\n'))
 	return err
+}
+
+// ordered is JSON with the fields of the object and of its metadata in the order of kubectl's types.
+func ordered(o object) ([]byte, error) {
+	var text bytes.Buffer
+	write := func(fields map[string]any, indent string, value func(key string) ([]byte, error)) error {
+		keys := sorted(fields)
+		sort.SliceStable(keys, func(i, j int) bool { return rank(keys[i]) < rank(keys[j]) })
+		text.WriteString("{")
+		for i, key := range keys {
+			if i > 0 {
+				text.WriteString(",")
+			}
+			content, err := value(key)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&text, "\n%s    %q: %s", indent, key, content)
+		}
+		text.WriteString("\n" + indent + "}")
+		return nil
+	}
+	plain := func(fields map[string]any, indent string) func(string) ([]byte, error) {
+		return func(key string) ([]byte, error) { return json.MarshalIndent(fields[key], indent+"    ", "    ") }
+	}
+	inner := plain(o, "")
+	err := write(o, "", func(key string) ([]byte, error) {
+		metadata, ok := o[key].(map[string]any)
+		if key != "metadata" || !ok || len(metadata) == 0 {
+			return inner(key)
+		}
+		outer := text
+		text = bytes.Buffer{}
+		err := write(metadata, "    ", plain(metadata, "    "))
+		content := text.Bytes()
+		text = outer
+		return content, err
+	})
+	return text.Bytes(), err
+}
+
+func rank(key string) int {
+	if at := slices.Index(fieldOrder, key); at >= 0 {
+		return at
+	}
+	return len(fieldOrder)
 }
 
 // yamlPrinter separates documents.

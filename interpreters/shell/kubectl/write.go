@@ -21,10 +21,12 @@ func each(items []item, use func(item) error) error {
 	return errors.Join(failures...)
 }
 
+var errNoFiles = errors.New("must specify one of -f and -k")
+
 // create_ creates the objects of files.
 func create_(c *call) error {
 	if len(c.args) > 0 || len(c.flags["filename"]) == 0 {
-		return errors.New("must specify one of -f and -k")
+		return errNoFiles
 	}
 	items, err := c.files()
 	if err != nil {
@@ -48,15 +50,24 @@ func (c *call) createOne(p *printer, one item) error {
 		annotateLast(o)
 	}
 	if mode == "none" {
-		created, err := c.cluster.Create(encode(o))
-		if err != nil {
+		if o, err = c.create(o); err != nil {
 			return inFile(one, "creating", err)
-		}
-		if o, err = decode(created); err != nil {
-			return err
 		}
 	}
 	return c.done(p, o, o.ref(), "created", mode)
+}
+
+// create sends a new object. A version that it was read with is left out, as kubectl does.
+func (c *call) create(o object) (object, error) {
+	if text(o, "metadata", "resourceVersion") != "" {
+		o = o.copy()
+		delete(o.fields("metadata"), "resourceVersion")
+	}
+	created, err := c.cluster.Create(encode(o))
+	if err != nil {
+		return nil, err
+	}
+	return decode(created)
 }
 
 // inFile names the file in an error, as kubectl does.
@@ -71,6 +82,9 @@ func inFile(one item, doing string, err error) error {
 }
 
 func replace(c *call) error {
+	if len(c.args) > 0 || len(c.flags["filename"]) == 0 {
+		return errNoFiles
+	}
 	items, err := c.files()
 	if err != nil {
 		return err
@@ -90,16 +104,15 @@ func replace(c *call) error {
 				return err
 			}
 			how.Wait = max(how.Wait, time.Second)
-			if err := c.cluster.Delete(one.ref, how); err != nil && !isReason(err, "NotFound") {
+			switch err := c.cluster.Delete(one.ref, how); {
+			case err == nil:
+				c.deleted(one, "deleted"+from(one.ref), "")
+			case !isReason(err, "NotFound"):
 				return err
 			}
-			created, err := c.cluster.Create(encode(one.source))
+			o, err := c.create(one.source)
 			if err != nil {
 				return inFile(one, "replacing", err)
-			}
-			o, err := decode(created)
-			if err != nil {
-				return err
 			}
 			return c.done(p, o, one.ref, "replaced", mode)
 		}
@@ -108,6 +121,14 @@ func replace(c *call) error {
 			annotateLast(o)
 		}
 		if mode == "none" {
+			// As kubectl does: not every kind can be replaced without the version that is there.
+			if text(o, "metadata", "resourceVersion") == "" {
+				now, err := c.read(one.ref, "")
+				if err != nil {
+					return inFile(one, "replacing", err)
+				}
+				o.fields("metadata")["resourceVersion"] = text(now, "metadata", "resourceVersion")
+			}
 			replaced, err := c.cluster.Replace(encode(o), c.value("subresource"))
 			if err != nil {
 				return inFile(one, "replacing", err)
@@ -143,11 +164,15 @@ func patch(c *call) error {
 	if body == "" {
 		return errors.New("must specify --patch or --patch-file containing the contents of the patch")
 	}
-	converted, err := yaml.YAMLToJSON([]byte(body))
-	if err != nil {
-		return fmt.Errorf("unable to parse %q: %w", body, err)
+	// kubectl takes what begins like an object as JSON.
+	if !strings.HasPrefix(strings.TrimSpace(body), "{") {
+		converted, err := yaml.YAMLToJSON([]byte(body))
+		if err != nil {
+			return fmt.Errorf("unable to parse %q: %w", body, err)
+		}
+		body = string(converted)
 	}
-	return c.patchAll(kind, string(converted), "patched", c.value("subresource"))
+	return c.patchAll(kind, body, "patched", c.value("subresource"))
 }
 
 // patchAll sends one patch to all objects of the arguments.
@@ -157,7 +182,7 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 		return err
 	}
 	if !s.named {
-		return errors.New("one or more resource names must be specified as <type> <name> or <type>/<name>")
+		return errNoName
 	}
 	p, err := c.printer()
 	if err != nil {
@@ -273,6 +298,15 @@ func remove(c *call) error {
 	if c.truth("force") {
 		c.out.Flush()
 		fmt.Fprintln(c.Stderr, "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. The resource may continue to run on the cluster indefinitely.")
+	}
+	if mode == "none" && c.value("namespace") != "" {
+		for _, one := range items {
+			if !one.resource.Namespaced {
+				c.out.Flush()
+				fmt.Fprintln(c.Stderr, "Warning: deleting cluster-scoped resources, not scoped to the provided namespace")
+				break
+			}
+		}
 	}
 	missing := c.truth("ignore-not-found") || c.truth("all") || c.value("selector") != ""
 	// As kubectl does, delete all first and wait then, so that owners do not wait for what follows.

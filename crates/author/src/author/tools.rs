@@ -75,6 +75,7 @@ impl Tools {
             Some(Language::Go) => Kind::Go(self.go.package(folder())?),
             Some(Language::TypeScript | Language::JavaScript) => Kind::Script(self.scripts.package(folder())?),
             Some(Language::Python) => Kind::Python(self.python.package(folder())?),
+            Some(Language::Shell) => Kind::Shell(self.shell.package(path)?),
             None if is_script(path) || has_hooks(path) => Kind::Shell(self.shell.package(path)?),
             None => return Err(BuildError::NoProject(path.to_owned())),
         };
