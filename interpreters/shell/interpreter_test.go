@@ -35,6 +35,9 @@ func TestDescribeReadsTheFilesOfTheHook(t *testing.T) {
 	if _, err := describe(folder{"hook.sh": "frob\n"}); err == nil || !strings.Contains(err.Error(), "/hooks/hook.sh:1: frob:") {
 		t.Error(err)
 	}
+	if _, err := describe(folder{"hook.sh": "\nkubectl -n x describe pod p\n"}); err == nil || !strings.Contains(err.Error(), "/hooks/hook.sh:2: kubectl describe is not supported in a hook: instead, use kubectl get -o yaml") {
+		t.Error(err)
+	}
 	if _, err := describe(folder{"hook.sh": "echo text"}); err == nil || !strings.Contains(err.Error(), "it prints no document") {
 		t.Error(err)
 	}

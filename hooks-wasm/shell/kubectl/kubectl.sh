@@ -27,6 +27,19 @@ kubectl annotate configmap/settings -n "$namespace" "note=made by a hook"
 kubectl patch configmap settings -n "$namespace" --type merge -p '{"data": {"c": "3"}}'
 kubectl patch configmap settings -n "$namespace" --type=json -p='[{"op": "remove", "path": "/data/a"}]'
 
+apply() {
+  kubectl apply -f - <<EOF
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: applied, namespace: $namespace}
+data: $1
+EOF
+}
+
+apply '{kept: "1", changed: "2", removed: "x"}'
+apply '{kept: "1", changed: "3"}'
+apply '{kept: "1", changed: "3"}'
+
 echo "keys: $(kubectl get cm settings -n "$namespace" -o json | jq -rc '.data | keys')"
 echo "key: $(kubectl get secret token -n "$namespace" -o jsonpath='{.data.key}' | base64 -d)"
 echo "names: $(kubectl get cm,sa -n "$namespace" -l team=web -o custom-columns=N:.metadata.name --no-headers | tr -d ' ')"

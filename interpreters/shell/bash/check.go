@@ -175,10 +175,20 @@ func (c *checker) call(n *syntax.CallExpr) {
 		c.refuse(n.Pos(), "%s: a hook has no terminal", name)
 		return
 	}
+	if check := c.world.Checks[name]; check != nil {
+		if err := check(args[1:]); err != nil {
+			c.later(n, name, err.Error())
+		}
+	}
 	if strings.Contains(name, "/") || builtins[name] != nil || c.world.command(name) != nil {
 		return
 	}
-	p := &Problem{c.file, int(n.Pos().Line()), name + ": there is no such command in a hook"}
+	c.later(n, name, name+": there is no such command in a hook")
+}
+
+// later notes a problem of a command, which is none if the script has a function of that name.
+func (c *checker) later(n *syntax.CallExpr, name, text string) {
+	p := &Problem{c.file, int(n.Pos().Line()), text}
 	c.names[p] = name
 	c.unknown = append(c.unknown, p)
 }

@@ -44,8 +44,10 @@ type Command func(*Process) int
 type World struct {
 	FS       *fs.FS
 	Commands map[string]Command
-	Now      func() time.Time
-	Limits   Limits
+	// Checks say what is wrong with a call of a command, before anything runs. A word that is not known then is empty.
+	Checks map[string]func(args []string) error
+	Now    func() time.Time
+	Limits Limits
 	// Hostname and the like are fixed, so that scripts cannot learn about the machine.
 	Hostname string
 	// Shared is for commands that keep something between calls, such as compiled programs.
@@ -89,7 +91,7 @@ type killed struct{ signal int }
 
 // NewWorld returns a world with no commands. seed makes $RANDOM.
 func NewWorld(ctx context.Context, files *fs.FS, limits Limits, seed uint64, now func() time.Time) *World {
-	w := &World{FS: files, Commands: map[string]Command{}, Now: now, Limits: limits, Hostname: "boathook"}
+	w := &World{FS: files, Commands: map[string]Command{}, Checks: map[string]func([]string) error{}, Now: now, Limits: limits, Hostname: "boathook"}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	if deadline, ok := ctx.Deadline(); ok {
 		w.deadline = deadline

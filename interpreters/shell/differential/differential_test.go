@@ -1,7 +1,8 @@
 // Package differential runs snippets here and, where they exist, with the real tools, and compares what both do.
 //
 // testdata/TOPIC.sh has the snippets, each after a line `### NAME`. testdata/TOPIC.json has what the real tools did:
-// `go test ./differential -update` writes it. A snippet that we refuse says so with `### NAME refused: TEXT`.
+// `go test ./differential -update` writes it. A snippet that we refuse says so with `### NAME refused: TEXT`. generate_test.go
+// makes more snippets of combinations.
 package differential
 
 import (
@@ -53,7 +54,7 @@ func topics(t *testing.T) map[string][]snippet {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no snippets: %v", err)
 	}
-	topics := map[string][]snippet{}
+	topics := generated()
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

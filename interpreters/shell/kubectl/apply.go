@@ -116,11 +116,11 @@ func (c *call) applyHere(p *printer, one item, mode string) error {
 	} else if original, err = decode(annotation); err != nil {
 		return fmt.Errorf("the annotation %s of %s cannot be read: %w", lastApplied, one.ref.Name, err)
 	}
-	kind := "merge"
+	kind, how := "merge", plainly
 	if isBuiltIn(one.ref.APIVersion) {
-		kind = "strategic"
+		kind, how = "strategic", rules{strategic: true, kind: one.ref.Kind}
 	}
-	body := threeWay(original, modified, current, kind == "strategic")
+	body := threeWay(original, modified, current, how)
 	if len(body) == 0 {
 		return c.done(p, current, one.ref, "unchanged", mode)
 	}
@@ -129,7 +129,7 @@ func (c *call) applyHere(p *printer, one item, mode string) error {
 		after, err = c.send(one.ref, kind, encode(body), "")
 		if isReason(err, "UnsupportedMediaType") {
 			// A custom resource of a group that Kubernetes has, too.
-			after, err = c.send(one.ref, "merge", encode(threeWay(original, modified, current, false)), "")
+			after, err = c.send(one.ref, "merge", encode(threeWay(original, modified, current, plainly)), "")
 		}
 		if err != nil {
 			return inFile(one, "applying patch", err)
@@ -158,17 +158,28 @@ func isBuiltIn(version string) bool {
 		return true
 	default:
 		return strings.HasSuffix(group, ".k8s.io") && !strings.Contains(strings.TrimSuffix(group, ".k8s.io"), ".") &&
-			isIn([]string{"networking", "storage", "scheduling", "coordination", "discovery", "events", "node", "admissionregistration", "certificates", "flowcontrol"}, strings.TrimSuffix(group, ".k8s.io")) ||
+			isIn([]string{"networking", "storage", "scheduling", "coordination", "events", "node", "admissionregistration", "certificates", "flowcontrol"}, strings.TrimSuffix(group, ".k8s.io")) ||
 			group == "rbac.authorization.k8s.io"
 	}
 }
 
-// threeWay is the patch: what is in modified and not in current, and null for what was applied before and is gone.
-func threeWay(original, modified, current map[string]any, byKey bool) map[string]any {
-	return difference(original, modified, current, byKey)
+// rules say how the API server merges a patch.
+type rules struct {
+	// strategic lists are merged by their keys. Others are replaced.
+	strategic bool
+	kind      string
 }
 
-func difference(original, modified, current map[string]any, byKey bool) map[string]any {
+// plainly is a merge patch.
+var plainly rules
+
+// threeWay is the patch: what is in modified and not in current, and null for what was applied before and is gone.
+func threeWay(original, modified, current map[string]any, how rules) map[string]any {
+	return difference("", original, modified, current, how)
+}
+
+// difference is the patch of the fields in the field parent.
+func difference(parent string, original, modified, current map[string]any, how rules) map[string]any {
 	patch := map[string]any{}
 	for key, value := range modified {
 		now, there := current[key]
@@ -180,7 +191,16 @@ func difference(original, modified, current map[string]any, byKey bool) map[stri
 				patch[key] = value
 				continue
 			}
-			if inner := difference(before, value, fields, byKey); len(inner) > 0 {
+			if how.replaces(parent, key) {
+				if !reflect.DeepEqual(value, fields) {
+					patch[key] = value
+				}
+				continue
+			}
+			if inner := difference(key, before, value, fields, how); len(inner) > 0 {
+				if how.strategic && parent == "spec" && key == "strategy" {
+					inner["$retainKeys"] = texts(sorted(value))
+				}
 				patch[key] = inner
 			}
 		case []any:
@@ -190,9 +210,7 @@ func difference(original, modified, current map[string]any, byKey bool) map[stri
 				patch[key] = value
 				continue
 			}
-			if inner, changed := listDifference(key, before, value, elements, byKey); changed {
-				patch[key] = inner
-			}
+			listDifference(patch, parent, key, before, value, elements, how)
 		default:
 			if value == nil {
 				if there && now != nil {
@@ -214,6 +232,11 @@ func difference(original, modified, current map[string]any, byKey bool) map[stri
 	return patch
 }
 
+// replaces says whether a patch has to have the whole mapping.
+func (r rules) replaces(parent, field string) bool {
+	return r.strategic && r.kind == "PodDisruptionBudget" && parent == "spec" && field == "selector"
+}
+
 func equalNumbers(a, b any) bool {
 	x, isX := asFloat(a)
 	y, isY := asFloat(b)
@@ -233,35 +256,66 @@ func asFloat(value any) (float64, bool) {
 	return 0, false
 }
 
-// mergeKeys are the keys by which the API server merges the lists of a field. Other lists are replaced.
-var mergeKeys = map[string][]string{
-	"containers": {"name"}, "initContainers": {"name"}, "ephemeralContainers": {"name"}, "env": {"name"}, "volumes": {"name"},
-	"volumeMounts": {"mountPath"}, "volumeDevices": {"devicePath"}, "imagePullSecrets": {"name"}, "hostAliases": {"ip"},
-	"topologySpreadConstraints": {"topologyKey"}, "ports": {"containerPort", "port"}, "secrets": {"name"}, "ownerReferences": {"uid"},
-	"conditions": {"type"}, "taints": nil, "resourceClaims": {"name"}, "webhooks": {"name"}, "addresses": {"type"},
-	"podFailurePolicy": nil, "images": nil,
+// mergeKeys are the keys by which the API server merges lists, by the field that has the list and its own: what the types of
+// Kubernetes 1.36 say with patchMergeKey. Other lists are replaced.
+var mergeKeys = map[string]string{
+	"spec.containers": "name", "spec.initContainers": "name", "spec.ephemeralContainers": "name", "spec.volumes": "name",
+	"spec.imagePullSecrets": "name", "spec.hostAliases": "ip", "spec.topologySpreadConstraints": "topologyKey", "spec.schedulingGates": "name",
+	"spec.resourceClaims": "name", "spec.ports": "port", "spec.drivers": "name", "spec.matchConditions": "name", "spec.variables": "name",
+	".secrets": "name", ".webhooks": "name", "webhooks.matchConditions": "name", "metadata.ownerReferences": "uid",
+	"status.conditions": "type", "status.addresses": "type", "status.podIPs": "ip", "status.hostIPs": "ip",
 }
 
-// mergedPrimitives are lists of texts that the API server merges.
-var mergedPrimitives = map[string]bool{"finalizers": true}
+func init() {
+	for _, containers := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		for field, key := range map[string]string{"ports": "containerPort", "env": "name", "volumeMounts": "mountPath", "volumeDevices": "devicePath"} {
+			mergeKeys[containers+"."+field] = key
+		}
+	}
+}
 
-func listDifference(field string, original, modified, current []any, byKey bool) ([]any, bool) {
+// retained are lists whose elements lose the fields that a patch does not name.
+var retained = map[string]bool{"spec.volumes": true, "spec.resourceClaims": true}
+
+// mergedPrimitives are lists of texts that the API server merges.
+var mergedPrimitives = map[string]bool{"metadata.finalizers": true, "spec.podCIDRs": true}
+
+// listDifference writes what a list needs into the patch: its elements, what is gone, and the order that is wanted.
+func listDifference(into map[string]any, parent, field string, original, modified, current []any, how rules) {
 	same := encode(modified) == encode(current)
-	if byKey && mergedPrimitives[field] {
-		// Elements are added by the patch. One that is gone stays, as no directive removes it here.
+	place := parent + "." + field
+	if how.strategic && mergedPrimitives[place] {
+		var added, gone []any
 		for _, value := range modified {
 			if !contains(current, value) {
-				return modified, true
+				added = append(added, value)
 			}
 		}
-		return nil, false
+		for _, value := range original {
+			if !contains(modified, value) {
+				gone = append(gone, value)
+			}
+		}
+		if len(added) > 0 {
+			into[field] = added
+		}
+		if len(gone) > 0 {
+			into["$deleteFromPrimitiveList/"+field] = gone
+		}
+		if len(gone) > 0 || !same {
+			into["$setElementOrder/"+field] = modified
+		}
+		return
 	}
 	key := ""
-	if byKey {
-		key = keyOf(field, modified, current)
+	if how.strategic {
+		key = keyOf(place, modified, current)
 	}
 	if key == "" {
-		return modified, !same
+		if !same {
+			into[field] = modified
+		}
+		return
 	}
 	var patch []any
 	for _, element := range modified {
@@ -272,8 +326,11 @@ func listDifference(field string, original, modified, current []any, byKey bool)
 			continue
 		}
 		before := elementWith(original, key, wanted[key])
-		if inner := difference(before, wanted, now, true); len(inner) > 0 {
+		if inner := difference(field, before, wanted, now, how); len(inner) > 0 {
 			inner[key] = wanted[key]
+			if retained[place] {
+				inner["$retainKeys"] = texts(sorted(wanted))
+			}
 			patch = append(patch, inner)
 		}
 	}
@@ -284,24 +341,42 @@ func listDifference(field string, original, modified, current []any, byKey bool)
 		}
 		patch = append(patch, map[string]any{"$patch": "delete", key: fields[key]})
 	}
-	return patch, len(patch) > 0
+	if len(patch) > 0 {
+		into[field] = patch
+	}
+	if len(patch) > 0 || !sameOrder(modified, current, key) {
+		order := make([]any, len(modified))
+		for i, element := range modified {
+			order[i] = map[string]any{key: at(element, key)}
+		}
+		into["$setElementOrder/"+field] = order
+	}
 }
 
-// keyOf is the merge key that all elements have, or nothing.
-func keyOf(field string, lists ...[]any) string {
-	for _, key := range mergeKeys[field] {
-		all := true
-		for _, list := range lists {
-			for _, element := range list {
-				fields, ok := element.(map[string]any)
-				all = all && ok && fields[key] != nil
-			}
-		}
-		if all {
-			return key
+// sameOrder says whether two lists have the same elements in the same places, by their keys.
+func sameOrder(one, other []any, key string) bool {
+	if len(one) != len(other) {
+		return false
+	}
+	for i := range one {
+		if a, b := at(one[i], key), at(other[i], key); !reflect.DeepEqual(a, b) && !equalNumbers(a, b) {
+			return false
 		}
 	}
-	return ""
+	return true
+}
+
+// keyOf is the merge key, if all elements have it.
+func keyOf(place string, lists ...[]any) string {
+	key := mergeKeys[place]
+	for _, list := range lists {
+		for _, element := range list {
+			if at(element, key) == nil {
+				return ""
+			}
+		}
+	}
+	return key
 }
 
 func elementWith(list []any, key string, value any) map[string]any {

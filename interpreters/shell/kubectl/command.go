@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -18,6 +19,41 @@ func Register(w *bash.World, cluster Cluster) {
 		c.out.Flush()
 		return status
 	}
+	w.Checks["kubectl"] = uncalled
+}
+
+// unsupported are the subcommands that a hook does not have, with what it can do instead.
+var unsupported = map[string]string{
+	"api-resources": "kubectl get KIND, which fails if the kind is not served", "api-versions": "kubectl get KIND, which fails if the kind is not served",
+	"attach": "", "auth": "the permissions in the document, which are those of the hook", "autoscale": "kubectl create -f", "certificate": "kubectl patch --subresource=approval",
+	"cluster-info": "", "completion": "", "cp": "", "debug": "", "describe": "kubectl get -o yaml", "diff": "boathook serve --plan outside of the script", "drain": "kubectl cordon, and a deletion of the Pods",
+	"edit": "kubectl patch", "events": "kubectl get events", "exec": "", "explain": "", "expose": "kubectl create -f", "kustomize": "kubectl apply -f with what it prints", "logs": "", "options": "",
+	"plugin": "", "port-forward": "", "proxy": "", "run": "kubectl create -f", "top": "",
+}
+
+func refused(name string) error {
+	remedy, ok := unsupported[name]
+	switch {
+	case !ok:
+		return nil
+	case remedy == "":
+		return fmt.Errorf("kubectl %s is not supported in a hook", name)
+	default:
+		return fmt.Errorf("kubectl %s is not supported in a hook: instead, use %s", name, remedy)
+	}
+}
+
+// uncalled refuses a call whose words are known before a run. Other words are empty.
+func uncalled(args []string) error {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "-n" || arg == "--namespace":
+			i++
+		case !strings.HasPrefix(arg, "-"):
+			return refused(arg)
+		}
+	}
+	return nil
 }
 
 // call is one call of kubectl.
@@ -100,6 +136,7 @@ func init() {
 		"label":                         {"filename recursive selector field-selector all-namespaces all overwrite resource-version dry-run field-manager record list local " + printing, label},
 		"annotate":                      {"filename recursive selector field-selector all-namespaces all overwrite resource-version dry-run field-manager record list local " + printing, annotate},
 		"taint":                         {"selector all overwrite dry-run field-manager validate " + printing, taint},
+		"set image":                     {"filename recursive selector all field-manager local record dry-run " + printing, setImage},
 		"scale":                         {"filename recursive selector all replicas current-replicas resource-version timeout record dry-run " + printing, scale},
 		"cordon":                        {"selector dry-run", cordon},
 		"uncordon":                      {"selector dry-run", cordon},
@@ -141,9 +178,16 @@ func (c *call) run() int {
 }
 
 func (c *call) dispatch() error {
+	// Flags of what is not there are not known, either.
+	if err := uncalled(c.Args[1:]); err != nil {
+		return err
+	}
 	words, err := c.parse(c.Args[1:])
 	if err != nil {
 		return err
+	}
+	if len(words) > 0 && words[0] == "set" && len(words) > 1 && words[1] != "image" {
+		return fmt.Errorf("kubectl set %s is not supported in a hook: use kubectl patch", words[1])
 	}
 	if len(words) == 0 {
 		return errors.New("a subcommand is needed, such as kubectl get pods")
@@ -181,12 +225,12 @@ func (c *call) parse(args []string) ([]string, error) {
 			case !ok && isIn(credentials, name):
 				return nil, fmt.Errorf("--%s: a hook's requests are made with its own permissions: remove the flag", name)
 			case !ok:
-				return nil, fmt.Errorf("unknown flag: --%s\nSee 'kubectl --help' for usage.", name)
+				return nil, c.usage("unknown flag: --%s", name)
 			case given:
 			case f.alone != "":
 				value = f.alone
 			case i+1 >= len(args):
-				return nil, fmt.Errorf("flag needs an argument: --%s\nSee 'kubectl --help' for usage.", name)
+				return nil, c.usage("flag needs an argument: --%s", name)
 			default:
 				i++
 				value = args[i]
@@ -205,6 +249,23 @@ func (c *call) parse(args []string) ([]string, error) {
 	return words, nil
 }
 
+// usage is an error in the flags, with the subcommand as far as it is known.
+func (c *call) usage(format string, values ...any) error {
+	var words []string
+	for _, arg := range c.Args[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			words = append(words, arg)
+		}
+	}
+	name := ""
+	for count := min(3, len(words)); count > 0 && name == ""; count-- {
+		if found := strings.Join(words[:count], " "); commands[found].run != nil {
+			name = " " + found
+		}
+	}
+	return fmt.Errorf(format+"\nSee 'kubectl%s --help' for usage.", append(values, name)...)
+}
+
 // short reads letters, of which the last may have a value: -An=x, -o json.
 func (c *call) short(letters string, next []string) (int, error) {
 	if letters[0] == 's' {
@@ -221,7 +282,7 @@ func (c *call) short(letters string, next []string) (int, error) {
 		rest := letters[at+1:]
 		switch f := known[name]; {
 		case name == "":
-			return 0, fmt.Errorf("unknown shorthand flag: '%s' in -%s\nSee 'kubectl --help' for usage.", letter, letters)
+			return 0, c.usage("unknown shorthand flag: '%s' in -%s", letter, letters)
 		case strings.HasPrefix(rest, "="):
 			c.flags[name] = append(c.flags[name], rest[1:])
 			return 0, nil
@@ -231,7 +292,7 @@ func (c *call) short(letters string, next []string) (int, error) {
 			c.flags[name] = append(c.flags[name], rest)
 			return 0, nil
 		case len(next) == 0:
-			return 0, fmt.Errorf("flag needs an argument: '%s' in -%s\nSee 'kubectl --help' for usage.", letter, letters)
+			return 0, c.usage("flag needs an argument: '%s' in -%s", letter, letters)
 		default:
 			c.flags[name] = append(c.flags[name], next[0])
 			return 1, nil
@@ -345,19 +406,22 @@ func message(err error) string {
 		return "error: " + err.Error()
 	case failure.Reason == "Invalid":
 		text := "The request is invalid"
-		switch causes := failure.Causes; {
+		causes := slices.Clone(failure.Causes)
+		slices.Sort(causes)
+		causes = slices.Compact(causes)
+		switch {
 		case failure.Kind != "" || failure.Name != "":
 			text = fmt.Sprintf("The %s %q is invalid", failure.Kind, failure.Name)
 		case len(causes) == 0:
 			text += ": " + failure.Message
 		}
-		switch len(failure.Causes) {
+		switch len(causes) {
 		case 0:
 			return text
 		case 1:
-			return text + ": " + failure.Causes[0]
+			return text + ": " + causes[0]
 		default:
-			return text + ": \n* " + strings.Join(failure.Causes, "\n* ")
+			return text + ": \n* " + strings.Join(causes, "\n* ")
 		}
 	case failure.Reason == "":
 		return "Error from server: " + failure.Message

@@ -270,7 +270,7 @@ func createTLSSecret(c *call) error {
 		}
 		content, err := c.FS().ReadFile(c.Abs(file))
 		if err != nil {
-			return fmt.Errorf("open %s: no such file or directory", file)
+			return fmt.Errorf("Cannot read file %s, open %s: no such file or directory", file, file)
 		}
 		data[field] = content
 	}

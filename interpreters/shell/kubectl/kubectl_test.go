@@ -233,8 +233,8 @@ func TestGetPrintsAsKubectlDoes(t *testing.T) {
 		"get deploy missing":                "Error from server (NotFound): deployments.apps \"missing\" not found\nstatus 1\n",
 		"get cm missing --ignore-not-found": "",
 		"get nothing":                       "error: the server doesn't have a resource type \"nothing\"\nstatus 1\n",
-		"get cm -o xml":                     "error: unable to match a printer suitable for the output format \"xml\", allowed formats are: custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,template,templatefile,wide,yaml\nstatus 1\n",
-		"get cm --frob":                     "error: unknown flag: --frob\nSee 'kubectl --help' for usage.\nstatus 1\n",
+		"get cm -o xml":                     "error: unable to match a printer suitable for the output format \"xml\", allowed formats are: custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,wide,yaml\nstatus 1\n",
+		"get cm --frob":                     "error: unknown flag: --frob\nSee 'kubectl get --help' for usage.\nstatus 1\n",
 		"get cm --token x":                  "error: --token: a hook's requests are made with its own permissions: remove the flag\nstatus 1\n",
 		"get cm -w":                         "error: kubectl get --watch is not supported in a hook\nstatus 1\n",
 		"frob":                              "error: kubectl frob is not supported in a hook\nstatus 1\n",
@@ -323,20 +323,34 @@ func TestListsAreMergedByTheirKeys(t *testing.T) {
 		return value
 	}
 	for _, c := range []struct{ original, modified, current, want, plain string }{
-		{`{}`, `{"containers":[{"name":"a","image":"2"}]}`, `{"containers":[{"name":"a","image":"1","x":1},{"name":"b"}]}`,
-			`{"containers":[{"image":"2","name":"a"}]}`, `{"containers":[{"image":"2","name":"a"}]}`},
-		{`{"env":[{"name":"a"},{"name":"b"}]}`, `{"env":[{"name":"a"}]}`, `{"env":[{"name":"a"},{"name":"b"},{"name":"c"}]}`,
-			`{"env":[{"$patch":"delete","name":"b"}]}`, `{"env":[{"name":"a"}]}`},
+		{`{}`, `{"spec":{"containers":[{"name":"a","image":"2"}]}}`, `{"spec":{"containers":[{"name":"a","image":"1","x":1},{"name":"b"}]}}`,
+			`{"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"image":"2","name":"a"}]}}`, `{"spec":{"containers":[{"image":"2","name":"a"}]}}`},
+		{`{"containers":{"env":[{"name":"a"},{"name":"b"}]}}`, `{"containers":{"env":[{"name":"a"}]}}`, `{"containers":{"env":[{"name":"a"},{"name":"b"},{"name":"c"}]}}`,
+			`{"containers":{"$setElementOrder/env":[{"name":"a"}],"env":[{"$patch":"delete","name":"b"}]}}`, `{"containers":{"env":[{"name":"a"}]}}`},
 		{`{}`, `{"args":["a"]}`, `{"args":["a"]}`, `{}`, `{}`},
 		{`{}`, `{"args":["b"]}`, `{"args":["a"]}`, `{"args":["b"]}`, `{"args":["b"]}`},
 		{`{"a":{"b":1}}`, `{"a":{}}`, `{"a":{"b":1,"c":2}}`, `{"a":{"b":null}}`, `{"a":{"b":null}}`},
-		{`{}`, `{"finalizers":["x"]}`, `{"finalizers":["y","x"]}`, `{}`, `{"finalizers":["x"]}`},
+		{`{}`, `{"metadata":{"finalizers":["x"]}}`, `{"metadata":{"finalizers":["y","x"]}}`, `{"metadata":{"$setElementOrder/finalizers":["x"]}}`, `{"metadata":{"finalizers":["x"]}}`},
+		{`{"metadata":{"finalizers":["x","z"]}}`, `{"metadata":{"finalizers":["x","w"]}}`, `{"metadata":{"finalizers":["x","z"]}}`,
+			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["z"],"$setElementOrder/finalizers":["x","w"],"finalizers":["w"]}}`, `{"metadata":{"finalizers":["x","w"]}}`},
+		// Lists with the same name that are not merged.
+		{`{}`, `{"imagePullSecrets":[{"name":"b"}]}`, `{"imagePullSecrets":[{"name":"a"}]}`, `{"imagePullSecrets":[{"name":"b"}]}`, `{"imagePullSecrets":[{"name":"b"}]}`},
+		{`{}`, `{"ingress":[{"ports":[{"port":1}]}]}`, `{"ingress":[{"ports":[{"port":2}]}]}`, `{"ingress":[{"ports":[{"port":1}]}]}`, `{"ingress":[{"ports":[{"port":1}]}]}`},
+		{`{"spec":{"volumes":[{"name":"v","configMap":{"name":"c"}}]}}`, `{"spec":{"volumes":[{"name":"v","secret":{"secretName":"s"}}]}}`, `{"spec":{"volumes":[{"name":"v","configMap":{"name":"c"}}]}}`,
+			`{"spec":{"$setElementOrder/volumes":[{"name":"v"}],"volumes":[{"$retainKeys":["name","secret"],"configMap":null,"name":"v","secret":{"secretName":"s"}}]}}`, `{"spec":{"volumes":[{"name":"v","secret":{"secretName":"s"}}]}}`},
 	} {
-		for byKey, want := range map[bool]string{true: c.want, false: c.plain} {
-			if got := encode(threeWay(parsed(c.original), parsed(c.modified), parsed(c.current), byKey)); got != want {
-				t.Errorf("%v %s: %s, not %s", byKey, c.modified, got, want)
+		for strategic, want := range map[bool]string{true: c.want, false: c.plain} {
+			if got := encode(threeWay(parsed(c.original), parsed(c.modified), parsed(c.current), rules{strategic: strategic})); got != want {
+				t.Errorf("%v %s: %s, not %s", strategic, c.modified, got, want)
 			}
 		}
+	}
+	budget := func(minimum, app string) map[string]any {
+		return parsed(`{"spec":{"minAvailable":` + minimum + `,"selector":{"matchLabels":{"app":"` + app + `","tier":"x"}}}}`)
+	}
+	patch := threeWay(budget("1", "a"), budget("1", "b"), budget("1", "a"), rules{strategic: true, kind: "PodDisruptionBudget"})
+	if got := encode(patch); got != `{"spec":{"selector":{"matchLabels":{"app":"b","tier":"x"}}}}` {
+		t.Error(got)
 	}
 }
 

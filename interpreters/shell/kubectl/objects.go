@@ -323,6 +323,20 @@ func (c *call) list(resource Resource) ([]object, error) {
 		query.Namespace = c.namespace()
 	}
 	texts, err := c.cluster.List(query)
+	var failure *Error
+	if errors.As(err, &failure) && (failure.Reason == "BadRequest" || failure.Reason == "NotFound") {
+		copied := *failure
+		version := resource.APIVersion
+		if !strings.Contains(version, "/") {
+			version = "/" + version
+		}
+		what := fmt.Sprintf("Unable to list %q", version+", Resource="+resource.Plural)
+		if query.LabelSelector != "" || query.FieldSelector != "" {
+			what = fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q", version+", Resource="+resource.Plural, query.LabelSelector, query.FieldSelector)
+		}
+		copied.Message = what + ": " + failure.Message
+		return nil, &copied
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type printer struct {
 
 // errFormat is the error of an output that is not known.
 func errFormat(format string) error {
-	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,template,templatefile,wide,yaml", format)
+	return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: custom-columns,custom-columns-file,go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,wide,yaml", format)
 }
 
 // printer is that of the flags.
@@ -76,6 +76,8 @@ func (c *call) printer() (*printer, error) {
 			return nil, errors.New("template format specified but no template given")
 		}
 		return p, p.template(argument, c.allowsMissing())
+	case "kyaml":
+		return nil, errors.New("-o kyaml is not supported in a hook: use -o yaml")
 	default:
 		return nil, errFormat(c.value("output"))
 	}

@@ -11,7 +11,7 @@ import (
 func wait(c *call) error {
 	target := c.value("for")
 	if target == "" {
-		return errors.New("required flag(s) \"for\" not set")
+		return errors.New("unrecognized condition: []")
 	}
 	s, err := c.select_(c.args)
 	if err != nil {

@@ -3,6 +3,8 @@ package kubectl
 import (
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -198,10 +200,17 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 			return err
 		}
 		after := before
-		if mode == "none" {
+		switch {
+		case mode == "none":
 			if after, err = c.send(one.ref, kind, body, subresource); err != nil {
 				return err
 			}
+		case p.table == nil && p.format != "name":
+			// Only the API server knows how it merges lists.
+			return fmt.Errorf("kubectl patch --dry-run=client -o %s is not supported in a hook: run the hook with --plan", p.format)
+		default:
+			// kubectl does not say here that it was a dry run.
+			return c.done(p, before, one.ref, done, "none")
 		}
 		did := done
 		if mode == "none" && unchanged(before, after) {
@@ -269,7 +278,16 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// errNothingToDelete is what kubectl says without arguments.
+var errNothingToDelete = errors.New("You must provide one or more resources by argument or filename.\nExample resource specifications include:\n   '-f rsrc.yaml'\n   '--filename=rsrc.json'\n   '<resource> <name>'\n   '<resource>'")
+
 func remove(c *call) error {
+	if len(c.args) == 0 && len(c.flags["filename"]) == 0 {
+		return errNothingToDelete
+	}
+	if c.truth("all") && c.value("selector") != "" {
+		return errors.New("setting 'all' parameter but found a non empty selector. ")
+	}
 	s, err := c.select_(c.args)
 	if err != nil {
 		return err
@@ -383,6 +401,12 @@ func (c *call) pairs(field, noun, done string) error {
 	for _, arg := range c.args {
 		key, value, found := strings.Cut(arg, "=")
 		switch {
+		case found && noun == "label" && strings.Contains(value, "="):
+			return fmt.Errorf("invalid label spec: %s", arg)
+		case found && noun == "label" && !labelValue.MatchString(value):
+			return fmt.Errorf("invalid label value: %q: %s", arg, badLabelValue)
+		case found && noun == "label" && len(value) > 63:
+			return fmt.Errorf("invalid label value: %q: must be no more than 63 bytes", arg)
 		case found && key != "":
 			set[key] = value
 		case strings.HasSuffix(arg, "-") && len(named) > 0:
@@ -393,7 +417,7 @@ func (c *call) pairs(field, noun, done string) error {
 			named = append(named, arg)
 		}
 	}
-	if len(set)+len(removed) == 0 {
+	if len(set)+len(removed) == 0 && !c.truth("list") {
 		return fmt.Errorf("at least one %s update is required", noun)
 	}
 	for key := range removed {
@@ -424,17 +448,26 @@ func (c *call) pairs(field, noun, done string) error {
 		}
 		own, _ := at(before, "metadata", field).(map[string]any)
 		changes, did := map[string]any{}, ""
-		for key, value := range set {
+		var taken []string
+		for _, key := range sorted(set) {
 			old, there := own[key]
 			switch {
-			case there && old == value:
+			case there && old == set[key]:
 			case there && !c.truth("overwrite"):
-				return fmt.Errorf("'%s' already has a value (%v), and --overwrite is false", key, old)
+				taken = append(taken, fmt.Sprintf("'%s' already has a value (%v)", key, old))
 			default:
-				changes[key], did = value, done
+				changes[key], did = set[key], done
 			}
 		}
-		for key := range removed {
+		switch {
+		case len(taken) > 0 && noun == "annotation":
+			return fmt.Errorf("--overwrite is false but found the following declared annotation(s): %s", strings.Join(taken, "; "))
+		case len(taken) == 1:
+			return fmt.Errorf("%s, and --overwrite is false", taken[0])
+		case len(taken) > 1:
+			return fmt.Errorf("[%s, and --overwrite is false]", strings.Join(taken, ", and --overwrite is false, "))
+		}
+		for _, key := range sorted(removed) {
 			if _, there := own[key]; !there {
 				if noun == "label" {
 					fmt.Fprintf(c.out, "%s %q not found.\n", noun, key)
@@ -453,7 +486,26 @@ func (c *call) pairs(field, noun, done string) error {
 		} else if did == "" {
 			did = "not labeled"
 		}
-		after := before
+		after := before.copy()
+		for key, value := range changes {
+			if value == nil {
+				delete(after.fields("metadata", field), key)
+			} else {
+				after.fields("metadata", field)[key] = value
+			}
+		}
+		if c.truth("list") {
+			indent := ""
+			if len(items) > 1 {
+				indent = " "
+				fmt.Fprintf(c.out, "Listing %s for %s.%s/%s:\n", field, one.ref.Kind, group(one.ref.APIVersion), one.ref.Name)
+			}
+			all, _ := at(after, "metadata", field).(map[string]any)
+			for _, key := range sorted(all) {
+				fmt.Fprintf(c.out, "%s%s=%v\n", indent, key, all[key])
+			}
+			return nil
+		}
 		if len(changes) > 0 && mode == "none" {
 			metadata := map[string]any{field: changes}
 			if version := c.value("resource-version"); version != "" {
@@ -466,6 +518,11 @@ func (c *call) pairs(field, noun, done string) error {
 		return c.done(p, after, one.ref, did, mode)
 	})
 }
+
+// labelValue is the form of a label's value. kubectl checks it before it sends anything.
+var labelValue = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`)
+
+const badLabelValue = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
 // taint changes the taints of nodes: KEY=VALUE:EFFECT, KEY:EFFECT, KEY:EFFECT- and KEY-.
 func taint(c *call) error {
@@ -599,6 +656,9 @@ func cordon(c *call) error {
 }
 
 func scale(c *call) error {
+	if c.value("replicas") == "" {
+		return errors.New("required flag(s) \"replicas\" not set")
+	}
 	replicas, err := strconv.Atoi(c.value("replicas"))
 	if err != nil || replicas < 0 {
 		return errors.New("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
@@ -620,6 +680,10 @@ func scale(c *call) error {
 		return err
 	}
 	return each(items, func(one item) error {
+		o, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
 		if expected := c.value("current-replicas"); expected != "" && expected != "-1" {
 			now, err := c.read(one.ref, "scale")
 			if err != nil {
@@ -629,17 +693,120 @@ func scale(c *call) error {
 				return fmt.Errorf("Expected replicas to be %s, was %d", expected, number(now, "spec", "replicas"))
 			}
 		}
-		o := object{}
 		if mode == "none" {
-			var failure *Error
-			o, err = c.send(one.ref, "merge", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale")
-			if isReason(err, "NotFound") && errors.As(err, &failure) {
-				return errors.New("no objects passed to scale " + failure.Message)
-			}
-			if err != nil {
+			if _, err = c.send(one.ref, "merge", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale"); err != nil {
 				return err
 			}
 		}
+		o.fields("spec")["replicas"] = int64(replicas)
 		return c.done(p, o, one.ref, "scaled", mode)
 	})
+}
+
+// podTemplates are where kinds have the containers of their Pods.
+var podTemplates = map[string][]string{
+	"v1 Pod": {"spec"}, "v1 ReplicationController": {"spec", "template", "spec"}, "apps/v1 Deployment": {"spec", "template", "spec"},
+	"apps/v1 DaemonSet": {"spec", "template", "spec"}, "apps/v1 StatefulSet": {"spec", "template", "spec"},
+	"apps/v1 ReplicaSet": {"spec", "template", "spec"}, "batch/v1 Job": {"spec", "template", "spec"},
+	"batch/v1 CronJob": {"spec", "jobTemplate", "spec", "template", "spec"},
+}
+
+// setImage changes the images of containers: NAME=IMAGE, or *=IMAGE for all.
+func setImage(c *call) error {
+	var named, names []string
+	images := map[string]string{}
+	for _, arg := range c.args {
+		name, image, found := strings.Cut(arg, "=")
+		switch {
+		case !found && len(images) > 0:
+			return fmt.Errorf("all resources must be specified before image changes: %s", arg)
+		case !found:
+			named = append(named, arg)
+		case name == "" || image == "":
+			return fmt.Errorf("invalid image format: %s", arg)
+		default:
+			images[name] = image
+			names = append(names, name)
+		}
+	}
+	var problems []string
+	if len(named) == 0 && len(c.flags["filename"]) == 0 {
+		problems = append(problems, "one or more resources must be specified as <resource> <name> or <resource>/<name>")
+	}
+	if _, everything := images["*"]; len(images) == 0 {
+		problems = append(problems, "at least one image update is required")
+	} else if everything && len(images) > 1 {
+		problems = append(problems, "all containers are already specified by *, but saw more than one container_name=container_image pairs")
+	}
+	switch len(problems) {
+	case 0:
+	case 1:
+		return errors.New(problems[0])
+	default:
+		return fmt.Errorf("[%s]", strings.Join(problems, ", "))
+	}
+	s, err := c.select_(named)
+	if err != nil {
+		return err
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return err
+	}
+	mode, err := c.dryRun()
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error { return c.imagesOf(p, one, mode, names, images) })
+}
+
+func (c *call) imagesOf(p *printer, one item, mode string, names []string, images map[string]string) error {
+	o, err := c.read(one.ref, "")
+	if err != nil {
+		return err
+	}
+	place, ok := podTemplates[one.ref.APIVersion+" "+one.ref.Kind]
+	if !ok {
+		return fmt.Errorf("%s/%s the object is not a pod or does not have a pod template: *%s.%s", one.resource.Plural, one.ref.Name, path.Base(one.ref.APIVersion), one.ref.Kind)
+	}
+	spec := o.fields(place...)
+	changed := map[string]any{}
+	var failures []error
+	for _, name := range names {
+		found := false
+		for _, field := range []string{"initContainers", "containers"} {
+			for _, container := range list(spec, field) {
+				fields, ok := container.(map[string]any)
+				if !ok || name != "*" && text(fields, "name") != name {
+					continue
+				}
+				found = true
+				if text(fields, "image") != images[name] {
+					fields["image"] = images[name]
+					before, _ := changed[field].([]any)
+					changed[field] = append(before, map[string]any{"name": fields["name"], "image": images[name]})
+				}
+			}
+		}
+		if !found {
+			failures = append(failures, fmt.Errorf("unable to find container named %q", name))
+		}
+	}
+	if len(changed) > 0 && mode == "none" {
+		body := object{}
+		for field, containers := range changed {
+			body.fields(place...)[field] = containers
+		}
+		if o, err = c.send(one.ref, "strategic", encode(body), ""); err != nil {
+			return errors.Join(append(failures, fmt.Errorf("failed to patch image update to pod template: %w", err))...)
+		}
+	}
+	if len(changed) > 0 {
+		failures = append(failures, c.done(p, o, one.ref, "image updated", mode))
+	}
+	return errors.Join(failures...)
 }

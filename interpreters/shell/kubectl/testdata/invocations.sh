@@ -143,8 +143,6 @@ kubectl get cm settings -o xml
 
 kubectl get cm settings -ojson | jq -r .metadata.name
 
-kubectl get cm settings -oyaml | yq .metadata.labels.app
-
 kubectl get pods
 
 kubectl get po -o wide
@@ -593,7 +591,7 @@ kubectl label cm -l app a=b
 
 kubectl label cm --all a=b --overwrite -o name
 
-kubectl label cm settings --list
+kubectl label cm settings --list | sort
 
 kubectl label cm settings a=b -o jsonpath='{.metadata.labels.a}'
 
@@ -746,4 +744,239 @@ kubectl get deploy web -o json | jq -c .spec.template.spec.containers[].name
 
 kubectl get secret token -o json | jq '.metadata = {name: "copied"}' | kubectl apply -f -
 
-kubectl get secret token -o yaml | yq 'del(.metadata.uid) | .metadata.name = "copied"' | kubectl create -f - -o name
+# Lists that are merged.
+
+cat > c.yaml <<< '{apiVersion: v1, kind: ConfigMap, metadata: {name: x, finalizers: [example.com/a, example.com/b]}}'
+kubectl apply -f c.yaml
+sed -i 's#example.com/b#example.com/c#' c.yaml
+kubectl apply -f c.yaml
+kubectl apply -f c.yaml
+kubectl get cm x -o jsonpath='{.metadata.finalizers}'
+
+cat > c.yaml <<< '{apiVersion: v1, kind: ConfigMap, metadata: {name: x, finalizers: [example.com/a]}}'
+kubectl apply -f c.yaml
+kubectl patch cm x --type=json -p '[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/theirs"}]'
+kubectl apply -f c.yaml
+sed -i 's#, finalizers: .example.com/a.##' c.yaml
+kubectl apply -f c.yaml
+kubectl get cm x -o jsonpath='{.metadata.finalizers}'
+
+cat > d.yaml <<'EOF'
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: main, image: nginx, env: [{name: B, value: "1"}, {name: A, value: "2"}]}
+EOF
+kubectl apply -f d.yaml
+kubectl apply -f d.yaml
+sed -i 's/{name: B, value: "1"}, //' d.yaml
+kubectl apply -f d.yaml
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[0].env}'
+sed -i 's/env: \[/env: [{name: C, value: x}, /' d.yaml
+kubectl apply -f d.yaml
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[0].env}'
+
+kubectl create deployment x --image=nginx --dry-run=client -o yaml
+
+kubectl apply -f - <<EOF
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {clusterIP: None, selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8081}]}
+EOF
+kubectl get svc web -o jsonpath='{.spec.ports}'
+
+kubectl apply -f - <<EOF
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: np}
+spec: {podSelector: {}, ingress: [{ports: [{port: 80}, {port: 81}]}]}
+EOF
+kubectl apply -f - <<EOF
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: np}
+spec: {podSelector: {}, ingress: [{ports: [{port: 80}, {port: 82}]}]}
+EOF
+kubectl get netpol np -o jsonpath='{.spec.ingress[0].ports[*].port}'
+
+kubectl apply -f - <<EOF
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot}
+imagePullSecrets: [{name: a}, {name: b}]
+EOF
+kubectl apply -f - <<EOF
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: robot}
+imagePullSecrets: [{name: b}]
+EOF
+kubectl get sa robot -o jsonpath='{.imagePullSecrets}'
+
+# More forms.
+
+kubectl get -o name cm settings
+
+kubectl get cm settings --namespace "$NS" -o name
+
+kubectl get cm -n "$NS" settings -o name
+
+kubectl get --no-headers=true cm settings | awk '{print $1}'
+
+kubectl get pods -l app=web -o jsonpath='{.items[0].metadata.name}'
+
+kubectl get pods -l app=none -o jsonpath='{.items[0].metadata.name}'
+
+kubectl get pods lone -o jsonpath='{.status.phase}'
+
+kubectl get pods --selector app=web --no-headers -o custom-columns=:metadata.name
+
+kubectl get deploy,svc -l app=web -o name
+
+kubectl get all -l app=none
+
+kubectl get secret token -o jsonpath='{range .data.*}{@}{"\n"}{end}' | sort
+
+kubectl get cm -l 'app notin (web)' -o name | grep other
+
+kubectl get cm -l 'bad selector here' -o name
+
+kubectl get cm settings -o 'jsonpath={.data.text}'
+
+kubectl get cm settings -o jsonpath="{.data['a','b']}"
+
+kubectl get cm settings -o jsonpath='{.data.a}{.data.b}'
+
+kubectl get cm -l app -o jsonpath='{.items[*].data.a}'
+
+kubectl get cm -l app -o jsonpath='{.items[?(@.data.a)].metadata.name}'
+
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[?(@.name=="main")].env[0].value}'
+
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[*]["name","image"]}'
+
+kubectl get deploy web -o jsonpath='{.metadata.labels.app\.kubernetes\.io/name}'
+
+kubectl get role reader -o jsonpath='{.rules}'
+
+kubectl get role reader -o yaml
+
+kubectl get cronjob nightly -o jsonpath='{.spec.suspend}'
+
+kubectl get ns "$NS" --show-labels --no-headers | grep -o side=yes
+
+kubectl get ns nowhere-at-all
+
+kubectl get cm settings --namespace nowhere-at-all
+
+kubectl create cm x --namespace nowhere-at-all
+
+kubectl get pods,cm -l app=web -o custom-columns=KIND:.kind,NAME:.metadata.name
+
+kubectl get cm settings -o custom-columns='A:.data.a,MISSING:.data.none'
+
+kubectl delete pods --all --wait=false
+
+kubectl delete pods -l app=web --grace-period=0 --force --wait=false
+
+kubectl delete deploy/web svc/web --wait=false
+
+kubectl delete --ignore-not-found cm settings missing
+
+kubectl delete sa,role --all --wait=false | sort
+
+kubectl annotate --overwrite cm settings note- a=b
+
+kubectl annotate cm settings a=b c=d --overwrite && kubectl get cm settings -o jsonpath='{.metadata.annotations}'
+
+kubectl annotate ns "$NS" x=y --overwrite
+
+kubectl label pods -l app=web seen=1
+
+kubectl label cm settings app=x other=y
+
+kubectl label cm settings app=web b=c
+
+kubectl patch cm settings --type merge --patch '{"metadata":{"labels":{"app":null}}}'
+kubectl get cm settings -o jsonpath='{.metadata.labels}'
+
+kubectl patch svc web -p '{"spec":{"ports":[{"port":80,"targetPort":9090}]}}'
+kubectl get svc web -o jsonpath='{.spec.ports[*].targetPort}'
+
+kubectl patch secret token -p "{\"data\":{\"password\":\"$(echo -n new | base64)\"}}"
+kubectl get secret token -o jsonpath='{.data.password}' | base64 -d
+
+kubectl patch pod lone --subresource=status --type=merge -p '{"status":{"phase":"Running"}}'
+kubectl get pod lone -o jsonpath='{.status.phase}'
+
+kubectl patch cm settings --type='json' -p='[{"op": "add", "path": "/data/new", "value":"x"}, {"op":"test","path":"/data/a","value":"2"}]'
+
+kubectl patch cm settings --type='json' -p='[{"op":"test","path":"/data/a","value":"3"}]'
+
+kubectl create secret tls t --cert=missing.pem --key=missing.pem
+
+kubectl create -f cm.yaml -f two.yaml
+
+kubectl apply -f cm.yaml,two.yaml
+
+kubectl create cm x --from-file=. -o json | jq -c '.data | keys'
+
+kubectl create -f cm.yaml -o jsonpath='{.metadata.name}{"\n"}'
+
+kubectl create rolebinding b --role=reader --user=a --user=b -o jsonpath='{.subjects[*].name}'
+
+kubectl create clusterrole "$NS-x" --verb='*' --resource=pods --dry-run=client -o jsonpath='{.rules}'
+
+kubectl rollout restart deploy/web && kubectl get deploy web -o jsonpath='{.spec.template.metadata.annotations}' | grep -c restartedAt
+
+kubectl rollout status deploy/web --timeout=5s
+
+kubectl rollout status deploy/web --watch=false
+
+kubectl wait --for=jsonpath='{.spec.replicas}'=0 deploy/web --timeout=1s
+
+kubectl wait --for=create cm/settings --timeout=1s
+
+kubectl wait cm settings --for=jsonpath='{.data.a}' --timeout=1s
+
+kubectl wait --for=condition=Available deploy -l app=none --timeout=1s
+
+kubectl wait --for=delete pods -l app=none --timeout=1s
+
+cat > p.yaml <<'EOF'
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: p}
+spec: {minAvailable: 1, selector: {matchLabels: {app: a, tier: x}}}
+EOF
+kubectl apply -f p.yaml
+sed -i 's/app: a/app: b/' p.yaml
+kubectl apply -f p.yaml
+kubectl get pdb p -o jsonpath='{.spec.selector}'
+
+cat > d.yaml <<'EOF'
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      volumes: [{name: v, configMap: {name: c}}]
+      imagePullSecrets: [{name: one}, {name: two}]
+      containers: [{name: main, image: nginx, volumeMounts: [{name: v, mountPath: /v}]}]
+EOF
+kubectl apply -f d.yaml
+sed -i 's/configMap: {name: c}/secret: {secretName: s}/; s/{name: one}, //' d.yaml
+kubectl apply -f d.yaml
+kubectl get deploy web -o jsonpath='{.spec.template.spec.volumes}{.spec.template.spec.imagePullSecrets}'

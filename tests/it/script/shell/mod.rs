@@ -4,17 +4,27 @@
 
 mod hostile;
 mod joined;
+mod projects;
 mod scenarios;
 mod served;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use boathook_core::model::{InterpreterRef, Script, ScriptFile};
 use boathook_sandbox::{LoadError, LoadedHook, Sandbox, interpreters_in};
 use tokio::sync::OnceCell;
 
 use super::interpreters;
-use crate::{sandbox::support::name, support::guests::has_go};
+use crate::{
+    sandbox::support::name,
+    support::{
+        guests::{cache_dir, has_go},
+        process::{self, Ended},
+    },
+};
 
 /// The interpreter for shell scripts.
 fn shell() -> InterpreterRef {
@@ -62,6 +72,22 @@ async fn refused(files: &[(&str, &str)]) -> String {
 
 async fn loaded(sandbox: &Sandbox, bytes: &[u8]) -> LoadedHook {
     crate::sandbox::support::load(sandbox, "h", bytes).await
+}
+
+async fn boathook(folder: &Path, arguments: &[&str]) -> Ended {
+    sandbox().await;
+    let mut command = process::boathook(arguments);
+    command.current_dir(folder).env("BOATHOOK_INTERPRETERS", interpreters()).env("XDG_CACHE_HOME", cache_home());
+    process::run(command).await
+}
+
+/// Where commands look for what other tests have compiled.
+fn cache_home() -> PathBuf {
+    let home = cache_dir().with_file_name("cache-home");
+    fs::create_dir_all(&home).unwrap();
+    // Another test may have made it.
+    let _ = std::os::unix::fs::symlink(cache_dir(), home.join("boathook"));
+    home
 }
 
 /// The examples in bash.

@@ -4,15 +4,8 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Value, json};
 
-use super::{examples, interpreters, left_out, sandbox, shell};
-use crate::{
-    pipeline::fixture::Pipeline,
-    support::{
-        cluster::TestCluster,
-        guests::cache_dir,
-        process::{self, Ended},
-    },
-};
+use super::{boathook, examples, interpreters, left_out, sandbox, shell};
+use crate::{pipeline::fixture::Pipeline, support::cluster::TestCluster};
 
 /// Copies a file with its rights.
 fn copy(from: &str, to: &Path) {
@@ -58,22 +51,6 @@ async fn a_directory_of_scripts_is_served() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "web", "name": "p"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}});
     pipeline.create(pod).await;
     pipeline.operator.said("monitor-pods", "Pod 'p' added").await;
-}
-
-async fn boathook(folder: &Path, arguments: &[&str]) -> Ended {
-    sandbox().await;
-    let mut command = process::boathook(arguments);
-    command.current_dir(folder).env("BOATHOOK_INTERPRETERS", interpreters()).env("XDG_CACHE_HOME", cache_home());
-    process::run(command).await
-}
-
-/// Where commands look for what other tests have compiled.
-fn cache_home() -> std::path::PathBuf {
-    let home = cache_dir().with_file_name("cache-home");
-    fs::create_dir_all(&home).unwrap();
-    // Another test may have made it.
-    let _ = std::os::unix::fs::symlink(cache_dir(), home.join("boathook"));
-    home
 }
 
 #[tokio::test]
