@@ -1,6 +1,7 @@
 package awk
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -99,14 +100,16 @@ func sprintf(format string, args []value, convfmt string) string {
 		if width < 0 {
 			flags, width = flags+"-", -width
 		}
-		width = min(width, maxWidth)
 		precision, given := -1, false
 		if i < len(format) && format[i] == '.' {
 			i++
 			if precision, given = size(); !given {
 				precision = 0
 			}
-			precision, given = min(precision, maxWidth), true
+			given = true
+		}
+		if max(width, precision) > maxWidth {
+			panic(stop{fmt.Errorf("sprintf: a width or precision of more than %d is not supported", maxWidth)})
 		}
 		for i < len(format) && strings.IndexByte("hlLqjzt", format[i]) >= 0 {
 			i++

@@ -626,8 +626,14 @@ func killBuiltin(s *Shell, args []string) error {
 		pid, err := strconv.Atoi(arg)
 		j := s.jobs[pid]
 		if err != nil || j == nil {
-			if pid == 2 {
-				return s.usage(1, "kill: a hook cannot send itself a signal: use exit")
+			if err == nil && pid == 2 && s.level == 0 {
+				if err := s.signalSelf(signal); err != nil {
+					return err
+				}
+				continue
+			}
+			if err == nil && pid == 2 {
+				return &shellError{text: "kill: a subshell cannot send its hook a signal: use its exit status", status: 2}
 			}
 			s.complain("kill: (%s) - No such process", arg)
 			s.status = 1

@@ -193,7 +193,10 @@ func (s *Shell) elementAt(v *variable, name string, index syntax.ArithmExpr) (st
 		return "", false, err
 	}
 	if v.kind == scalar {
-		return v.text, v.set && (n == 0 || n == -1), nil
+		if n < 0 {
+			s.complain("%s: bad array subscript", name)
+		}
+		return v.text, v.set && n == 0, nil
 	}
 	at, ok := v.list.resolve(n)
 	if !ok {
@@ -286,6 +289,10 @@ func (s *Shell) withDefault(e *syntax.ParamExp, name string, v value, quoted boo
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
 		if present {
 			return operand()
+		}
+		if v.many && !v.star {
+			// As "$@" without parameters, it is no word.
+			return nil, nil
 		}
 		return []piece{{quoted: quoted}}, nil
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull:
@@ -476,6 +483,9 @@ func (s *Shell) changeCase(text, pattern string, change func(rune) rune, all boo
 
 // replaceIn is ${name/pattern/text}.
 func (s *Shell) replaceIn(r *syntax.Replace, v *value) error {
+	if !v.set {
+		return nil
+	}
 	if slash, ok := slashPattern(r); ok {
 		r = slash
 	} else if r.All && r.Orig == nil {
@@ -617,8 +627,11 @@ func (s *Shell) slice(e *syntax.ParamExp, v *value) error {
 			return err
 		}
 	}
-	if v.many {
+	if v.many && (v.variable == nil || v.variable.kind != scalar) {
 		return s.sliceList(e, v, offset, length, hasLength)
+	}
+	if len(v.texts) == 0 {
+		return nil
 	}
 	runes := []rune(v.texts[0])
 	start, end, ok := bounds(offset, length, hasLength, int64(len(runes)))

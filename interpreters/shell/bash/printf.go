@@ -210,10 +210,10 @@ func (f *Formatter) verb(d *directive) bool {
 		f.pad(d, quoteBackslash(arg))
 	case 'c':
 		arg, _ := f.next()
-		if arg != "" {
-			arg = arg[:1]
+		if arg == "" {
+			arg = "\x00"
 		}
-		f.pad(d, arg)
+		f.pad(d, arg[:1])
 	case 'd', 'i':
 		arg, _ := f.next()
 		n := f.integer(arg)
@@ -397,6 +397,12 @@ func (f *Formatter) real(arg string) float64 {
 	n, err := strconv.ParseFloat(text, 64)
 	if err == nil {
 		return n
+	}
+	// A number in base 16 may have no exponent in C.
+	if strings.ContainsAny(text, "xX") && !strings.ContainsAny(text, "pP") {
+		if n, err = strconv.ParseFloat(text+"p0", 64); err == nil {
+			return n
+		}
 	}
 	end := len(text)
 	for end > 0 {

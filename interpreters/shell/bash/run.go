@@ -67,7 +67,9 @@ func (s *Shell) failed(st *syntax.Stmt) error {
 	if s.quiet > 0 {
 		return nil
 	}
-	if action := s.traps["ERR"]; action != "" && !s.inTrap {
+	// A simple command that is a part of a pipe has no trap of its own.
+	_, simple := st.Cmd.(*syntax.CallExpr)
+	if action := s.traps["ERR"]; action != "" && !s.inTrap && !(simple && st == s.piped) {
 		s.inTrap = true
 		err := s.runTrap(action)
 		s.inTrap = false
@@ -405,6 +407,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			break
 		}
 		child := s.subshell()
+		child.piped = part
 		if input != nil {
 			child.replace(0, input)
 		}

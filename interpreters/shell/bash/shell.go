@@ -15,23 +15,26 @@ import (
 
 // Shell is one shell process: the script itself, or a subshell of it.
 type Shell struct {
-	world     *World
-	ctx       context.Context
-	scopes    []*scope
-	functions map[string]*function
-	fds       map[int]*descriptor
-	options   options
-	extra     map[string]bool // of shopt
-	dir       string
-	arg0      string
-	params    []string
-	status    int
-	pipes     []int // PIPESTATUS
-	last      string
-	frames    []frame
-	code      *Source
-	line      int
-	traps     map[string]string
+	world       *World
+	ctx         context.Context
+	scopes      []*scope
+	functions   map[string]*function
+	fds         map[int]*descriptor
+	options     options
+	extra       map[string]bool // of shopt
+	dir         string
+	arg0        string
+	params      []string
+	status      int
+	pipes       []int // PIPESTATUS
+	last        string
+	frames      []frame
+	code        *Source
+	line        int
+	traps       map[string]string
+	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
+	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
+	signaled    int               // the status of a shell that ended itself by a signal
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
 	quiet      int
 	inTrap     bool
@@ -193,6 +196,10 @@ func (s *Shell) subshell() *Shell {
 	for name, on := range s.extra {
 		c.extra[name] = on
 	}
+	// Until it has a trap of its own, trap -p lists those of its parent.
+	if c.parentTraps == nil {
+		c.parentTraps = s.traps
+	}
 	c.traps = map[string]string{}
 	for name, action := range s.traps {
 		// Traps are reset in a subshell; what is ignored stays ignored, and ERR stays with errtrace.
@@ -341,6 +348,14 @@ func (s *Shell) exit(status int) error {
 }
 
 func (s *Shell) runExitTrap() int {
+	status := s.exitTrap()
+	if s.signaled != 0 {
+		return s.signaled
+	}
+	return status
+}
+
+func (s *Shell) exitTrap() int {
 	action, ok := s.traps["EXIT"]
 	if !ok || s.exited {
 		return s.status

@@ -183,7 +183,7 @@ func (s *Shell) regexTest(text string, word *syntax.Word) (bool, error) {
 			pattern.WriteString(p.text)
 		}
 	}
-	re, err := s.world.regex(pattern.String(), regex.Options{Extended: true, Fold: s.extra["nocasematch"]})
+	re, err := s.world.regex(pattern.String(), regex.Options{Extended: true, Strict: true, Fold: s.extra["nocasematch"]})
 	if err != nil {
 		// bash says nothing about an expression that is not one.
 		return false, &testError{}

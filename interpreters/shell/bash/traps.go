@@ -10,7 +10,33 @@ import (
 
 func fileMode(n uint64) os.FileMode { return os.FileMode(n) }
 
-// trapBuiltin runs trap. Signals cannot arrive in a hook, so their traps are kept and never run.
+// ignoredSignals do nothing where they have no trap.
+var ignoredSignals = map[string]bool{"CHLD": true, "CONT": true, "URG": true, "WINCH": true}
+
+// signalSelf is what a signal does that a shell sends itself.
+func (s *Shell) signalSelf(number int) error {
+	name := ""
+	for signal, n := range signals {
+		if n == number {
+			name = signal
+		}
+	}
+	action, trapped := s.traps[name]
+	switch {
+	case number == 0, trapped && action == "", !trapped && ignoredSignals[name]:
+		return nil
+	case trapped && number != 9 && number != 19:
+		return s.runTrap(action)
+	case number == 19 || name == "TSTP" || name == "TTIN" || name == "TTOU":
+		return &shellError{text: "kill: a hook cannot stop itself: use exit", status: 2}
+	case number == 9:
+		delete(s.traps, "EXIT")
+	}
+	s.signaled = 128 + number
+	return s.exit(s.status)
+}
+
+// trapBuiltin runs trap. Only a hook itself can send it a signal.
 func trapBuiltin(s *Shell, args []string) error {
 	args = args[1:]
 	s.status = 0
@@ -40,6 +66,7 @@ func trapBuiltin(s *Shell, args []string) error {
 	if _, err := strconv.Atoi(action); err == nil {
 		names, action = args, "-"
 	}
+	s.parentTraps = nil
 	for _, name := range names {
 		event, ok := trapName(name)
 		if !ok {
@@ -101,8 +128,12 @@ func (s *Shell) printTraps(only []string) {
 		}
 		return signals[event]
 	}
-	events := make([]string, 0, len(s.traps))
-	for event := range s.traps {
+	traps := s.traps
+	if s.parentTraps != nil {
+		traps = s.parentTraps
+	}
+	events := make([]string, 0, len(traps))
+	for event := range traps {
 		if len(only) == 0 || wanted[event] {
 			events = append(events, event)
 		}
@@ -113,6 +144,6 @@ func (s *Shell) printTraps(only []string) {
 		if order(event) > 0 && order(event) < 100 {
 			name = "SIG" + event
 		}
-		fmt.Fprintf(s.fds[1], "trap -- %s %s\n", quoteAlways(s.traps[event]), name)
+		fmt.Fprintf(s.fds[1], "trap -- %s %s\n", quoteAlways(traps[event]), name)
 	}
 }

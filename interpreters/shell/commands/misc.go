@@ -12,6 +12,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -359,6 +360,9 @@ func which(c *call) int {
 	return status
 }
 
+// seqFormat has one number in it.
+var seqFormat = regexp.MustCompile(`^([^%]|%%)*%[-+ #0]*[0-9]{0,4}(\.[0-9]{0,3})?[efgEFG]([^%]|%%)*$`)
+
 func seq(p *bash.Process) int {
 	separator, format, equal := "\n", "", false
 	args := p.Args[1:]
@@ -379,6 +383,9 @@ func seq(p *bash.Process) int {
 	}
 	if len(args) < 1 || len(args) > 3 {
 		return p.Fail(1, "one to three numbers are needed")
+	}
+	if format != "" && !seqFormat.MatchString(format) {
+		return p.Fail(1, "format '%s' is not supported", format)
 	}
 	numbers := []float64{1, 1, 0}
 	decimals, width := 0, 0

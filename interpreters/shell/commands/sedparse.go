@@ -278,7 +278,7 @@ func (p *sedParser) address(second bool) (*sedAddress, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unterminated address regex")
 		}
-		options := regex.Options{Extended: p.extended}
+		options := regex.Options{Extended: p.extended, Strict: p.extended}
 		for {
 			switch p.peek() {
 			case 'I':
@@ -369,7 +369,7 @@ func (p *sedParser) substitution(c *sedCommand) error {
 		return fmt.Errorf("unterminated `s' command")
 	}
 	c.occurrence = 1
-	options := regex.Options{Extended: p.extended}
+	options := regex.Options{Extended: p.extended, Strict: p.extended}
 flags:
 	for p.more() {
 		switch f := p.peek(); {

@@ -71,7 +71,7 @@ var families = []family{
 			`'$='`, `'c changed'`, `-s 'n;d'`, `'s/\//\\/g'`,
 		},
 	}},
-	{"grep", `printf '%%s\n' alpha beta 'gamma delta' '' alpha1 A.B | grep %s; echo $?`, [][]string{
+	{"grep", `printf '%%s\n' alpha beta 'gamma delta' '' alpha1 A.B | grep %s %s; echo $?`, [][]string{
 		{``, `-v`, `-c`, `-n`, `-o`, `-i`, `-w`, `-x`, `-m1`, `-q`, `-A1`},
 		{`a`, `'^a'`, `'a$'`, `'^$'`, `'l.*a'`, `-E 'a|b'`, `-E '^(al|be)[a-z]+$'`, `-F .`, `'[0-9]'`, `'\.'`, `-E 'm{2}'`, `nothing`, `-e beta -e delta`},
 	}},
@@ -159,7 +159,9 @@ func generated() map[string][]snippet {
 		topic := "generated-" + f.name
 		combine(f.parts, nil, func(parts []any) {
 			text := fmt.Sprintf(f.form, parts...)
-			topics[topic] = append(topics[topic], snippet{fmt.Sprintf("%04d", len(topics[topic])+1), text + "\n", notHere[text]})
+			topics[topic] = append(topics[topic], snippet{
+				name: fmt.Sprintf("%04d", len(topics[topic])+1), text: text + "\n", refused: refusal(text), differs: differs(f.name, parts),
+			})
 		})
 	}
 	return topics
@@ -175,5 +177,24 @@ func combine(parts [][]string, chosen []any, use func([]any)) {
 	}
 }
 
-// notHere are the generated snippets that are refused, with the error.
-var notHere = map[string]string{}
+// refusal is the error of a snippet that is refused.
+func refusal(text string) string {
+	if strings.Contains(text, "nosuch_cmd") {
+		return "there is no such command"
+	}
+	return ""
+}
+
+// differs says why a snippet does something else here.
+func differs(family string, parts []any) string {
+	if family != "jq" {
+		return ""
+	}
+	return map[any]string{
+		`'limit(0; 1)'`:                       "jq 1.6 has a value more, which 1.7 has not",
+		`'.a[1:]?'`:                           "jq 1.6 fails in spite of ?, 1.7 does not",
+		`'index("x")?'`:                       "jq 1.6 has null for an object, 1.7 an error",
+		`'with_entries(.value |= tostring)?'`: "jq 1.6 has an error for an array, 1.7 has not",
+		`'has("a")?'`:                         "jq 1.6 has false for null, 1.7 an error",
+	}[parts[1]]
+}

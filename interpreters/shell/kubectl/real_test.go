@@ -487,7 +487,7 @@ func TestTheRealKubectlDoesTheSame(t *testing.T) {
 		}
 	})
 	for script := range known {
-		if !seen[script] {
+		if !seen[script] && len(seen) == len(cases) {
 			t.Errorf("differences.sh has a script that is not in invocations.sh:\n%s", script)
 		}
 	}

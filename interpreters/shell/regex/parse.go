@@ -162,6 +162,9 @@ func (p *parser) atom(first bool) (node, error) {
 			p.at++
 			return &literal{'*'}, nil
 		}
+		if p.extended() && first && p.options.Strict {
+			return nil, errors.New("Invalid preceding regular expression")
+		}
 		if p.extended() && first && !p.options.Perl {
 			p.at++
 			return &literal{'*'}, nil
@@ -356,6 +359,9 @@ func (p *parser) repetition(atom node) (node, bool, error) {
 			return nil, false, errors.New("Invalid content of \\{\\}")
 		}
 		return p.lazy(&repeat{body: atom, min: low, max: high}), true, nil
+	}
+	if start, isAnchor := atom.(*anchor); isAnchor && start.kind == '^' && p.options.Strict && p.at < len(p.pattern) && strings.IndexByte("*+?", p.pattern[p.at]) >= 0 {
+		return nil, false, errors.New("Invalid preceding regular expression")
 	}
 	if _, isAnchor := atom.(*anchor); isAnchor && !p.extended() {
 		if p.take("*") {

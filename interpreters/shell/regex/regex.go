@@ -22,6 +22,8 @@ type Options struct {
 	Lines bool
 	// Awk reads escapes such as \n and \/ as awk does.
 	Awk bool
+	// Strict refuses a repetition of nothing, as bash and sed -E do. For grep -E, it is itself.
+	Strict bool
 	// NoGNU leaves out \w, \b and the like.
 	NoGNU bool
 }
