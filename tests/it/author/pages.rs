@@ -256,6 +256,9 @@ async fn the_first_hook_in_bash_comes_by_typing_its_page() {
         return eprintln!("left out: there is no Go, which builds the interpreter");
     }
     let mut author = Author::new("shell");
+    // A debug build compiles the interpreter in minutes, once for all tests.
+    crate::script::shell::sandbox().await;
+    author.cache = crate::script::shell::cache_home();
     author.types("docs/first-hook-shell.md").await;
     assert!(author.at.join("target/boathook/web.wasm").is_file(), "{}", author.told());
     let tested = author.printed.iter().find(|(line, _)| line == "boathook test");

@@ -11,7 +11,7 @@ mod joined;
 mod python;
 mod reconcile;
 mod scenarios;
-mod shell;
+pub mod shell;
 
 use std::path::{Path, PathBuf};
 

@@ -54,7 +54,7 @@ if [[ $1 == --config ]]; then echo '{configVersion: v1, onStartup: 1}'; exit; fi
 ";
 
 /// A sandbox; the interpreter is compiled once for all tests, and for the commands that they run, which have no pool.
-async fn sandbox() -> Sandbox {
+pub async fn sandbox() -> Sandbox {
     static COMPILED: OnceCell<()> = OnceCell::const_new();
     let compiled = COMPILED.get_or_init(|| async {
         for sandbox in [super::sandbox(), super::unpooled_sandbox()] {
@@ -82,7 +82,7 @@ async fn boathook(folder: &Path, arguments: &[&str]) -> Ended {
 }
 
 /// Where commands look for what other tests have compiled.
-fn cache_home() -> PathBuf {
+pub fn cache_home() -> PathBuf {
     let home = cache_dir().with_file_name("cache-home");
     fs::create_dir_all(&home).unwrap();
     // Another test may have made it.

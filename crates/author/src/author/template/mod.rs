@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_executable_and_says_what_it_may_do() {
+    fn a_script_is_executable_and_has_a_file_for_its_permissions() {
         let folder = tempfile::tempdir().unwrap();
         for (template, name) in ALL {
             let project = folder.path().join(name);
