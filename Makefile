@@ -52,7 +52,7 @@ e2e: guests interpreters apiserver ## the real binary against a real kube-apiser
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --locked --package boathook-conformance
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) BOATHOOK_REAL_KUBECTL=$(abspath $(dir $(APISERVER)))/kubectl \
-		go test -C interpreters/shell -count=1 -run Real ./kubectl
+		go test -C interpreters/shell -count=1 -timeout=30m -run Real ./kubectl
 	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER)
 
 node: guests apiserver ## deploy/ on a real node: kubelet, containerd, runc (root on Linux; else it is skipped)
