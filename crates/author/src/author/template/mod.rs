@@ -282,10 +282,7 @@ fn shell_more(template: Template) -> &'static [Source] {
         Template::Startup => &[permissions!("startup")],
         Template::Validating => &[
             permissions!("validating"),
-            (
-                "scenarios/team.yaml",
-                include_str!("../../../../../templates/shell/validating/scenarios/team.yaml"),
-            ),
+            ("scenarios/team.yaml", include_str!("../../../../../templates/shell/validating/scenarios/team.yaml")),
         ],
     }
 }
@@ -440,14 +437,8 @@ mod tests {
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
     ];
-    const LANGUAGES: [Language; 6] = [
-        Language::Rust,
-        Language::Go,
-        Language::TypeScript,
-        Language::JavaScript,
-        Language::Python,
-        Language::Shell,
-    ];
+    const LANGUAGES: [Language; 6] =
+        [Language::Rust, Language::Go, Language::TypeScript, Language::JavaScript, Language::Python, Language::Shell];
 
     fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
         template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk)
