@@ -37,20 +37,22 @@ test-guests: ## the example hooks' own tests
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
 	cd interpreters/jq && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),interpreters/jq/target))/native $(CARGO) test --locked
 
-test-go: ## the tests of the SDK for Go, and of its hooks
-	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && cd hooks-wasm/go && go test ./...; \
-	else echo "sdk/go and hooks-wasm/go are not tested: there is no Go"; fi
+test-go: ## the tests of what is in Go: the SDK, its hooks, the shell interpreter
+	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && (cd interpreters/shell && go test ./...) && cd hooks-wasm/go && go test ./...; \
+	else echo "sdk/go, interpreters/shell and hooks-wasm/go are not tested: there is no Go"; fi
 
 check: ## formatting, lints, documentation, generated files
 	tools/check
 
 # The binary that the tests of `make test` run, for a release build takes longer than all of them; BIN names another.
-e2e: guests apiserver ## the real binary against a real kube-apiserver and the local cluster
+e2e: guests interpreters apiserver ## the real binary against a real kube-apiserver and the local cluster
 	$(CARGO) test --locked --no-run
 	BOATHOOK_BIN=$(abspath $(BIN)) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
 		$(CARGO) test --locked --package boathook-e2e -- --test-threads=4 --skip node::tests --skip attack::
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --locked --package boathook-conformance
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
+	BOATHOOK_APISERVER=$(abspath $(APISERVER)) BOATHOOK_REAL_KUBECTL=$(abspath $(dir $(APISERVER)))/kubectl \
+		go test -C interpreters/shell -count=1 -timeout=30m -run Real ./kubectl
 	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER)
 
 node: guests apiserver ## deploy/ on a real node: kubelet, containerd, runc (root on Linux; else it is skipped)

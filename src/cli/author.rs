@@ -25,6 +25,7 @@ pub enum Author {
   boathook new copy-secrets --lang go
   boathook new copy-secrets --lang python
   boathook new copy-secrets --lang ts
+  boathook new copy-secrets --lang shell
 
 Exit codes: 0 when the project was created, 1 when it cannot be created, 2 when the command line is wrong.")]
 pub struct New {
@@ -48,7 +49,7 @@ pub struct New {
     pub published_sdk: bool,
 }
 
-/// Languages with an SDK.
+/// Languages with a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Language {
     /// Rust, built by Cargo.
@@ -63,6 +64,9 @@ pub enum Language {
     JavaScript,
     /// Python, run by the shared interpreter.
     Python,
+    /// bash as shell-operator runs it, run by the shared interpreter.
+    #[value(alias = "bash")]
+    Shell,
 }
 
 /// Templates of projects.

@@ -103,7 +103,8 @@ pub enum Command {
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot start, 3 when shutdown interrupted runs, 4 when
 another replica may lead now, 5 when one of its long-lived tasks ended by itself, which is a defect.")]
 pub struct Serve {
-    /// Directory with the hooks: each NAME.wasm in it is a hook. Without it, hooks come from bundles and HookBundles
+    /// Directory with the hooks: each NAME.wasm in it is a hook, and each executable NAME.sh in it or below it.
+    /// Without it, hooks come from bundles and HookBundles
     #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
     pub hooks: Option<PathBuf>,
     /// Address for health and metrics endpoints, which are listed at /discovery. Port 0 picks a free port and logs it.

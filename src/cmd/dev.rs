@@ -14,7 +14,10 @@ use boathook_author::{
     rbac::Kinds,
 };
 use boathook_cluster::{Cluster, State};
-use boathook_core::hooks::read_directory;
+use boathook_core::{
+    hooks::{SHELL, read_directory},
+    model::InterpreterRef,
+};
 use boathook_operator::{
     app::{App, CertificateSource, Options, Reached, WebhookOptions},
     registration,
@@ -151,9 +154,12 @@ fn format(output: DevOutput) -> Format {
 /// The operator's directory, with the hooks that have no source here.
 fn prepare(hooks: &Path, others: Option<&Path>) -> anyhow::Result<()> {
     std::fs::create_dir(hooks).context("cannot make a directory for the hooks")?;
-    for file in others.map(read_directory).transpose()?.unwrap_or_default() {
-        let to = hooks.join(file.path.file_name().unwrap_or_default());
-        std::fs::copy(&file.path, to).with_context(|| format!("cannot read {}", file.path.display()))?;
+    let Some(others) = others else { return Ok(()) };
+    let interpreter = InterpreterRef::newest(&programs().interpreters, SHELL);
+    for file in read_directory(others)? {
+        let unusable = || format!("cannot use {}", file.path.display());
+        let component = file.component(interpreter.clone()).with_context(unusable)?;
+        std::fs::write(hooks.join(format!("{}.wasm", file.stem())), component).with_context(unusable)?;
     }
     Ok(())
 }

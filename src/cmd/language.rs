@@ -1,6 +1,6 @@
 //! Finds the language of a hook from its component, for display only.
 
-use boathook_core::model::Script;
+use boathook_core::{hooks::SHELL, model::Script};
 use serde::Deserialize;
 use wasmparser::{KnownCustom, Parser, Payload};
 
@@ -20,6 +20,7 @@ fn of_script(script: &Script) -> Option<&'static str> {
         "js" if of_typescript(script) => Some("TypeScript"),
         "js" => Some("JavaScript"),
         "python" => Some("Python"),
+        SHELL => Some("Shell"),
         _ => None,
     }
 }
@@ -71,6 +72,7 @@ mod tests {
             ("js", r#""../node_modules/@boathook/sdk/src/log.ts", "src/hook.js""#, Some("JavaScript")),
             ("js", r#""../../sdk/js/src/log.ts", "src/hook.ts""#, Some("TypeScript")),
             ("python", "", Some("Python")),
+            ("shell", "", Some("Shell")),
             ("cobol", "", None),
         ] {
             let script = script(interpreter, sources);

@@ -17,6 +17,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
         cli::Language::TypeScript => Language::TypeScript,
         cli::Language::JavaScript => Language::JavaScript,
         cli::Language::Python => Language::Python,
+        cli::Language::Shell => Language::Shell,
     };
     let name = ProjectName::new(&args.name, language)?;
     let sdk = match &args.sdk_path {
@@ -50,8 +51,10 @@ fn template(name: cli::Template) -> Template {
 
 /// Absolute, because the project may be in any folder.
 fn sdk(path: &Path, language: Language) -> anyhow::Result<PathBuf> {
+    let Some(manifest) = language.sdk_manifest() else {
+        bail!("{language} hooks need no SDK: leave out --sdk-path");
+    };
     let found = path.canonicalize().with_context(|| format!("cannot use the SDK in {}", path.display()))?;
-    let manifest = language.sdk_manifest();
     if !found.join(manifest).is_file() {
         bail!("there is no SDK for {language} in {}: it has no {manifest}", path.display());
     }

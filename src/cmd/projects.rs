@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use anyhow::bail;
-use boathook_author::author::{Language, newer_source, output};
+use boathook_author::author::{is_project, newer_source, output};
 use boathook_core::hooks::{HookFile, read_directory};
 
 /// The hooks of a directory. For a project, they are its build output.
 pub(super) fn hooks(directory: &Path) -> anyhow::Result<Vec<HookFile>> {
     let built = output(directory);
     let files = read_directory(built.as_deref().unwrap_or(directory))?;
-    if files.is_empty() && Language::of(directory).is_some() {
+    if files.is_empty() && is_project(directory) {
         let project = directory.display();
         bail!("{project} is a project without a component in target/boathook: run `boathook build {project}`");
     }

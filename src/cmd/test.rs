@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use boathook_author::scenario::{self, Case, Failure, Played, Settings, Subject, play_all};
+use boathook_author::{
+    author::{Tools, is_shell_project},
+    scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
+};
 use serde_json::{Value, json};
 
 use super::{projects::warn_of_stale, sandbox};
@@ -30,6 +33,7 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
         say!("{:#}", scenario::schema());
         return Ok(ExitCode::SUCCESS);
     }
+    build_scripts(&args)?;
     let cases = match scenario::find(&args.path, args.hooks.as_deref(), args.scenarios.as_deref()) {
         Ok(cases) => cases,
         Err(error) => {
@@ -56,6 +60,15 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
     let components: BTreeSet<_> = chosen.iter().map(|(case, _)| &case.component).collect();
     components.into_iter().for_each(|component| warn_of_stale(component));
     play(&args, &chosen)
+}
+
+/// Builds the shell hook whose scenarios are played, because that takes no toolchain.
+fn build_scripts(args: &Test) -> anyhow::Result<()> {
+    if args.hooks.is_none() && is_shell_project(&args.path) {
+        let tools = Tools::new(sandbox::programs());
+        tools.build(&tools.project(&args.path)?)?;
+    }
+    Ok(())
 }
 
 fn subject(case: &Case) -> Option<Subject<'_>> {

@@ -54,6 +54,29 @@ async fn news_of_a_group_make_it_be_asked_for_at_once() {
     assert!(matches!(find().await, Err(DiscoveryError::Unknown { .. })));
 }
 
+#[tokio::test]
+async fn kinds_are_found_as_kubectl_names_them() {
+    let cluster = Cluster::start(Options::default()).await.unwrap();
+    let client = Client::try_from(kube::Config::new(cluster.url().parse().unwrap())).unwrap();
+    Api::all(client.clone()).create(&PostParams::default(), &boats()).await.unwrap();
+    let discovery = Discovery::new(client);
+    for (name, found) in [
+        ("po", "v1 Pod"),
+        ("Deployment", "apps/v1 Deployment"),
+        ("deploy.apps", "apps/v1 Deployment"),
+        ("deployments.v1.apps", "apps/v1 Deployment"),
+        ("pods.v1.", "v1 Pod"),
+        ("events.events.k8s.io", "events.k8s.io/v1 Event"),
+        ("boats.example.com", "example.com/v1 Boat"),
+        ("BOAT", "example.com/v1 Boat"),
+    ] {
+        assert_eq!(discovery.named(name).await.unwrap().to_string(), found, "{name}");
+    }
+    for name in ["nothing", "pods.apps", "boats.v2.example.com", "boats.", ""] {
+        assert!(matches!(discovery.named(name).await, Err(DiscoveryError::Unknown { .. })), "{name}");
+    }
+}
+
 /// An API server of a few words: what it answers can be changed, and what it was asked is counted.
 #[derive(Clone, Default)]
 struct Words(Arc<Mutex<Spoken>>);

@@ -17,6 +17,9 @@ const INTERFACES: [&str; 7] = ["types", "admission", "log", "kube", "snapshots",
 pub(super) const INTERPRETER: &str = "boathook:interpreter";
 const SCRIPT: &str = "boathook:interpreter/script@0.1.0";
 
+/// The interfaces that only interpreters may import.
+const GIVEN: [&str; 2] = ["source", "kinds"];
+
 /// Our versions are compatible within this prefix, as semver specifies for 0.x.
 const COMPATIBLE: &str = "0.1.";
 
@@ -125,7 +128,7 @@ fn check_import(hook: &HookName, world: World, import: &str) -> Result<(), LoadE
     let (known, prefix) = if package == PACKAGE {
         (INTERFACES.contains(&interface), COMPATIBLE)
     } else if package == INTERPRETER {
-        (world == World::Interpreter && interface == "source", COMPATIBLE)
+        (world == World::Interpreter && GIVEN.contains(&interface), COMPATIBLE)
     } else {
         (WASI.contains(&package), "0.2.")
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use boathook_core::model::{
     BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, ObjectRef,
-    Operation, Page, SnapshotSet,
+    Operation, Page, Resource, SnapshotSet,
 };
 use futures::future::BoxFuture;
 use tracing::Level;
@@ -37,6 +37,18 @@ pub trait Host: Send + Sync + 'static {
 
     /// Creates a Kubernetes Event.
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>>;
+
+    /// Finds a kind by a name that people give it, only in this version if one is given. Default: there are no kinds.
+    fn resolve<'a>(
+        &'a self,
+        _caller: &'a Caller,
+        name: String,
+        _api_version: Option<String>,
+    ) -> BoxFuture<'a, Result<Resource, CallError>> {
+        let message = format!("kind {name:?}: this host serves no kinds");
+        let error = CallError { reason: CallReason::Other, message, code: None, status: None };
+        Box::pin(std::future::ready(Err(error)))
+    }
 
     /// The hook's snapshots, all of one moment. Called at the beginning of a run that may open some.
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet;
@@ -97,6 +109,15 @@ impl Host for NoGrants {
 
     fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
         self.refuse("emit-event")
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        _: &'a Caller,
+        _: String,
+        _: Option<String>,
+    ) -> BoxFuture<'a, Result<Resource, CallError>> {
+        self.refuse("resolve")
     }
 
     fn snapshot_set(&self, _: &HookName) -> SnapshotSet {

@@ -414,8 +414,9 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wit::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
-    // No hook imports this interface. Only interpreters may.
+    // No hook imports these interfaces. Only interpreters may.
     wit::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::interpreter::boathook::interpreter::kinds::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 

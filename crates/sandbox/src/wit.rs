@@ -24,7 +24,7 @@ wasmtime::component::bindgen!({
     },
 });
 
-/// The interfaces between scripts, their interpreters and the host.
+/// The interfaces between scripts, their interpreters and the host. Only a kind takes the host time to find.
 pub(super) mod interpreter {
     wasmtime::component::bindgen!({
         path: ["../../wit", "../../interpreters/wit"],
@@ -32,11 +32,12 @@ pub(super) mod interpreter {
             package boathook:host;
             world joined {
                 import boathook:interpreter/source@0.1.0;
+                import boathook:interpreter/kinds@0.1.0;
                 export boathook:interpreter/script@0.1.0;
             }
         ",
         world: "boathook:host/joined",
-        imports: { default: trappable },
+        imports: { "boathook:interpreter/kinds": async | trappable, default: trappable },
         exports: { default: async },
     });
 }

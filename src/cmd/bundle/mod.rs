@@ -18,7 +18,7 @@ use boathook_core::{
     hooks::HookFile,
     model::{HookName, InterpreterRef, error_chain},
 };
-use boathook_operator::app::load;
+use boathook_operator::app::{component, load};
 use boathook_sandbox::Sandbox;
 use jiff::Timestamp;
 use serde_json::json;
@@ -270,8 +270,7 @@ async fn input(directory: &Path, flags: &AnnotationFlags) -> anyhow::Result<Inpu
 }
 
 async fn hook(file: HookFile, sandbox: &Sandbox) -> anyhow::Result<HookInput> {
-    let name = file.name?;
-    let bytes = tokio::fs::read(&file.path).await.context("it cannot be read")?;
+    let (name, bytes) = component(file, sandbox).await?;
     let hook = load(&name, &bytes, sandbox).await?;
     Ok(HookInput { name, component: bytes.into(), asks: hook.spec.asks() })
 }

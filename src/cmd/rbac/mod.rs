@@ -18,7 +18,7 @@ use boathook_core::{
     hooks::HookFile,
     model::{HookName, HookSpec, error_chain},
 };
-use boathook_operator::app::load;
+use boathook_operator::app::{component, load};
 use boathook_sandbox::Sandbox;
 use futures::{StreamExt as _, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
@@ -152,24 +152,26 @@ fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<HookFile>> {
         if path.is_dir() {
             let found = projects::hooks(path)?;
             if found.is_empty() {
-                bail!("{} holds no hook: each NAME.wasm in it would be one", path.display());
+                bail!(
+                    "{} holds no hook: each NAME.wasm and each executable NAME.sh in it would be one",
+                    path.display()
+                );
             }
             files.extend(found);
         } else {
             projects::warn_of_stale(path);
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            files.push(HookFile { name: HookName::new(&stem), path: path.clone() });
+            files.push(HookFile::of(path.clone()));
         }
     }
     Ok(files)
 }
 
 async fn read(file: HookFile, sandbox: &Sandbox) -> anyhow::Result<HookSpec> {
-    let name = file.name?;
-    let bytes = tokio::fs::read(&file.path).await.context("it cannot be read")?;
+    let path = file.path.clone();
+    let (name, bytes) = component(file, sandbox).await?;
     let hook = load(&name, &bytes, sandbox).await?;
     if hook.spec.permissions.is_empty() && hook.component.imports().iter().any(|import| import.starts_with(KUBE)) {
-        warn_of_no_permissions(&file.path);
+        warn_of_no_permissions(&path);
     }
     Ok(hook.spec)
 }

@@ -37,6 +37,7 @@ mod registration;
 mod registry_secret;
 mod replicas;
 mod restarts;
+mod shell;
 mod webhook_restarts;
 mod webhooks;
 
@@ -147,6 +148,9 @@ suite! {
             a_refused_child_is_named,
             a_definition_is_upgraded,
             an_operator_that_is_killed_again_and_again_ends_right;
+        shell:
+            a_secret_is_copied,
+            kubectl_changes_the_cluster;
     },
     real: {
         control_plane:

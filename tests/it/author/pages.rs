@@ -250,6 +250,22 @@ async fn the_first_hook_in_python_comes_by_typing_its_page() {
     assert!(author.printed.iter().any(|(line, _)| line == "boathook dev"), "{}", author.told());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_hook_in_bash_comes_by_typing_its_page() {
+    if !has_go() {
+        return eprintln!("left out: there is no Go, which builds the interpreter");
+    }
+    let mut author = Author::new("shell");
+    // A debug build compiles the interpreter in minutes, once for all tests.
+    crate::script::shell::sandbox().await;
+    author.cache = crate::script::shell::cache_home();
+    author.types("docs/first-hook-shell.md").await;
+    assert!(author.at.join("target/boathook/web.wasm").is_file(), "{}", author.told());
+    let tested = author.printed.iter().find(|(line, _)| line == "boathook test");
+    assert!(tested.is_some_and(|(_, text)| text.contains("2 passed")), "{:?}", author.printed);
+    assert!(author.printed.iter().any(|(line, _)| line == "boathook dev"), "{}", author.told());
+}
+
 /// The Makefile's own recipe, and not what it depends on: the program under test stands where a build would put it.
 async fn makes(author: &mut Author, target: &str) -> String {
     let built = author.home.join("target");

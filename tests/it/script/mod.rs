@@ -11,6 +11,7 @@ mod joined;
 mod python;
 mod reconcile;
 mod scenarios;
+pub mod shell;
 
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@ use super::component::ComponentError;
 pub enum BuildError {
     /// The folder contains no file that identifies a language.
     #[error(
-        "{} is not a project that Boathook can build: it has no {}; `boathook new NAME` makes one",
+        "{} is not a project that Boathook can build: it has no {} and no executable NAME.sh; `boathook new NAME` makes one",
         .0.display(), super::Language::marks()
     )]
     NoProject(PathBuf),
@@ -49,6 +49,9 @@ pub enum BuildError {
     /// A Python project cannot become a script.
     #[error(transparent)]
     Python(#[from] super::PythonBuildError),
+    /// A shell script cannot be packed.
+    #[error(transparent)]
+    Shell(#[from] super::ShellBuildError),
     #[error("cannot use {}", path.display())]
     File { path: PathBuf, source: io::Error },
 }
@@ -60,6 +63,7 @@ impl BuildError {
             Self::NoTool { .. } | Self::OldTool { .. } | Self::NoTarget { .. } => true,
             Self::Script(error) => error.is_of_the_machine(),
             Self::Python(error) => error.is_of_the_machine(),
+            Self::Shell(error) => error.is_of_the_machine(),
             _ => false,
         }
     }

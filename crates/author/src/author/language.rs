@@ -14,6 +14,8 @@ pub enum Language {
     JavaScript,
     /// Run by the shared interpreter.
     Python,
+    /// Run by the shared interpreter. There is no manifest: a project is a folder with an executable script.
+    Shell,
 }
 
 /// Files that identify a language; the first one that exists decides. A TypeScript project is a Node.js package with a
@@ -44,17 +46,18 @@ impl Language {
     pub fn setup(self) -> Option<&'static str> {
         match self {
             Self::TypeScript | Self::JavaScript => Some("npm install"),
-            Self::Rust | Self::Go | Self::Python => None,
+            Self::Rust | Self::Go | Self::Python | Self::Shell => None,
         }
     }
 
-    /// The file that identifies an SDK's folder.
-    pub fn sdk_manifest(self) -> &'static str {
+    /// The file that identifies an SDK's folder. Shell hooks have no SDK.
+    pub fn sdk_manifest(self) -> Option<&'static str> {
         match self {
-            Self::Rust => "Cargo.toml",
-            Self::Go => "go.mod",
-            Self::TypeScript | Self::JavaScript => "package.json",
-            Self::Python => "pyproject.toml",
+            Self::Rust => Some("Cargo.toml"),
+            Self::Go => Some("go.mod"),
+            Self::TypeScript | Self::JavaScript => Some("package.json"),
+            Self::Python => Some("pyproject.toml"),
+            Self::Shell => None,
         }
     }
 
@@ -74,6 +77,7 @@ impl fmt::Display for Language {
             Self::TypeScript => "TypeScript",
             Self::JavaScript => "JavaScript",
             Self::Python => "Python",
+            Self::Shell => "Shell",
         })
     }
 }

@@ -17,6 +17,7 @@ pub(super) fn files(language: Language) -> Vec<(String, String)> {
         Language::Go => embedded::GO,
         Language::TypeScript | Language::JavaScript => embedded::JS,
         Language::Python => embedded::PYTHON,
+        Language::Shell => &[],
     };
     let in_folder = files.iter().map(|(path, text)| {
         let text = if *path == "package.json" { of_sources(text) } else { (*text).to_owned() };

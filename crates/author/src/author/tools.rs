@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-use boathook_core::model::InterpreterRef;
+use boathook_core::{hooks::is_script, model::InterpreterRef};
 
 use super::{
     error::BuildError,
@@ -19,6 +19,7 @@ use super::{
     rust::{Cargo, Package},
     script::{ScriptPackage, Scripts},
     sdk,
+    shell::{ShellPackage, ShellScripts, has_hooks},
 };
 
 /// The toolchains of all languages. A toolchain is looked for only when a project needs it.
@@ -28,6 +29,7 @@ pub struct Tools {
     go: Go,
     scripts: Scripts,
     python: PythonScripts,
+    shell: ShellScripts,
 }
 
 /// Programs that replace the usual ones. `None` is the usual one.
@@ -49,8 +51,9 @@ pub struct Project {
 enum Kind {
     Rust(Package),
     Go(GoPackage),
-    Script(ScriptPackage, Language),
+    Script(ScriptPackage),
     Python(PythonPackage),
+    Shell(ShellPackage),
 }
 
 impl Tools {
@@ -58,10 +61,11 @@ impl Tools {
     pub fn new(programs: Programs) -> Self {
         let scripts = Scripts::new(&programs.interpreters);
         let python = PythonScripts::new(&programs.interpreters);
-        Self { cargo: Cargo::new(programs.cargo), go: Go::new(programs.go), scripts, python }
+        let shell = ShellScripts::new(&programs.interpreters);
+        Self { cargo: Cargo::new(programs.cargo), go: Go::new(programs.go), scripts, python, shell }
     }
 
-    /// The project in a folder, or of a manifest.
+    /// The project in a folder, or of a manifest or a shell script.
     pub fn project(&self, path: &Path) -> Result<Project, BuildError> {
         let language = if path.is_dir() { Language::of(path) } else { Language::of_manifest(path) };
         let folder = || if path.is_dir() { path } else { path.parent().unwrap_or(path) };
@@ -69,10 +73,10 @@ impl Tools {
             _ if !path.exists() => return Err(BuildError::NoProject(path.to_owned())),
             Some(Language::Rust) => Kind::Rust(self.cargo.package(path)?),
             Some(Language::Go) => Kind::Go(self.go.package(folder())?),
-            Some(language @ (Language::TypeScript | Language::JavaScript)) => {
-                Kind::Script(self.scripts.package(folder())?, language)
-            }
+            Some(Language::TypeScript | Language::JavaScript) => Kind::Script(self.scripts.package(folder())?),
             Some(Language::Python) => Kind::Python(self.python.package(folder())?),
+            Some(Language::Shell) => Kind::Shell(self.shell.package(path)?),
+            None if is_script(path) || has_hooks(path) => Kind::Shell(self.shell.package(path)?),
             None => return Err(BuildError::NoProject(path.to_owned())),
         };
         Ok(Project { kind })
@@ -90,8 +94,8 @@ impl Tools {
         match &project.kind {
             Kind::Rust(package) => Some(self.cargo.building(package)),
             Kind::Go(package) => Some(self.go.building(package)),
-            Kind::Script(package, _) => Some(self.scripts.building(package)),
-            Kind::Python(_) => None,
+            Kind::Script(package) => Some(self.scripts.building(package)),
+            Kind::Python(_) | Kind::Shell(_) => None,
         }
     }
 
@@ -100,8 +104,9 @@ impl Tools {
         match &project.kind {
             Kind::Rust(package) => self.cargo.built(package, output),
             Kind::Go(package) => self.go.built(package, output),
-            Kind::Script(package, _) => Ok(self.scripts.built(package, output)?),
+            Kind::Script(package) => Ok(self.scripts.built(package, output)?),
             Kind::Python(package) => Ok(self.python.build(package)?),
+            Kind::Shell(package) => Ok(self.shell.build(package)?),
         }
     }
 }
@@ -117,17 +122,9 @@ impl Project {
         match &self.kind {
             Kind::Rust(package) => &package.name,
             Kind::Go(package) => &package.name,
-            Kind::Script(package, _) => &package.name,
+            Kind::Script(package) => &package.name,
             Kind::Python(package) => &package.name,
-        }
-    }
-
-    pub fn language(&self) -> Language {
-        match &self.kind {
-            Kind::Rust(_) => Language::Rust,
-            Kind::Go(_) => Language::Go,
-            Kind::Script(_, language) => *language,
-            Kind::Python(_) => Language::Python,
+            Kind::Shell(package) => &package.name,
         }
     }
 
@@ -136,8 +133,9 @@ impl Project {
         match &self.kind {
             Kind::Rust(package) => package.folder(),
             Kind::Go(package) => &package.module,
-            Kind::Script(package, _) => &package.folder,
+            Kind::Script(package) => &package.folder,
             Kind::Python(package) => &package.folder,
+            Kind::Shell(package) => &package.folder,
         }
     }
 
@@ -147,8 +145,9 @@ impl Project {
             // Cargo's own target folder may be shared by all projects of the machine.
             Kind::Rust(package) => package.folder().join("target/boathook"),
             Kind::Go(package) => package.output(),
-            Kind::Script(package, _) => package.output(),
+            Kind::Script(package) => package.output(),
             Kind::Python(package) => package.output(),
+            Kind::Shell(package) => package.output(),
         }
     }
 
@@ -158,7 +157,8 @@ impl Project {
             Kind::Rust(package) => vec![package.target_directory.clone(), package.folder().join("target")],
             Kind::Go(package) => vec![package.output()],
             // All of `target`, because its creation is not a change of a source.
-            Kind::Script(package, _) => ["target", "node_modules"].map(|name| package.folder.join(name)).into(),
+            Kind::Script(package) => ["target", "node_modules"].map(|name| package.folder.join(name)).into(),
+            Kind::Shell(package) => vec![package.folder.join("target")],
             // Editors, type checkers and tests write these.
             Kind::Python(package) => {
                 let beside = ["__pycache__", ".mypy_cache", ".pytest_cache", ".venv"];
@@ -171,7 +171,7 @@ impl Project {
     pub fn locks(&self) -> &'static [&'static str] {
         match &self.kind {
             Kind::Rust(_) => &["Cargo.lock"],
-            Kind::Go(_) | Kind::Script(..) | Kind::Python(_) => &[],
+            Kind::Go(_) | Kind::Script(_) | Kind::Python(_) | Kind::Shell(_) => &[],
         }
     }
 }
@@ -179,13 +179,23 @@ impl Project {
 /// The folder of components, in a project.
 const OUTPUT: &str = "target/boathook";
 /// Extensions of the files that a component is built from.
-const SOURCES: [&str; 10] = ["rs", "toml", "go", "mod", "ts", "mts", "js", "mjs", "json", "py"];
+const SOURCES: [&str; 11] = ["rs", "toml", "go", "mod", "ts", "mts", "js", "mjs", "json", "py", "sh"];
 /// Folders without sources.
 const OTHERS: [&str; 6] = ["target", "node_modules", "scenarios", "tests", "__pycache__", sdk::FOLDER];
 /// Maximum depth of the search.
 const DEPTH: usize = 8;
 
-/// The folder of a project's components, if this folder contains a project that was built.
+/// Whether a folder is the sources of one shell hook, with its scenarios.
+pub fn is_shell_project(folder: &Path) -> bool {
+    Language::of(folder).is_none() && folder.join("scenarios").is_dir() && has_hooks(folder)
+}
+
+/// Whether a folder is the sources of a component.
+pub fn is_project(folder: &Path) -> bool {
+    Language::of(folder).is_some() || has_hooks(folder)
+}
+
+/// The folder of a project's components, if this folder contains a project that was built. Shell hooks need no build.
 pub fn output(folder: &Path) -> Option<PathBuf> {
     let output = folder.join(OUTPUT);
     (Language::of(folder).is_some() && output.is_dir()).then_some(output)
@@ -196,7 +206,7 @@ pub fn newer_source(component: &Path) -> Option<PathBuf> {
     let (output, project) = (component.parent()?, component.ancestors().nth(3)?);
     // A component that is named in its project: target/boathook/NAME.wasm.
     let project = if project.as_os_str().is_empty() { Path::new(".") } else { project };
-    if !output.ends_with(OUTPUT) || Language::of(project).is_none() {
+    if !output.ends_with(OUTPUT) || !is_project(project) {
         return None;
     }
     newer(project, fs::metadata(component).ok()?.modified().ok()?, DEPTH)

@@ -1,12 +1,14 @@
 //! Which hooks exist: components in a directory, and the configuration documents that they return.
 //!
-//! Components are only read here. They are neither compiled nor run.
+//! Components are only read here. They are neither compiled nor run. A shell script is packed into one.
 
 mod directory;
 mod document;
+mod shell;
 
-pub use directory::{DirectoryError, HookFile, read_directory, with_hooks_below};
+pub use directory::{DirectoryError, FileError, HookFile, find_hook, read_directory, with_hooks_below};
 pub use document::{DocumentError, Problem, ProblemKind, parse, plain_scalar, print};
+pub use shell::{SHELL, ShellError, ShellHook, is_script, shell_hooks};
 
 /// The JSON Schema (draft 2020-12) of the configuration document, version v1. The reader of documents does the checks,
 /// and a test compares the two.

@@ -92,7 +92,7 @@ impl fmt::Display for ScriptFunction {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InterpreterRef {
-    /// `js`, `python`.
+    /// `js`, `python`, `shell`.
     pub name: String,
     /// For people. Only the digest decides.
     pub version: String,
@@ -101,6 +101,12 @@ pub struct InterpreterRef {
 }
 
 impl InterpreterRef {
+    /// The newest interpreter with a name.
+    pub fn newest(interpreters: &[Self], name: &str) -> Option<Self> {
+        let ours = interpreters.iter().filter(|interpreter| interpreter.name == name);
+        ours.max_by_key(|interpreter| release(&interpreter.version)).cloned()
+    }
+
     /// `js 0.1.0 sha256:…`, with the whole digest.
     pub fn in_full(&self) -> String {
         format!("{} {} {}", self.name, self.version, self.digest)
@@ -113,6 +119,11 @@ impl fmt::Display for InterpreterRef {
         let short = self.digest.get(..19).unwrap_or(&self.digest);
         write!(f, "{} {} ({short})", self.name, self.version)
     }
+}
+
+/// The numbers of a version, for comparisons.
+fn release(version: &str) -> Vec<u64> {
+    version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok()).collect()
 }
 
 /// Why a script cannot be used or packed.

@@ -1,12 +1,12 @@
-//! The calls `get` and `list`. They leave no audit record.
+//! The calls `get`, `list` and `resolve`. They leave no audit record.
 
-use boathook_core::model::{CallError, CallReason, Caller, ListQuery, ObjectRef, Page};
+use boathook_core::model::{CallError, CallReason, Caller, ListQuery, ObjectRef, Page, Resource};
 
 use super::{
     Access, answer, errors,
     request::Named,
     send::{ApiRequest, RequestStats},
-    text::encoded,
+    text::{self, encoded},
 };
 
 /// The number of objects on a page, if the hook does not set it.
@@ -45,6 +45,19 @@ impl Access {
         let wire = ApiRequest { list: true, ..ApiRequest::get(place.uri(&list_query(query))) };
         let body = self.sender.send(Some(caller), &what, &wire, &mut RequestStats::default()).await?;
         readable(&what, &body, |text| answer::page(text, named.api_version, named.kind))
+    }
+
+    /// Finds a kind by a name that people give it. This needs no permission, because kinds are no secret of a cluster.
+    pub async fn resolve(&self, name: &str, api_version: Option<&str>) -> Result<Resource, CallError> {
+        text::check("kind", name)?;
+        let found = async {
+            match api_version.filter(|version| !version.is_empty()) {
+                Some(version) => self.discovery.find(Some(version), name).await,
+                None => self.discovery.named(name).await,
+            }
+        };
+        let found = self.within_time(&format!("kind {name}"), found).await?;
+        Ok(Resource::clone(&found))
     }
 
     /// Sends a GET whose response is an object.

@@ -100,8 +100,24 @@ impl Discovery {
     pub async fn find(&self, api_version: Option<&str>, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
         match api_version {
             Some(version) => self.find_in(version, name).await,
-            None => self.find_anywhere(name).await,
+            None => self.find_anywhere(name, None).await,
         }
+    }
+
+    /// Finds a resource as kubectl names it: like [`Discovery::find`], and also `deployments.apps` and
+    /// `deployments.v1.apps`.
+    pub async fn named(&self, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
+        let Some((resource, rest)) = name.split_once('.') else { return self.find_anywhere(name, None).await };
+        if let Some((version, group)) = rest.split_once('.')
+            && is_version(version)
+        {
+            let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+            match self.find_in(&version, resource).await {
+                Err(DiscoveryError::Unknown { .. }) => {}
+                found => return found,
+            }
+        }
+        self.find_anywhere(resource, Some(rest)).await
     }
 
     async fn find_in(&self, version: &str, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
@@ -122,13 +138,15 @@ impl Discovery {
         }
     }
 
-    async fn find_anywhere(&self, name: &str) -> Result<Arc<Resource>, DiscoveryError> {
+    async fn find_anywhere(&self, name: &str, group: Option<&str>) -> Result<Arc<Resource>, DiscoveryError> {
+        let within = |served: &&Served| group.is_none_or(|group| served.resource.group == group);
         let mut silent = Vec::new();
         for fresh in [false, true] {
             let all = self.cache.everything(fresh).await?;
             // A kind or plural in any group wins over a short name in an earlier group.
             for by in [Served::is_called, Served::is_short_for] {
-                let found = all.versions.iter().flat_map(|version| version.iter()).find(|served| by(served, name));
+                let mut served = all.versions.iter().flat_map(|version| version.iter()).filter(within);
+                let found = served.find(|served| by(served, name));
                 if let Some(found) = found {
                     return Ok(found.resource.clone());
                 }
@@ -136,7 +154,8 @@ impl Discovery {
             silent = all.silent;
         }
         if silent.is_empty() {
-            return Err(DiscoveryError::Unknown { name: name.to_owned(), api_version: None });
+            let api_version = group.map(str::to_owned);
+            return Err(DiscoveryError::Unknown { name: name.to_owned(), api_version });
         }
         Err(DiscoveryError::Partial { name: name.to_owned(), groups: silent })
     }
@@ -181,6 +200,11 @@ impl Discovery {
         }
         Ok(pick(&self.cache.refreshed(api_version).await?))
     }
+}
+
+/// Whether the text has the form of a version: `v1`, `v1beta1`.
+fn is_version(text: &str) -> bool {
+    text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Counts the notifications and the callers that wait for them.

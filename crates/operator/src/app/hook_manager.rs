@@ -13,7 +13,7 @@ use std::{
 
 use boathook_core::{
     fair::Tenant,
-    hooks::{DirectoryError, HookFile, read_directory, with_hooks_below},
+    hooks::{DirectoryError, HookFile, find_hook, read_directory, with_hooks_below},
     memory::{SERIES, UNIT},
     model::{HookName, HookSpec, InvalidName, error_chain},
     queue,
@@ -151,7 +151,7 @@ impl HookManager {
             warn!(
                 directory = %directory.display(),
                 below = (!below.is_empty()).then(|| debug(below)),
-                "the hooks directory has no hook: put NAME.wasm files into it, or name another directory with --hooks"
+                "the hooks directory has no hook: put NAME.wasm files or executable NAME.sh files into it, or name another directory with --hooks"
             );
         }
         for file in files {
@@ -395,8 +395,8 @@ impl HookManager {
         if let Some(origin) = origin {
             return self.judge(&origin).await;
         }
-        let path = self.directory.clone().unwrap_or_default().join(format!("{name}.wasm"));
-        Ok(load_file(HookFile::of(path), &self.services.sandbox).await?)
+        let file = find_hook(&self.directory.clone().unwrap_or_default(), name);
+        Ok(load_file(file, &self.services.sandbox).await?)
     }
 
     /// The hooks that do not run, with the reasons.
@@ -457,13 +457,12 @@ impl HookManager {
         if self.is_bundled(name) {
             return Err(ReloadError::Bundled(name.to_owned()));
         }
-        let file = format!("{name}.wasm");
-        let path = self.directory.as_ref().map(|directory| directory.join(&file));
-        let Some(path) = path.filter(|path| HookName::new(name).is_ok() && path.is_file()) else {
+        let file = self.directory.as_ref().map(|directory| find_hook(directory, name));
+        let Some(file) = file.filter(|file| HookName::new(name).is_ok() && file.path.is_file()) else {
             let directory = self.directory.as_ref().map_or("--hooks".into(), |directory| directory.to_string_lossy());
-            return Err(ReloadError::NoFile { name: name.to_owned(), file: format!("{directory}/{file}") });
+            return Err(ReloadError::NoFile { name: name.to_owned(), file: format!("{directory}/{name}.wasm") });
         };
-        Ok(self.swap(HookFile::of(path)).await?)
+        Ok(self.swap(file).await?)
     }
 
     async fn swap_now(&self, file: HookFile) -> Result<Swapped, SwapError> {

@@ -8,7 +8,7 @@ use std::{
 
 use boathook_core::{
     fair::Tenant,
-    hooks::{DocumentError, HookFile, parse},
+    hooks::{DocumentError, FileError, HookFile, SHELL, ShellError, parse},
     model::{
         AdmissionKind::{Mutating, Validating},
         BindingName, BundleId, Caller, Failure, HookName, HookSpec, Identity, InvalidName, RunId, ScriptFunction,
@@ -98,6 +98,8 @@ pub enum HookLoadError {
     Name(#[from] InvalidName),
     #[error("the file cannot be read")]
     Unreadable(#[source] std::io::Error),
+    #[error(transparent)]
+    Shell(#[from] ShellError),
     #[error("the component cannot be used")]
     Component(#[from] LoadError),
     #[error("its config function failed: {0}")]
@@ -120,9 +122,21 @@ pub enum HookLoadError {
 }
 
 pub(super) async fn load_file(file: HookFile, sandbox: &Sandbox) -> Result<Hook, HookLoadError> {
-    let name = file.name?;
-    let bytes = tokio::fs::read(&file.path).await.map_err(HookLoadError::Unreadable)?;
+    let (name, bytes) = component(file, sandbox).await?;
     load(&name, &bytes, sandbox).await
+}
+
+/// Reads the component in a file, or packs the script in it for the newest interpreter.
+pub async fn component(file: HookFile, sandbox: &Sandbox) -> Result<(HookName, Vec<u8>), HookLoadError> {
+    let name = file.name.clone()?;
+    let interpreter = if file.is_script() { sandbox.newest_interpreter(SHELL).await } else { None };
+    let packing = move || file.component(interpreter);
+    let packed = tokio::task::spawn_blocking(packing).await.map_err(HookLoadError::Unread)?;
+    let bytes = packed.map_err(|error| match error {
+        FileError::Unreadable(error) => HookLoadError::Unreadable(error),
+        FileError::Shell(error) => HookLoadError::Shell(error),
+    })?;
+    Ok((name, bytes))
 }
 
 /// Loads one of the admin's hooks from its component.

@@ -6,7 +6,7 @@ use boathook_core::{
     filter::Snapshots,
     model::{
         CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, ObjectRef, Operation, Page,
-        SnapshotSet,
+        Resource, SnapshotSet,
     },
 };
 use boathook_kube::access::Access;
@@ -86,6 +86,19 @@ impl Host for HostCalls {
         async move {
             let call = self.access.emit_event(caller, &event);
             self.counted(caller, "emit-event", traced("emit-event", &event.regarding, call).await)
+        }
+        .boxed()
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        caller: &'a Caller,
+        name: String,
+        api_version: Option<String>,
+    ) -> BoxFuture<'a, Result<Resource, CallError>> {
+        async move {
+            let call = self.access.resolve(&name, api_version.as_deref());
+            self.counted(caller, "resolve", traced("resolve", &name, call).await)
         }
         .boxed()
     }

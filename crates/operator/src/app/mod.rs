@@ -91,7 +91,7 @@ use webhooks::Webhooks;
 pub use bundles::{SettingsConfig, serve_settings};
 pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
-pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, load};
+pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
 pub use options::{Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;

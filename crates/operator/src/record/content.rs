@@ -7,8 +7,8 @@ use std::{
 
 use boathook_core::model::{
     AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial, EmitEvent, Failure,
-    HookName, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page, Permission, QueueName, RetryPolicy,
-    Review, Reviewed, Trigger, Verdict,
+    HookName, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page, Permission, QueueName, Resource,
+    RetryPolicy, Review, Reviewed, Trigger, Verdict,
 };
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,12 @@ pub enum Request {
     Batch { operations: Vec<Operation> },
     /// `kube.emit-event`
     EmitEvent { event: EmitEvent },
+    /// `kinds.resolve`, which only interpreters call.
+    Resolve {
+        /// The name that a person gives a kind.
+        name: String,
+        api_version: Option<String>,
+    },
     /// `metrics.add`, `set`, `observe`
     Metric {
         /// The sample as one line.
@@ -130,6 +136,7 @@ impl Request {
             Self::Write { .. } => "kube.write",
             Self::Batch { .. } => "kube.batch",
             Self::EmitEvent { .. } => "kube.emit-event",
+            Self::Resolve { .. } => "kinds.resolve",
             Self::Metric { .. } => "metrics",
             Self::Open { .. } => "snapshots.open",
         }
@@ -159,6 +166,8 @@ pub enum Answer {
     Batch(Vec<Result<Option<String>, CallError>>),
     /// For `kube.emit-event`.
     Emitted(Result<(), CallError>),
+    /// For `kinds.resolve`.
+    Resolved(Result<Resource, CallError>),
     /// For `metrics`.
     Metric(Result<(), String>),
     /// For `snapshots.open`. The objects are in the record's snapshots.
@@ -173,6 +182,7 @@ impl Answer {
             | (Request::List { .. }, Self::Page(_))
             | (Request::Write { .. }, Self::Written(_))
             | (Request::EmitEvent { .. }, Self::Emitted(_))
+            | (Request::Resolve { .. }, Self::Resolved(_))
             | (Request::Metric { .. }, Self::Metric(_))
             | (Request::Open { .. }, Self::Opened) => true,
             (Request::Batch { operations }, Self::Batch(answers)) => operations.len() == answers.len(),

@@ -9,7 +9,7 @@ use std::{
 
 use boathook_core::model::{
     BindingName, CallError, Caller, EmitEvent, HookName, Items, ListQuery, MetricOp, MetricSample, MetricValue,
-    ObjectRef, Operation, Page, PatchBody, SnapshotSet,
+    ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -167,6 +167,7 @@ fn request_bytes(request: &Request) -> usize {
         Request::Batch { operations } => operations.iter().map(operation_bytes).sum(),
         Request::EmitEvent { event } => event.reason.len() + event.note.len(),
         Request::Metric { sample } => sample.len(),
+        Request::Resolve { name, .. } => name.len(),
         Request::Get { .. } | Request::List { .. } | Request::Open { .. } => NOTE,
     }
 }
@@ -199,6 +200,7 @@ fn answer_bytes(answer: &Answer) -> usize {
         Answer::Written(answer) => written(answer),
         Answer::Batch(answers) => answers.iter().map(written).sum(),
         Answer::Emitted(answer) => answer.as_ref().map_or_else(error, |()| 0),
+        Answer::Resolved(answer) => answer.as_ref().map_or_else(error, |kind| kind.plural.len()),
         Answer::Metric(_) | Answer::Opened => 0,
     }
 }
@@ -282,6 +284,16 @@ impl Host for Recording {
     fn emit_event<'a>(&'a self, caller: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
         let request = Request::EmitEvent { event: event.clone() };
         self.noted(request, self.host.emit_event(caller, event), Answer::Emitted).boxed()
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        caller: &'a Caller,
+        name: String,
+        api_version: Option<String>,
+    ) -> BoxFuture<'a, Result<Resource, CallError>> {
+        let request = Request::Resolve { name: name.clone(), api_version: api_version.clone() };
+        self.noted(request, self.host.resolve(caller, name, api_version), Answer::Resolved).boxed()
     }
 
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {

@@ -16,7 +16,7 @@ use crate::{
     store::State,
     wit::{
         boathook::hook::{log, settings, types},
-        interpreter::boathook::interpreter::source,
+        interpreter::boathook::interpreter::{kinds, source},
     },
 };
 
@@ -84,6 +84,13 @@ impl source::Host for State {
         Ok(self.script()?.script.entry.clone())
     }
 
+    fn files(&mut self) -> wasmtime::Result<Vec<String>> {
+        let source = self.script()?.clone();
+        let paths: Vec<_> = source.script.files.iter().map(|file| file.path.clone()).collect();
+        self.begin_call(paths.iter().map(|path| path.len() + size_of::<String>()).sum())?;
+        Ok(paths)
+    }
+
     fn read(&mut self, path: String) -> wasmtime::Result<Option<Vec<u8>>> {
         let source = self.script()?.clone();
         let file = source.script.file(&path);
@@ -94,6 +101,28 @@ impl source::Host for State {
     fn compiled(&mut self) -> wasmtime::Result<Option<Vec<u8>>> {
         self.begin_call(self.script()?.compiled.as_ref().map_or(0, Vec::len))?;
         Ok(self.script()?.compiled.clone())
+    }
+}
+
+impl kinds::Host for State {
+    async fn resolve(
+        &mut self,
+        name: String,
+        api_version: Option<String>,
+    ) -> wasmtime::Result<Result<kinds::Kind, String>> {
+        self.spend(name.len() + len(api_version.as_ref()))?;
+        self.waiting_in = Some("kinds.resolve");
+        let found = self.host.resolve(&self.caller, name, api_version).await;
+        self.waiting_in = None;
+        let found = found.map_err(|error| error.message).map(|resource| kinds::Kind {
+            api_version: resource.api_version(),
+            kind: resource.kind,
+            plural: resource.plural,
+            namespaced: resource.namespaced,
+        });
+        let bytes = |kind: &kinds::Kind| kind.api_version.len() + kind.kind.len() + kind.plural.len();
+        self.spend_answer(found.as_ref().map_or_else(String::len, bytes))?;
+        Ok(found)
     }
 }
 

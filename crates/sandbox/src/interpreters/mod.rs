@@ -45,6 +45,8 @@ pub(super) struct Interpreters {
     directories: Vec<PathBuf>,
     /// Called before an interpreter is compiled.
     compiles: Option<fn()>,
+    /// The newest ones, by name. Their digests take a while.
+    newest: Mutex<HashMap<String, InterpreterRef>>,
     /// By digest. Contains only interpreters that were found on disk.
     loaded: Mutex<HashMap<String, Arc<Interpreter>>>,
     loading: tokio::sync::Mutex<()>,
@@ -52,7 +54,8 @@ pub(super) struct Interpreters {
 
 impl Interpreters {
     pub(super) fn new(directories: Vec<PathBuf>, compiles: Option<fn()>) -> Self {
-        Self { directories, compiles, loaded: Mutex::default(), loading: tokio::sync::Mutex::default() }
+        let (newest, loaded) = (Mutex::default(), Mutex::default());
+        Self { directories, compiles, newest, loaded, loading: tokio::sync::Mutex::default() }
     }
 
     fn loaded(&self, digest: &str) -> Option<Arc<Interpreter>> {
@@ -100,6 +103,20 @@ impl Sandbox {
     /// Checks whether an interpreter can be used. `name` appears in errors.
     pub async fn check_interpreter(&self, name: &HookName, wanted: &InterpreterRef) -> Result<(), LoadError> {
         self.interpreter(&Tenant::hook(name.as_str()), name, wanted).await.map(drop)
+    }
+
+    /// The newest interpreter with this name.
+    pub async fn newest_interpreter(&self, name: &str) -> Option<InterpreterRef> {
+        let newest = || self.interpreters.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = newest().get(name).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let (directories, wanted) = (self.interpreters.directories.clone(), name.to_owned());
+        let search = move || InterpreterRef::newest(&interpreters_of(&directories, &wanted), &wanted);
+        let found = tokio::task::spawn_blocking(search).await.ok()??;
+        newest().insert(name.to_owned(), found.clone());
+        Some(found)
     }
 
     async fn interpreter(
@@ -292,6 +309,11 @@ const MAX_FILES: usize = 256;
 /// All interpreters in these directories, sorted by directory and then by name.
 pub fn interpreters_in(directories: &[PathBuf]) -> Vec<InterpreterRef> {
     interpreter_files(directories).into_iter().map(|(interpreter, _)| interpreter).collect()
+}
+
+fn interpreters_of(directories: &[PathBuf], name: &str) -> Vec<InterpreterRef> {
+    let read = |(stem, path): (String, PathBuf)| Some(named(&stem, &fs::read(path).ok()?));
+    candidates(directories, Some(name)).into_iter().filter_map(read).collect()
 }
 
 /// All interpreters in these directories, with their files.

@@ -57,7 +57,12 @@ impl Operator {
 
     /// Waits until every hook has synchronised.
     pub async fn ready(&self) {
-        eventually_within(READY, "/readyz answers 200", async || {
+        self.ready_within(READY).await;
+    }
+
+    /// [`Operator::ready`], for hooks whose interpreter is compiled first.
+    pub async fn ready_within(&self, time: Duration) {
+        eventually_within(time, "/readyz answers 200", async || {
             if let Some(status) = self.process.status() {
                 panic!("the operator ended with {status} before it was ready");
             }

@@ -10,7 +10,7 @@ use std::{
 use boathook_core::model::{InterpreterRef, Script, ScriptError, ScriptFile};
 use serde::Deserialize;
 
-use super::{script::newest, sdk::FOLDER};
+use super::sdk::FOLDER;
 
 /// Default paths of the entry, unless `tool.boathook` sets another one.
 const ENTRIES: [&str; 4] = ["src/hook.py", "hook.py", "src/main.py", "main.py"];
@@ -57,7 +57,7 @@ struct Own {
 impl PythonScripts {
     /// Uses the newest Python interpreter of the list.
     pub fn new(interpreters: &[InterpreterRef]) -> Self {
-        Self { interpreter: newest(interpreters, "python") }
+        Self { interpreter: InterpreterRef::newest(interpreters, "python") }
     }
 
     pub fn package(&self, folder: &Path) -> Result<PythonPackage, PythonBuildError> {

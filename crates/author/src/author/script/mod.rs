@@ -116,7 +116,7 @@ impl Manifest {
 impl Scripts {
     /// Uses the newest JavaScript interpreter of the list.
     pub fn new(interpreters: &[InterpreterRef]) -> Self {
-        Self { interpreter: newest(interpreters, "js") }
+        Self { interpreter: InterpreterRef::newest(interpreters, "js") }
     }
 
     pub fn package(&self, folder: &Path) -> Result<ScriptPackage, ScriptBuildError> {
@@ -216,17 +216,6 @@ fn platform() -> String {
         other => other,
     };
     format!("{system}-{processor}")
-}
-
-/// The newest interpreter for a language.
-pub(super) fn newest(interpreters: &[InterpreterRef], name: &str) -> Option<InterpreterRef> {
-    let ours = interpreters.iter().filter(|interpreter| interpreter.name == name);
-    ours.max_by_key(|interpreter| release(&interpreter.version)).cloned()
-}
-
-/// The numbers of a version, for comparisons.
-fn release(version: &str) -> Vec<u64> {
-    version.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok()).collect()
 }
 
 /// A parsed map.

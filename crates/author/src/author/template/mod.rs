@@ -42,6 +42,7 @@ pub struct File {
     /// Relative to the project's folder, with `/`.
     pub path: String,
     pub text: String,
+    pub executable: bool,
 }
 
 /// Path and text, with placeholders.
@@ -57,6 +58,10 @@ struct Sources {
     comment: &'static str,
     /// The hook's source.
     own: fn(Template) -> &'static str,
+    /// Whether the source is a program that the system runs.
+    executable: bool,
+    /// More files of a template. They take the place of scenarios with the same path.
+    more: fn(Template) -> &'static [Source],
     /// The placeholders for the SDK in the common files, and their values.
     fill: fn(&Sdk) -> Vec<(&'static str, String)>,
 }
@@ -69,19 +74,27 @@ impl Template {
         let mut filled = (sources.fill)(sdk);
         filled.extend([("{{name}}", name.to_string()), ("{{about}}", about)]);
         let fill = |text: &str| filled.iter().fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value));
-        let of_all = sources.common.iter().map(|(path, text)| File { path: (*path).to_owned(), text: fill(text) });
-        let own = [(sources.main, (sources.own)(self))];
-        let own = own.iter().chain(scenarios_of(self));
-        let own = own.map(|(path, text)| File { path: (*path).to_owned(), text: (*text).to_owned() });
-        let bundled =
-            (*sdk == Sdk::Bundled).then(|| sdk::files(language).into_iter().map(|(path, text)| File { path, text }));
+        let file = |path: &str, text: String| File {
+            path: path.to_owned(),
+            text,
+            executable: sources.executable && path == sources.main,
+        };
+        let of_all = sources.common.iter().map(|(path, text)| file(path, fill(text)));
+        let (own, more) = ([(sources.main, (sources.own)(self))], (sources.more)(self));
+        let replaced = |path: &str| more.iter().any(|(other, _)| *other == path);
+        let scenarios = scenarios_of(self).iter().filter(|(path, _)| !replaced(path));
+        let own = own.iter().chain(more).chain(scenarios);
+        let own = own.map(|(path, text)| file(path, (*text).to_owned()));
+        let bundled = (*sdk == Sdk::Bundled)
+            .then(|| sdk::files(language).into_iter().map(|(path, text)| File { path, text, executable: false }));
         of_all.chain(own).chain(bundled.into_iter().flatten()).collect()
     }
 
     /// What the hook does: the first paragraph of its source.
     pub fn about(self, language: Language) -> String {
         let sources = sources(language);
-        let lines = (sources.own)(self).lines().map_while(|line| line.strip_prefix(sources.comment));
+        let lines = (sources.own)(self).lines().skip_while(|line| line.starts_with("#!"));
+        let lines = lines.map_while(|line| line.strip_prefix(sources.comment));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -93,6 +106,7 @@ fn sources(language: Language) -> &'static Sources {
         Language::TypeScript => &TYPESCRIPT,
         Language::JavaScript => &JAVASCRIPT,
         Language::Python => &PYTHON,
+        Language::Shell => &SHELL,
     }
 }
 
@@ -128,6 +142,8 @@ const RUST: Sources = Sources {
     main: "src/lib.rs",
     comment: "//! ",
     own: rust_own,
+    executable: false,
+    more: |_| &[],
     fill: |sdk| vec![("{{sdk}}", requirement(sdk))],
 };
 
@@ -151,6 +167,8 @@ const GO: Sources = Sources {
     main: "main.go",
     comment: "// ",
     own: go_own,
+    executable: false,
+    more: |_| &[],
     fill: go_fill,
 };
 
@@ -190,6 +208,8 @@ const PYTHON: Sources = Sources {
     main: "hook.py",
     comment: "# ",
     own: python_own,
+    executable: false,
+    more: |_| &[],
     fill: |sdk| {
         let wanted = python_requirement(sdk).map(|wanted| serde_json::Value::from(wanted).to_string());
         vec![("\"{{sdk}}\"", wanted.unwrap_or_default())]
@@ -224,6 +244,49 @@ fn escaped(c: char) -> String {
     c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
+const SHELL: Sources = Sources {
+    common: &[
+        (".gitignore", include_str!("../../../../../templates/shell/gitignore.in")),
+        ("README.md", include_str!("../../../../../templates/shell/README.md.in")),
+    ],
+    main: "hook.sh",
+    comment: "# ",
+    own: shell_own,
+    executable: true,
+    more: shell_more,
+    fill: |_| vec![],
+};
+
+fn shell_own(template: Template) -> &'static str {
+    match template {
+        Template::LabelWatcher => include_str!("../../../../../templates/shell/label-watcher/hook.sh"),
+        Template::Schedule => include_str!("../../../../../templates/shell/schedule/hook.sh"),
+        Template::Startup => include_str!("../../../../../templates/shell/startup/hook.sh"),
+        Template::Validating => include_str!("../../../../../templates/shell/validating/hook.sh"),
+    }
+}
+
+/// shell-operator's scripts cannot print permissions, and their denials have no code.
+fn shell_more(template: Template) -> &'static [Source] {
+    macro_rules! permissions {
+        ($template:literal) => {
+            (
+                "hook.boathook.yaml",
+                include_str!(concat!("../../../../../templates/shell/", $template, "/hook.boathook.yaml")),
+            )
+        };
+    }
+    match template {
+        Template::LabelWatcher => &[permissions!("label-watcher")],
+        Template::Schedule => &[permissions!("schedule")],
+        Template::Startup => &[permissions!("startup")],
+        Template::Validating => &[
+            permissions!("validating"),
+            ("scenarios/team.yaml", include_str!("../../../../../templates/shell/validating/scenarios/team.yaml")),
+        ],
+    }
+}
+
 const TYPESCRIPT: Sources = Sources {
     common: &[
         ("package.json", include_str!("../../../../../templates/ts/package.json.in")),
@@ -234,6 +297,8 @@ const TYPESCRIPT: Sources = Sources {
     main: "src/hook.ts",
     comment: "// ",
     own: typescript,
+    executable: false,
+    more: |_| &[],
     fill: script_fill,
 };
 
@@ -247,6 +312,8 @@ const JAVASCRIPT: Sources = Sources {
     main: "src/hook.js",
     comment: "// ",
     own: javascript,
+    executable: false,
+    more: |_| &[],
     fill: script_fill,
 };
 
@@ -318,7 +385,7 @@ pub enum ProjectError {
 /// Writes all files into a folder that is empty or missing.
 pub fn write_project(folder: &Path, files: &[File]) -> Result<(), ProjectError> {
     free(folder)?;
-    files.iter().try_for_each(|file| write(&folder.join(&file.path), &file.text))
+    files.iter().try_for_each(|file| write(folder, file))
 }
 
 fn free(folder: &Path) -> Result<(), ProjectError> {
@@ -331,14 +398,30 @@ fn free(folder: &Path) -> Result<(), ProjectError> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ProjectError> {
+fn write(folder: &Path, file: &File) -> Result<(), ProjectError> {
+    let path = &folder.join(&file.path);
     let folders = path.parent().map_or(Ok(()), fs::create_dir_all);
     // If another process has created the file in the meantime, its content is kept.
     let written = folders.and_then(|()| {
-        let mut file = fs::File::create_new(path)?;
-        io::Write::write_all(&mut file, text.as_bytes())
+        let mut created = fs::File::create_new(path)?;
+        io::Write::write_all(&mut created, file.text.as_bytes())?;
+        if file.executable { make_executable(&created) } else { Ok(()) }
     });
     written.map_err(|source| ProjectError::Write { path: path.to_owned(), source })
+}
+
+#[cfg(unix)]
+fn make_executable(file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    // The umask has decided who may read the file.
+    let mode = file.metadata()?.permissions().mode();
+    file.set_permissions(fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))
+}
+
+/// Other systems do not know.
+#[cfg(not(unix))]
+fn make_executable(_: &fs::File) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(test)]
@@ -354,8 +437,8 @@ mod tests {
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
     ];
-    const LANGUAGES: [Language; 5] =
-        [Language::Rust, Language::Go, Language::TypeScript, Language::JavaScript, Language::Python];
+    const LANGUAGES: [Language; 6] =
+        [Language::Rust, Language::Go, Language::TypeScript, Language::JavaScript, Language::Python, Language::Shell];
 
     fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
         template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk)
@@ -376,6 +459,17 @@ mod tests {
             let about = template.about(language);
             assert!(text(&files, "README.md").starts_with(&format!("# my-hook\n\n{about}\n\n")));
             assert!(about.ends_with('.'), "{about}");
+        }
+    }
+
+    #[test]
+    fn a_script_is_executable_and_has_a_file_for_its_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        for (template, name) in ALL {
+            let project = folder.path().join(name);
+            write_project(&project, &files(template, Language::Shell, &Sdk::Bundled)).unwrap();
+            assert!(project.join("hook.boathook.yaml").is_file() && !project.join(FOLDER).exists(), "{name}");
+            assert!(super::super::shell::has_hooks(&project), "{name}");
         }
     }
 

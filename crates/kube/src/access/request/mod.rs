@@ -151,9 +151,16 @@ impl Access {
     }
 
     async fn resource(&self, named: &Named<'_>) -> Result<Arc<Resource>, CallError> {
-        let found =
-            tokio::time::timeout(self.config.request_timeout, self.discovery.resolve(named.api_version, named.kind));
-        match found.await {
+        self.within_time(named, self.discovery.resolve(named.api_version, named.kind)).await
+    }
+
+    /// Waits for discovery as long as for a request. `named` appears in errors.
+    pub(super) async fn within_time(
+        &self,
+        named: &impl fmt::Display,
+        found: impl Future<Output = Result<Arc<Resource>, DiscoveryError>>,
+    ) -> Result<Arc<Resource>, CallError> {
+        match tokio::time::timeout(self.config.request_timeout, found).await {
             Ok(Ok(resource)) => Ok(resource),
             Ok(Err(error @ DiscoveryError::Unknown { .. })) => Err(errors::invalid(format!("{named}: {error}"))),
             Ok(Err(error)) => Err(errors::refused(

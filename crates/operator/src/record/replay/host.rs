@@ -9,7 +9,7 @@ use std::{
 
 use boathook_core::model::{
     BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Item, Items, ListQuery, MetricSample, ObjectRef,
-    Operation, Page, PatchBody, SnapshotSet,
+    Operation, Page, PatchBody, Resource, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -180,6 +180,15 @@ impl Host for ReplayHost {
 
     fn emit_event<'a>(&'a self, _: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
         self.ask(Request::EmitEvent { event }, only!(Emitted)).boxed()
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        _: &'a Caller,
+        name: String,
+        api_version: Option<String>,
+    ) -> BoxFuture<'a, Result<Resource, CallError>> {
+        self.ask(Request::Resolve { name, api_version }, only!(Resolved)).boxed()
     }
 
     fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
@@ -399,6 +408,7 @@ impl Found {
                 Answer::Page(Err(unknown(format!("this list of {} {}", query.api_version, query.kind))))
             }
             Request::EmitEvent { .. } => Answer::Emitted(Ok(())),
+            Request::Resolve { name, .. } => Answer::Resolved(Err(unknown(format!("kind {name}")))),
             Request::Metric { .. } => Answer::Metric(Ok(())),
             Request::Write { .. } | Request::Batch { .. } | Request::Open { .. } => Answer::Opened,
         }

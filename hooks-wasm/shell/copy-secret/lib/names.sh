@@ -1,0 +1,3 @@
+#!/bin/bash
+# The name of the Secret that is copied.
+SECRET=registry

@@ -1,0 +1,637 @@
+package bash
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// subscript expands a subscript as the key of an associative array.
+func (s *Shell) subscript(index syntax.ArithmExpr) (string, error) {
+	text := s.subscriptText(index)
+	d, err := s.code.derive(wordKey{index}, index.Pos().Line(), func() string { return protectKey(text) }, parseKey)
+	if err != nil {
+		return "", &shellError{text: "the subscript [" + text + "] is not supported: put it in quotes", status: 2}
+	}
+	return s.expandDerived(d, s.assignedWord)
+}
+
+// protectKey escapes what would end a word, because a key may have it.
+func protectKey(text string) string {
+	var protected strings.Builder
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == '\\' && i+1 < len(text) && quote != '\'':
+			protected.WriteByte(c)
+			i++
+			c = text[i]
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote == 0 && c == '$' && i+1 < len(text) && (text[i+1] == '(' || text[i+1] == '{'):
+			// An expansion is taken whole.
+			end := closing2(text, i+1)
+			protected.WriteString(text[i:end])
+			i = end - 1
+			continue
+		case quote == 0 && strings.IndexByte(" \t;&|<>()#~", c) >= 0:
+			protected.WriteByte('\\')
+		}
+		protected.WriteByte(c)
+	}
+	return protected.String()
+}
+
+// parseKey parses a subscript as one word.
+func parseKey(text string) (*syntax.Word, error) {
+	var word *syntax.Word
+	for w, err := range newParser().WordsSeq(strings.NewReader(text + "\n")) {
+		if err != nil || word != nil {
+			return nil, fmt.Errorf("not one word")
+		}
+		word = w
+	}
+	if word == nil {
+		word = &syntax.Word{}
+	}
+	return word, nil
+}
+
+// closing2 finds the end of an expansion whose bracket is at a position.
+func closing2(text string, at int) int {
+	depth := 0
+	for i := at; i < len(text); i++ {
+		switch text[i] {
+		case '(', '{':
+			depth++
+		case ')', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
+}
+
+// subscriptText is a subscript as the script has it.
+func (s *Shell) subscriptText(index syntax.ArithmExpr) string {
+	return strings.TrimSpace(s.code.slice(index.Pos(), index.End()))
+}
+
+// assignElement assigns name[index].
+func (s *Shell) assignElement(name string, index syntax.ArithmExpr, value string, appends bool) error {
+	name = s.resolve(name)
+	v, err := s.writable(name)
+	if err != nil {
+		return err
+	}
+	return s.assignElementOf(v, name, index, value, appends)
+}
+
+func (s *Shell) assignElementOf(v *variable, name string, index syntax.ArithmExpr, value string, appends bool) error {
+	if v.kind == associative {
+		key, err := s.subscript(index)
+		if err != nil {
+			return err
+		}
+		return s.putElement(v, name, key, value, appends)
+	}
+	n, err := s.arithmeticNode(index)
+	if err != nil {
+		return err
+	}
+	return s.putElement(v, name, itoa(n), value, appends)
+}
+
+// assign runs one assignment. into is the variable to change, or nil for that of the name.
+func (s *Shell) assign(a *syntax.Assign, into *variable) error {
+	name := a.Name.Value
+	if a.Array != nil {
+		values, err := s.arrayWords(a.Array)
+		if err != nil {
+			return err
+		}
+		if into == nil {
+			name = s.resolve(name)
+			if into, err = s.writable(name); err != nil {
+				return err
+			}
+		}
+		return s.assignArray(into, name, values, a.Append)
+	}
+	value, err := s.assignedWord(a.Value)
+	if err != nil {
+		return err
+	}
+	if a.Index != nil {
+		if into != nil {
+			return s.assignElementOf(into, name, a.Index, value, a.Append)
+		}
+		return s.assignElement(name, a.Index, value, a.Append)
+	}
+	if into == nil {
+		if a.Append {
+			return s.appendText(name, value)
+		}
+		return s.setText(name, value)
+	}
+	if a.Append {
+		old, _ := into.first()
+		if value, err = s.appended(into, old, value, true); err != nil {
+			return err
+		}
+	}
+	return s.store(into, name, value)
+}
+
+func (s *Shell) appendText(name, value string) error {
+	name = s.resolve(name)
+	if base, subscript, ok := splitSubscript(name); ok {
+		return s.setElement(base, subscript, value, true)
+	}
+	v, err := s.writable(name)
+	if err != nil {
+		return err
+	}
+	old, _ := v.first()
+	if v.integer {
+		if value, err = s.appended(v, old, value, true); err != nil {
+			return err
+		}
+		return s.store(v, name, value)
+	}
+	return s.store(v, name, old+value)
+}
+
+// arrayWord is an element of ( … ), which may have a subscript.
+type arrayWord struct {
+	index  syntax.ArithmExpr
+	values []string
+}
+
+// arrayWords expands the elements before the array is changed, because they may read it.
+func (s *Shell) arrayWords(array *syntax.ArrayExpr) ([]arrayWord, error) {
+	var words []arrayWord
+	for _, element := range array.Elems {
+		if element.Index == nil {
+			values, err := s.fields([]*syntax.Word{element.Value})
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, arrayWord{nil, values})
+			continue
+		}
+		value, err := s.assignedWord(element.Value)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, arrayWord{element.Index, []string{value}})
+	}
+	return words, nil
+}
+
+func (s *Shell) assignArray(v *variable, name string, words []arrayWord, appends bool) error {
+	before := v.size()
+	if v.kind == scalar {
+		if appends && v.set {
+			v.list = listOf([]string{v.text})
+		}
+		v.kind, v.text = indexed, ""
+	}
+	if !appends {
+		v.list, v.table = list{}, table{}
+	}
+	v.set = true
+	s.account(name, v.size()-before)
+	if v.kind == associative {
+		return s.assignTable(v, name, words)
+	}
+	next := v.list.next()
+	for _, word := range words {
+		if word.index != nil {
+			n, err := s.arithmeticNode(word.index)
+			if err != nil {
+				return err
+			}
+			at, ok := v.list.resolve(n)
+			if !ok {
+				return &shellError{text: name + ": bad array subscript"}
+			}
+			next = at
+		}
+		for _, value := range word.values {
+			if err := s.putElement(v, name, itoa(next), value, false); err != nil {
+				return err
+			}
+			next++
+		}
+	}
+	return nil
+}
+
+// assignTable assigns keys and values. Without subscripts, they alternate.
+func (s *Shell) assignTable(v *variable, name string, words []arrayWord) error {
+	var loose []string
+	for _, word := range words {
+		if word.index == nil {
+			loose = append(loose, word.values...)
+			continue
+		}
+		key, err := s.subscript(word.index)
+		if err != nil {
+			return err
+		}
+		if err := s.putElement(v, name, key, word.values[0], false); err != nil {
+			return err
+		}
+	}
+	for i := 0; i < len(loose); i += 2 {
+		value := ""
+		if i+1 < len(loose) {
+			value = loose[i+1]
+		}
+		if err := s.putElement(v, name, loose[i], value, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// declaring are the options of declare, local, export and readonly.
+type declaring struct {
+	array, table, integer, lower, upper, nameref, readonly, exported  bool
+	unarray, uninteger, unlower, unupper, unnameref, unexported       bool
+	print, global, functions, names, local, inherit, plainDeclaration bool
+}
+
+// declare runs declare, typeset, local, export, readonly and nameref.
+func (s *Shell) declare(c *syntax.DeclClause) error {
+	s.substatus = 0
+	status, err := s.declareArgs(c)
+	if err != nil {
+		return s.assignFailed(err)
+	}
+	s.status = status
+	s.pipes = []int{status}
+	return nil
+}
+
+func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
+	variant := c.Variant.Value
+	d := declaring{
+		local: variant == "local", exported: variant == "export", readonly: variant == "readonly", nameref: variant == "nameref",
+		plainDeclaration: variant == "declare" || variant == "typeset" || variant == "nameref",
+	}
+	if d.local && !s.inFunction() {
+		s.complain("local: can only be used in a function")
+		return 1, nil
+	}
+	values, err := s.declaredValues(c.Args)
+	if err != nil {
+		return 1, err
+	}
+	status := 0
+	operands := 0
+	for i, a := range c.Args {
+		if a.Name == nil {
+			for _, word := range values[i].words {
+				if operands == 0 && len(word) > 1 && (word[0] == '-' || word[0] == '+') {
+					if word == "--" {
+						continue
+					}
+					if err := d.letters(word); err != nil {
+						s.complain("%s: %s", variant, err)
+						return 2, nil
+					}
+					continue
+				}
+				operands++
+				if !s.declareWord(&d, variant, word) {
+					status = 1
+				}
+			}
+			continue
+		}
+		operands++
+		if d.print || d.functions || d.names {
+			if !s.declareWord(&d, variant, a.Name.Value) {
+				status = 1
+			}
+			continue
+		}
+		if err := s.declareOne(&d, a.Name.Value, a, values[i]); err != nil {
+			if _, ok := err.(*readonlyError); !ok {
+				return 1, err
+			}
+			s.complain("%s: %s", variant, err)
+			status = 1
+		}
+	}
+	if operands == 0 {
+		s.printDeclarations(&d, variant)
+	}
+	return status, nil
+}
+
+// declaredValue is an operand of declare after its expansion.
+type declaredValue struct {
+	words []string    // of an operand that is not an assignment
+	text  string      // of name=text
+	array []arrayWord // of name=( … )
+}
+
+// declaredValues expands all operands before the first one is assigned, as bash does.
+func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
+	values := make([]declaredValue, len(args))
+	for i, a := range args {
+		var err error
+		switch {
+		case a.Name == nil:
+			values[i].words, err = s.fields([]*syntax.Word{a.Value})
+		case a.Array != nil:
+			values[i].array, err = s.arrayWords(a.Array)
+		case !a.Naked:
+			values[i].text, err = s.assignedWord(a.Value)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func (s *Shell) inFunction() bool {
+	for _, in := range s.scopes {
+		if in.function {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *declaring) letters(word string) error {
+	on := word[0] == '-'
+	for _, c := range word[1:] {
+		switch c {
+		case 'a':
+			d.array, d.unarray = on, !on
+		case 'A':
+			d.table, d.unarray = on, !on
+		case 'i':
+			d.integer, d.uninteger = on, !on
+		case 'l':
+			d.lower, d.unlower = on, !on
+		case 'u':
+			d.upper, d.unupper = on, !on
+		case 'n':
+			if d.exported {
+				// export -n takes the variable out of the environment.
+				d.exported, d.unexported = false, true
+			} else {
+				d.nameref, d.unnameref = on, !on
+			}
+		case 'r':
+			d.readonly = on
+		case 'x':
+			d.exported, d.unexported = on, !on
+		case 'p':
+			d.print = true
+		case 'g':
+			d.global = true
+		case 'f':
+			d.functions = true
+		case 'F':
+			d.functions, d.names = true, true
+		case 'I':
+			d.inherit = true
+		case 't':
+		default:
+			return fmt.Errorf("-%c: invalid option", c)
+		}
+	}
+	return nil
+}
+
+// declareWord handles an operand that is only known in the run.
+func (s *Shell) declareWord(d *declaring, variant, word string) bool {
+	name, value, assigns := strings.Cut(word, "=")
+	appends := false
+	if assigns {
+		name, appends = strings.CutSuffix(name, "+")
+	}
+	switch {
+	case d.functions:
+		return s.declareFunctionNamed(d, variant, word)
+	case d.print:
+		v := s.variable(name)
+		if plain, _ := s.lookup(name); plain != nil && plain.nameref {
+			v = plain
+		}
+		if v == nil {
+			s.complain("%s: %s: not found", variant, name)
+			return false
+		}
+		fmt.Fprintln(s.fds[1], declaration(name, v, false))
+		return true
+	}
+	base, subscript, hasSubscript := splitSubscript(name)
+	if !validName(base) {
+		s.complain("%s: `%s': not a valid identifier", variant, word)
+		return false
+	}
+	var err error
+	if hasSubscript && assigns {
+		if err = s.declareOne(d, base, nil, declaredValue{}); err == nil {
+			err = s.setElement(base, subscript, value, appends)
+		}
+	} else {
+		a := &syntax.Assign{Name: &syntax.Lit{Value: base}, Naked: !assigns, Append: appends}
+		if assigns {
+			if strings.HasPrefix(value, "(") && strings.HasSuffix(value, ")") && (d.array || d.table) {
+				s.complain("%s: %s: a list in quotes is not supported: write it without quotes", variant, base)
+				return false
+			}
+		}
+		err = s.declareOne(d, base, a, declaredValue{text: value})
+	}
+	if err != nil {
+		s.complain("%s: %s", variant, err)
+		return false
+	}
+	return true
+}
+
+func (s *Shell) declareFunctionNamed(d *declaring, variant, name string) bool {
+	f := s.functions[name]
+	if f == nil {
+		if d.exported {
+			s.complain("%s: %s: not a function", variant, name)
+		}
+		return false
+	}
+	switch {
+	case d.exported && variant == "export":
+		f.exported = true
+	case d.unexported:
+		f.exported = false
+	case d.readonly && variant == "readonly":
+		s.complain("readonly: functions cannot be readonly here")
+		return false
+	case d.names:
+		fmt.Fprintln(s.fds[1], name)
+	default:
+		fmt.Fprintf(s.fds[1], "%s () \n%s\n", name, f.source.slice(f.body.Pos(), f.body.End()))
+	}
+	return true
+}
+
+// declareOne gives a variable its attributes and its value, in the scope that the builtin means.
+func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value declaredValue) error {
+	in, v := s.declarationScope(d, name)
+	if v != nil && v.nameref && !d.nameref && !d.unnameref && v.text != "" && (in == nil || !d.local && !d.plainDeclaration) {
+		target := s.resolve(name)
+		if validName(target) && target != name {
+			copied := *d
+			copied.nameref = false
+			var renamed *syntax.Assign
+			if a != nil {
+				c := *a
+				c.Name = &syntax.Lit{Value: target}
+				renamed = &c
+			}
+			return s.declareOne(&copied, target, renamed, value)
+		}
+	}
+	if in == nil {
+		in = s.scopes[0]
+	}
+	var err error
+	words, text := value.array, value.text
+	assigns := a != nil && !a.Naked && a.Array == nil
+	if v != nil && v.readonly && a != nil && !a.Naked {
+		return &readonlyError{name}
+	}
+	if v != nil && v.readonly && !d.readonly && !d.exported && !d.unexported && (d.integer || d.array || d.table) {
+		return &readonlyError{name}
+	}
+	if v == nil || !v.readonly {
+		if v, err = s.writableIn(in, name, v); err != nil {
+			return err
+		}
+	}
+	d.apply(v)
+	switch {
+	case words != nil || a != nil && a.Array != nil:
+		if d.nameref {
+			return &shellError{text: name + ": reference variable cannot be an array", soft: true}
+		}
+		err = s.assignArray(v, name, words, a.Append)
+	case assigns && a.Index != nil:
+		err = s.assignElementOf(v, name, a.Index, text, a.Append)
+	case assigns && v.nameref:
+		v.text, v.set = text, true
+	case assigns && a.Append:
+		old, _ := v.first()
+		if text, err = s.appended(v, old, text, true); err == nil {
+			err = s.store(v, name, text)
+		}
+	case assigns:
+		err = s.store(v, name, text)
+	}
+	if err != nil {
+		return err
+	}
+	if d.readonly {
+		v.readonly = true
+	}
+	return nil
+}
+
+// declarationScope finds where a declaration makes its variable, and the variable that is there.
+func (s *Shell) declarationScope(d *declaring, name string) (*scope, *variable) {
+	if (d.local || d.plainDeclaration && s.inFunction()) && !d.global {
+		for i := len(s.scopes) - 1; i >= 0; i-- {
+			if s.scopes[i].function {
+				in := s.scopes[i]
+				v := in.names[name]
+				if v == nil && i < len(s.scopes)-1 {
+					// The assignment before the command, as in `x=1 local x`.
+					for j := len(s.scopes) - 1; j > i; j-- {
+						if w := s.scopes[j].names[name]; w != nil {
+							return s.scopes[j], w
+						}
+					}
+				}
+				if v == nil && (d.inherit || s.extra["localvar_inherit"]) {
+					if outer, _ := s.lookup(name); outer != nil {
+						copied := *outer
+						copied.list, copied.table = outer.list.copy(), outer.table.copy()
+						copied.shared = false
+						in.names[name] = &copied
+						return in, &copied
+					}
+				}
+				return in, v
+			}
+		}
+	}
+	if d.global {
+		return s.scopes[0], s.scopes[0].names[name]
+	}
+	v, in := s.lookup(name)
+	return in, v
+}
+
+func (d *declaring) apply(v *variable) {
+	switch {
+	case d.table && v.kind != associative:
+		v.kind = associative
+		if v.set {
+			v.table.put("0", v.text)
+			v.text = ""
+		}
+	case d.array && v.kind == scalar:
+		v.kind = indexed
+		if v.set {
+			v.list.put(0, v.text)
+			v.text = ""
+		}
+	}
+	v.integer = (v.integer || d.integer) && !d.uninteger
+	v.lower = (v.lower || d.lower) && !d.unlower && !d.upper
+	v.upper = (v.upper || d.upper) && !d.unupper && !d.lower
+	v.nameref = (v.nameref || d.nameref) && !d.unnameref
+	v.exported = (v.exported || d.exported) && !d.unexported
+}
+
+// printDeclarations lists variables or functions.
+func (s *Shell) printDeclarations(d *declaring, variant string) {
+	if d.functions {
+		names := make([]string, 0, len(s.functions))
+		for name := range s.functions {
+			names = append(names, name)
+		}
+		sort.Strings(names)
+		for _, name := range names {
+			if d.names {
+				fmt.Fprintf(s.fds[1], "declare -f %s\n", name)
+			} else {
+				s.declareFunctionNamed(d, variant, name)
+			}
+		}
+		return
+	}
+	for _, name := range s.namesWith("") {
+		v, in := s.lookup(name)
+		if variant == "export" && !v.exported || variant == "readonly" && !v.readonly ||
+			variant == "local" && !in.function || d.table && v.kind != associative || d.array && v.kind != indexed {
+			continue
+		}
+		fmt.Fprintln(s.fds[1], declaration(name, v, false))
+	}
+}

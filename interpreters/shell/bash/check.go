@@ -1,0 +1,264 @@
+package bash
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Problem is something in a script that cannot run here.
+type Problem struct {
+	File string
+	Line int
+	Text string
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text) }
+
+// checker looks for what a run would refuse, so that a hook is refused when it is loaded.
+type checker struct {
+	file     string
+	world    *World
+	known    map[string]bool // functions of the script, and commands that it looks for
+	unknown  []*Problem      // commands that are not known yet
+	problems []error
+	names    map[*Problem]string
+	sources  []string
+	files    map[string]bool
+	dynamic  bool // a file is sourced that is not known
+	extglob  bool
+	test     [2]uint // the place of the last [[ … ]]
+}
+
+// Check parses a script and lists what cannot run. It also returns the files that the script sources by a plain name.
+func Check(file, text string, w *World) (sources []string, problems []error) {
+	c := &checker{file: file, world: w, known: map[string]bool{}, names: map[*Problem]string{}}
+	c.script(text)
+	return c.finish()
+}
+
+// CheckAll checks the files of a hook together: a function of one may be called in another. The functions of the library
+// are known, and the library itself may call functions that a hook has or not.
+func CheckAll(files, library map[string]string, w *World) []error {
+	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}}
+	c.files = map[string]bool{}
+	for file := range files {
+		c.files[base(file)] = true
+	}
+	for file, text := range library {
+		c.files[base(file)] = true
+		c.file = file
+		c.script(text)
+	}
+	c.unknown, c.problems, c.dynamic = nil, nil, false
+	for _, file := range sortedKeys(files) {
+		c.file = file
+		c.script(files[file])
+	}
+	_, problems := c.finish()
+	return problems
+}
+
+func (c *checker) script(text string) {
+	source, err := Parse(c.file, text, c.world.Limits)
+	if err != nil {
+		c.problems = append(c.problems, err)
+		return
+	}
+	syntax.Walk(source.file, func(node syntax.Node) bool {
+		c.node(node)
+		return true
+	})
+}
+
+func (c *checker) finish() ([]string, []error) {
+	if c.dynamic {
+		// What a file defines that is not known cannot be missed.
+		c.unknown = nil
+	}
+	for _, p := range c.unknown {
+		if !c.known[c.names[p]] {
+			c.problems = append(c.problems, p)
+		}
+	}
+	return c.sources, c.problems
+}
+
+func (c *checker) refuse(at syntax.Pos, format string, args ...any) {
+	c.problems = append(c.problems, &Problem{c.file, int(at.Line()), fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) node(node syntax.Node) {
+	switch n := node.(type) {
+	case *syntax.FuncDecl:
+		if n.Name != nil {
+			c.known[n.Name.Value] = true
+		}
+	case *syntax.CoprocClause:
+		c.refuse(n.Pos(), "coproc is not supported: use a pipe or a file")
+	case *syntax.ForClause:
+		if n.Select {
+			c.refuse(n.Pos(), "select needs a terminal, which a hook does not have")
+		}
+	case *syntax.CmdSubst:
+		if n.TempFile || n.ReplyVar {
+			c.refuse(n.Pos(), "${ command; } is not a part of bash 5.2: use $(command)")
+		}
+	case *syntax.TestClause:
+		c.test = [2]uint{n.Pos().Offset(), n.End().Offset()}
+	case *syntax.ExtGlob:
+		inTest := c.test[0] <= n.Pos().Offset() && n.Pos().Offset() < c.test[1]
+		if !inTest && !c.extglob {
+			c.refuse(n.Pos(), "the pattern %s%s) needs shopt -s extglob before it", n.Op, n.Pattern.Value)
+		}
+	case *syntax.ParamExp:
+		if n.Repl != nil && n.Repl.All && (n.Repl.Orig == nil || len(n.Repl.Orig.Parts) == 0) {
+			if _, ok := slashPattern(n.Repl); !ok {
+				c.refuse(n.Pos(), "a pattern that begins with a slash is not supported: write \\/")
+			}
+		}
+	case *syntax.Redirect:
+		if text := n.Word; text != nil && (strings.HasPrefix(text.Lit(), "/dev/tcp/") || strings.HasPrefix(text.Lit(), "/dev/udp/")) {
+			c.refuse(n.Pos(), "%s: a hook has no sockets", text.Lit())
+		}
+	case *syntax.CallExpr:
+		c.call(n)
+	}
+}
+
+// call checks a simple command whose words are known.
+func (c *checker) call(n *syntax.CallExpr) {
+	if len(n.Args) == 0 {
+		return
+	}
+	args := make([]string, len(n.Args))
+	for i, word := range n.Args {
+		args[i] = staticText(word)
+	}
+	name := args[0]
+	switch name {
+	case "":
+		return
+	case "source", ".":
+		if len(args) > 1 && args[1] != "" {
+			c.sources = append(c.sources, args[1])
+		}
+		if len(args) < 2 || !c.files[base(args[1])] {
+			c.dynamic = true
+		}
+	case "trap":
+		for _, event := range args[min(2, len(args)):] {
+			if event == "DEBUG" || event == "RETURN" {
+				if args[1] != "-" {
+					c.refuse(n.Pos(), "trap %s is not supported: remove it", event)
+				}
+			}
+		}
+	case "set":
+		c.set(n, args)
+	case "shopt":
+		c.shopt(n, args)
+	case "wait":
+		for _, arg := range args[1:] {
+			if strings.HasPrefix(arg, "-") {
+				c.refuse(n.Pos(), "wait %s is not supported: wait for the process ids", arg)
+			}
+		}
+	case "command", "type", "which", "hash":
+		// A script that looks for a command knows what to do without it.
+		for _, arg := range args[1:] {
+			c.known[arg] = true
+		}
+	case "bind", "compgen", "compopt", "fc", "fg", "bg", "suspend", "logout", "help":
+		c.refuse(n.Pos(), "%s: a hook has no terminal", name)
+		return
+	}
+	if check := c.world.Checks[name]; check != nil {
+		if err := check(args[1:]); err != nil {
+			c.later(n, name, err.Error())
+		}
+	}
+	if strings.Contains(name, "/") || builtins[name] != nil || c.world.command(name) != nil {
+		return
+	}
+	c.later(n, name, name+": there is no such command in a hook")
+}
+
+// later notes a problem of a command, which is none if the script has a function of that name.
+func (c *checker) later(n *syntax.CallExpr, name, text string) {
+	p := &Problem{c.file, int(n.Pos().Line()), text}
+	c.names[p] = name
+	c.unknown = append(c.unknown, p)
+}
+
+func (c *checker) set(n *syntax.CallExpr, args []string) {
+	probe := &Shell{}
+	for i := 1; i < len(args); i++ {
+		arg := args[i]
+		if arg == "" || arg == "--" || arg == "-" || arg[0] != '-' && arg[0] != '+' {
+			return
+		}
+		for j := 1; j < len(arg); j++ {
+			if arg[j] == 'o' {
+				if i++; i < len(args) && args[i] != "" && !probe.setOption(args[i], true) {
+					c.refuse(n.Pos(), "set -o %s is not supported: remove it", args[i])
+				}
+				continue
+			}
+			if !probe.setLetter(arg[j], true) {
+				c.refuse(n.Pos(), "set -%c is not supported: remove it", arg[j])
+			}
+		}
+	}
+}
+
+func (c *checker) shopt(n *syntax.CallExpr, args []string) {
+	sets := false
+	for _, arg := range args[1:] {
+		switch {
+		case arg == "-o" || strings.Contains(arg, "o") && strings.HasPrefix(arg, "-"):
+			return
+		case strings.HasPrefix(arg, "-"):
+			sets = sets || strings.Contains(arg, "s")
+		case sets && arg == "extglob":
+			c.extglob = true
+		case sets && arg != "" && !knownShopt[arg]:
+			c.refuse(n.Pos(), "shopt -s %s is not supported: remove it", arg)
+		}
+	}
+}
+
+// staticText is the text of a word without expansions, or nothing.
+func staticText(word *syntax.Word) string {
+	text := ""
+	for _, part := range word.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			text += unescapeAll(part.Value)
+		case *syntax.SglQuoted:
+			text += part.Value
+		case *syntax.DblQuoted:
+			for _, inner := range part.Parts {
+				literal, ok := inner.(*syntax.Lit)
+				if !ok {
+					return ""
+				}
+				text += literal.Value
+			}
+		default:
+			return ""
+		}
+	}
+	return text
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,558 @@
+package bash
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// statements runs commands one after another.
+func (s *Shell) statements(list []*syntax.Stmt) error {
+	for _, statement := range list {
+		if err := s.statement(statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// statement runs one command with its redirections, and applies errexit to its result.
+func (s *Shell) statement(st *syntax.Stmt) error {
+	s.tick()
+	if st.Background {
+		return s.background(st)
+	}
+	if st.Negated {
+		s.quiet++
+		err := s.redirected(st)
+		s.quiet--
+		if err != nil {
+			return err
+		}
+		s.status = boolStatus(s.status != 0)
+		return nil
+	}
+	if err := s.redirected(st); err != nil {
+		return err
+	}
+	if s.status != 0 && checksStatus(st.Cmd) {
+		return s.failed(st)
+	}
+	return nil
+}
+
+func boolStatus(ok bool) int {
+	if ok {
+		return 0
+	}
+	return 1
+}
+
+// checksStatus says whether errexit looks at the status of a command. The status of a list, of a group or of a loop is
+// that of a command in it, which has been looked at, or must not be.
+func checksStatus(c syntax.Command) bool {
+	switch c := c.(type) {
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+	case nil, *syntax.CallExpr, *syntax.Subshell, *syntax.ArithmCmd, *syntax.TestClause, *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause:
+		return true
+	}
+	return false
+}
+
+// failed runs the ERR trap and ends the shell, where errexit is on.
+func (s *Shell) failed(st *syntax.Stmt) error {
+	if s.quiet > 0 {
+		return nil
+	}
+	// A simple command that is a part of a pipe has no trap of its own.
+	_, simple := st.Cmd.(*syntax.CallExpr)
+	if action := s.traps["ERR"]; action != "" && !s.inTrap && !(simple && st == s.piped) {
+		s.inTrap = true
+		err := s.runTrap(action)
+		s.inTrap = false
+		if err != nil {
+			return err
+		}
+	}
+	if s.options.errexit {
+		return s.exit(s.status)
+	}
+	return nil
+}
+
+// redirected runs a command with its redirections. A redirection that fails makes the command fail.
+func (s *Shell) redirected(st *syntax.Stmt) error {
+	if line := int(st.Pos().Line()); line > 0 {
+		s.line = line + s.code.base
+	}
+	if call, ok := st.Cmd.(*syntax.CallExpr); ok {
+		s.current = st
+		return s.simple(call, st.Redirs)
+	}
+	cleanups := len(s.cleanups)
+	if len(st.Redirs) == 0 {
+		err := s.run(st.Cmd)
+		s.cleanup(cleanups)
+		return err
+	}
+	saved, err := s.redirect(st.Redirs)
+	if err != nil {
+		saved.restore()
+		s.cleanup(cleanups)
+		return s.redirectFailed(err)
+	}
+	defer s.cleanup(cleanups)
+	defer saved.restore()
+	return s.run(st.Cmd)
+}
+
+func (s *Shell) redirectFailed(err error) error {
+	if _, fatal := err.(*redirectError); !fatal {
+		return err
+	}
+	s.complain("%s", err)
+	s.status = 1
+	return nil
+}
+
+// run runs a command that is not simple.
+func (s *Shell) run(c syntax.Command) error {
+	switch c := c.(type) {
+	case nil:
+		s.status = 0
+		return nil
+	case *syntax.Block:
+		return s.statements(c.Stmts)
+	case *syntax.Subshell:
+		return s.parentheses(c)
+	case *syntax.BinaryCmd:
+		return s.binary(c)
+	case *syntax.IfClause:
+		return s.ifClause(c)
+	case *syntax.WhileClause:
+		return s.while(c)
+	case *syntax.ForClause:
+		return s.forClause(c)
+	case *syntax.CaseClause:
+		return s.caseClause(c)
+	case *syntax.FuncDecl:
+		return s.declareFunction(c)
+	case *syntax.ArithmCmd:
+		return s.arithmeticCommand(c)
+	case *syntax.LetClause:
+		return s.let(c)
+	case *syntax.TestClause:
+		return s.testClause(c)
+	case *syntax.DeclClause:
+		return s.declare(c)
+	case *syntax.TimeClause:
+		return s.time(c)
+	}
+	return &shellError{text: fmt.Sprintf("%T is not supported", c), status: 2}
+}
+
+// condition runs commands whose failure decides something, so that errexit ignores it.
+func (s *Shell) condition(list []*syntax.Stmt) (bool, error) {
+	s.quiet++
+	err := s.statements(list)
+	s.quiet--
+	return s.status == 0, err
+}
+
+func (s *Shell) binary(c *syntax.BinaryCmd) error {
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		return s.pipeline(c)
+	}
+	s.quiet++
+	err := s.statement(c.X)
+	s.quiet--
+	if err != nil {
+		return err
+	}
+	if (s.status == 0) != (c.Op == syntax.AndStmt) {
+		return nil
+	}
+	return s.statement(c.Y)
+}
+
+func (s *Shell) ifClause(c *syntax.IfClause) error {
+	for ; c != nil; c = c.Else {
+		if len(c.Cond) == 0 {
+			return s.statements(c.Then)
+		}
+		yes, err := s.condition(c.Cond)
+		if err != nil {
+			return err
+		}
+		if yes {
+			return s.statements(c.Then)
+		}
+	}
+	s.status = 0
+	return nil
+}
+
+// loop runs the body once. It says whether the loop is over.
+func (s *Shell) loop(body []*syntax.Stmt) (over bool, err error) {
+	s.loops++
+	err = s.statements(body)
+	s.loops--
+	switch flow := err.(type) {
+	case breakFlow:
+		if flow.levels > 1 && s.loops > 0 {
+			return true, breakFlow{flow.levels - 1}
+		}
+		return true, nil
+	case continueFlow:
+		if flow.levels > 1 && s.loops > 0 {
+			return true, continueFlow{flow.levels - 1}
+		}
+		return false, nil
+	}
+	return err != nil, err
+}
+
+func (s *Shell) while(c *syntax.WhileClause) error {
+	last := 0
+	for {
+		s.tick()
+		s.loops++
+		yes, err := s.condition(c.Cond)
+		s.loops--
+		switch err.(type) {
+		case nil:
+		case breakFlow:
+			s.status = last
+			return nil
+		case continueFlow:
+			continue
+		default:
+			return err
+		}
+		if yes == c.Until {
+			s.status = last
+			return nil
+		}
+		over, err := s.loop(c.Do)
+		last = s.status
+		if over {
+			return err
+		}
+	}
+}
+
+func (s *Shell) forClause(c *syntax.ForClause) error {
+	if c.Select {
+		return &shellError{text: "select needs a terminal, which a hook does not have", status: 2}
+	}
+	if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
+		return s.cStyle(loop, c.Do)
+	}
+	words := c.Loop.(*syntax.WordIter)
+	items := s.params
+	if words.InPos.IsValid() {
+		var err error
+		if items, err = s.fields(words.Items); err != nil {
+			return err
+		}
+	}
+	s.status = 0
+	for _, item := range items {
+		if err := s.setText(words.Name.Value, item); err != nil {
+			s.complain("%s", err)
+			s.status = 1
+			return nil
+		}
+		over, err := s.loop(c.Do)
+		if over {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
+	if loop.Init != nil {
+		if _, err := s.arithmeticNode(loop.Init); err != nil {
+			return s.arithmeticFailed(err)
+		}
+	}
+	last := 0
+	for {
+		s.tick()
+		if loop.Cond != nil {
+			n, err := s.arithmeticNode(loop.Cond)
+			if err != nil {
+				return s.arithmeticFailed(err)
+			}
+			if n == 0 {
+				s.status = last
+				return nil
+			}
+		}
+		over, err := s.loop(body)
+		last = s.status
+		if over {
+			return err
+		}
+		if loop.Post != nil {
+			if _, err := s.arithmeticNode(loop.Post); err != nil {
+				return s.arithmeticFailed(err)
+			}
+		}
+	}
+}
+
+func (s *Shell) arithmeticFailed(err error) error {
+	if e, ok := err.(*shellError); ok && !e.soft {
+		return err
+	}
+	s.complain("%s", err)
+	s.status = 1
+	return nil
+}
+
+func (s *Shell) caseClause(c *syntax.CaseClause) error {
+	subject, err := s.word(c.Word)
+	if err != nil {
+		return err
+	}
+	s.status = 0
+	through := false
+	for _, item := range c.Items {
+		matches := through
+		for _, p := range item.Patterns {
+			if matches {
+				break
+			}
+			pattern, err := s.pattern(p)
+			if err != nil {
+				return err
+			}
+			matches = s.match(pattern, subject)
+		}
+		through = false
+		if !matches {
+			continue
+		}
+		if err := s.statements(item.Stmts); err != nil {
+			return err
+		}
+		switch item.Op {
+		case syntax.Fallthrough:
+			through = true
+		case syntax.Resume:
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *Shell) declareFunction(c *syntax.FuncDecl) error {
+	name := c.Name.Value
+	line := int(c.Pos().Line()) + s.code.base
+	s.functions[name] = &function{name: name, body: c.Body, source: s.code, line: line}
+	s.status = 0
+	return nil
+}
+
+// parentheses runs ( … ).
+func (s *Shell) parentheses(c *syntax.Subshell) error {
+	child := s.subshell()
+	s.status = s.process(child, func() error { return child.statements(c.Stmts) })
+	s.pipes = []int{s.status}
+	return nil
+}
+
+// process runs a subshell to its end, in this goroutine.
+func (s *Shell) process(child *Shell, run func() error) int {
+	defer child.finish()
+	return s.world.guard(func() int {
+		child.settle(run())
+		return child.runExitTrap()
+	})
+}
+
+// pipeline runs commands that are connected, each in a subshell.
+func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
+	var parts []*syntax.Stmt
+	var all []bool // whether stderr goes to the pipe, too
+	var flatten func(*syntax.BinaryCmd)
+	flatten = func(c *syntax.BinaryCmd) {
+		if left, ok := c.X.Cmd.(*syntax.BinaryCmd); ok && (left.Op == syntax.Pipe || left.Op == syntax.PipeAll) && len(c.X.Redirs) == 0 && !c.X.Negated {
+			flatten(left)
+		} else {
+			parts = append(parts, c.X)
+		}
+		all = append(all, c.Op == syntax.PipeAll)
+		parts = append(parts, c.Y)
+	}
+	flatten(c)
+	statuses := make([]int, len(parts))
+	done := make(chan struct{})
+	var input *descriptor
+	started := 0
+	for i, part := range parts {
+		var reader, writer *descriptor
+		if i < len(parts)-1 {
+			reader, writer = s.world.newPipe()
+		} else if s.extra["lastpipe"] {
+			if err := s.lastOfPipe(part, input, &statuses[i]); err != nil {
+				return err
+			}
+			break
+		}
+		child := s.subshell()
+		child.piped = part
+		if input != nil {
+			child.replace(0, input)
+		}
+		if writer != nil {
+			child.replace(1, writer)
+			if all[i] {
+				child.replace(2, writer.dup())
+			}
+		}
+		input = reader
+		started++
+		go func() {
+			statuses[i] = s.world.guard(func() int {
+				return s.process(child, func() error { return child.statement(part) })
+			})
+			done <- struct{}{}
+		}()
+	}
+	for range started {
+		<-done
+	}
+	s.tick()
+	s.pipes = statuses
+	s.status = statuses[len(statuses)-1]
+	if s.options.pipefail {
+		for _, status := range statuses {
+			if status != 0 {
+				s.status = status
+			}
+		}
+	}
+	return nil
+}
+
+// lastOfPipe runs the last command of a pipe in this shell, as `shopt -s lastpipe` wants it.
+func (s *Shell) lastOfPipe(part *syntax.Stmt, input *descriptor, status *int) error {
+	saved := s.fds[0]
+	s.fds[0] = input
+	err := s.statement(part)
+	input.close()
+	if saved == nil {
+		delete(s.fds, 0)
+	} else {
+		s.fds[0] = saved
+	}
+	*status = s.status
+	return err
+}
+
+// replace puts an open file under a number.
+func (s *Shell) replace(number int, d *descriptor) {
+	if old := s.fds[number]; old != nil {
+		old.close()
+	}
+	s.fds[number] = d
+}
+
+// substitute runs commands and returns what they print, without the newlines at its end.
+func (s *Shell) substitute(c *syntax.CmdSubst) (string, error) {
+	list, code := c.Stmts, s.code
+	if c.Backquotes {
+		source, err := s.backquoted(c)
+		if err != nil {
+			return "", &shellError{text: err.Error(), status: 2}
+		}
+		list, code = source.file.Stmts, source
+	}
+	if text, ok, err := s.fileSubstitution(list); ok || err != nil {
+		return text, err
+	}
+	child := s.subshell()
+	child.code = code
+	if !s.extra["inherit_errexit"] && !s.options.posix {
+		child.options.errexit = false
+	}
+	var out strings.Builder
+	child.replace(1, newDescriptor(&openFile{writer: &boundedWriter{s, &out}}))
+	status := s.process(child, func() error { return child.statements(list) })
+	s.tick()
+	s.status, s.substatus = status, status
+	text := strings.ReplaceAll(out.String(), "\x00", "")
+	return strings.TrimRight(text, "\n"), nil
+}
+
+// boundedWriter collects the output of a command substitution.
+type boundedWriter struct {
+	shell *Shell
+	to    *strings.Builder
+}
+
+func (b *boundedWriter) Write(p []byte) (int, error) {
+	b.shell.checkLength(b.to.Len()+len(p), "the output of a command substitution")
+	return b.to.Write(p)
+}
+
+// backquoted parses the code between backquotes, in which a backslash escapes only itself, a dollar and a backquote.
+func (s *Shell) backquoted(c *syntax.CmdSubst) (*Source, error) {
+	if source, ok := s.code.derived.Load(c); ok {
+		return source.(*Source), nil
+	}
+	text := s.code.slice(c.Left, c.Right)
+	text = strings.TrimPrefix(text, "`")
+	text = strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, `$`).Replace(text)
+	source, err := Parse(s.code.name, text, s.world.Limits)
+	if err != nil {
+		return nil, err
+	}
+	source.base = s.code.base + int(c.Left.Line()) - 1
+	s.code.derived.Store(c, source)
+	return source, nil
+}
+
+// fileSubstitution is $(<file).
+func (s *Shell) fileSubstitution(list []*syntax.Stmt) (string, bool, error) {
+	if len(list) != 1 || list[0].Cmd != nil || len(list[0].Redirs) != 1 || list[0].Redirs[0].Op != syntax.RdrIn {
+		return "", false, nil
+	}
+	name, err := s.word(list[0].Redirs[0].Word)
+	if err != nil {
+		return "", true, err
+	}
+	text, err := s.world.FS.ReadFile(s.absolute(name))
+	if err != nil {
+		s.complain("%s: %s", name, reason(err))
+		s.status, s.substatus = 1, 1
+		return "", true, nil
+	}
+	s.checkLength(len(text), "a file in a command substitution")
+	s.status, s.substatus = 0, 0
+	return strings.TrimRight(strings.ReplaceAll(string(text), "\x00", ""), "\n"), true, nil
+}
+
+// time runs a command and reports its duration on stderr.
+func (s *Shell) time(c *syntax.TimeClause) error {
+	start := s.world.Now()
+	var err error
+	if c.Stmt != nil {
+		err = s.statement(c.Stmt)
+	}
+	took := s.world.Now().Sub(start)
+	if c.PosixFormat {
+		fmt.Fprintf(s.fds[2], "real %.2f\nuser 0.00\nsys 0.00\n", took.Seconds())
+	} else {
+		minutes := int(took / time.Minute)
+		fmt.Fprintf(s.fds[2], "\nreal\t%dm%.3fs\nuser\t0m0.000s\nsys\t0m0.000s\n", minutes, (took % time.Minute).Seconds())
+	}
+	return err
+}

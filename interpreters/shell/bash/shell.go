@@ -1,0 +1,407 @@
+package bash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/boathook/boathook/interpreters/shell/fs"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Shell is one shell process: the script itself, or a subshell of it.
+type Shell struct {
+	world       *World
+	ctx         context.Context
+	scopes      []*scope
+	functions   map[string]*function
+	fds         map[int]*descriptor
+	options     options
+	extra       map[string]bool // of shopt
+	dir         string
+	arg0        string
+	params      []string
+	status      int
+	pipes       []int // PIPESTATUS
+	last        string
+	frames      []frame
+	code        *Source
+	line        int
+	traps       map[string]string
+	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
+	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
+	signaled    int               // the status of a shell that ended itself by a signal
+	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
+	quiet      int
+	inTrap     bool
+	loops      int
+	level      int // BASH_SUBSHELL
+	depth      int
+	owned      int64
+	pid        int
+	lastJob    int
+	jobs       map[int]*job
+	getoptsAt  int
+	getoptsIn  int
+	dirs       []string
+	seconds    int64
+	aliases    map[string]string
+	exited     bool
+	cleanups   []func()
+	exitFrames []frame
+	frozen     string       // BASH_COMMAND in a trap
+	current    *syntax.Stmt // the simple command, for BASH_COMMAND
+	substatus  int          // of the last command substitution in the current command
+}
+
+// options are those of `set`.
+type options struct {
+	errexit, nounset, pipefail, errtrace, functrace, noglob, noclobber, allexport, xtrace, posix, verbose, noexec, monitor bool
+}
+
+type function struct {
+	name     string
+	body     *syntax.Stmt
+	source   *Source
+	line     int
+	exported bool
+}
+
+// frame is a call: of a function, or of a file by source.
+type frame struct {
+	function string
+	source   string // where it is defined
+	line     int    // where it was called
+}
+
+// The ways in which control leaves a command.
+type (
+	breakFlow    struct{ levels int }
+	continueFlow struct{ levels int }
+	returnFlow   struct{ status int }
+	exitFlow     struct{ status int }
+)
+
+func (breakFlow) Error() string    { return "break" }
+func (continueFlow) Error() string { return "continue" }
+func (returnFlow) Error() string   { return "return" }
+func (exitFlow) Error() string     { return "exit" }
+
+// shellError is a failed expansion or assignment. It ends the shell, unless it is soft.
+type shellError struct {
+	text   string
+	status int
+	soft   bool
+}
+
+func (e *shellError) Error() string { return e.text }
+
+type readonlyError struct{ name string }
+
+func (e *readonlyError) Error() string { return e.name + ": readonly variable" }
+
+func newShell(w *World, environment []string, dir string, fds map[int]*descriptor) *Shell {
+	s := &Shell{
+		world: w, ctx: w.ctx, functions: map[string]*function{}, fds: fds, extra: map[string]bool{}, dir: dir,
+		traps: map[string]string{}, jobs: map[int]*job{}, pid: 2, aliases: map[string]string{},
+	}
+	for _, name := range defaultShopt {
+		s.extra[name] = true
+	}
+	s.scopes = []*scope{{names: map[string]*variable{}}}
+	set := func(name, value string, exported bool) {
+		s.scopes[0].names[name] = &variable{set: true, text: value, exported: exported}
+	}
+	set("IFS", " \t\n", false)
+	set("OPTIND", "1", false)
+	set("PS4", "+ ", false)
+	set("OSTYPE", "linux-gnu", false)
+	set("MACHTYPE", "x86_64-pc-linux-gnu", false)
+	set("HOSTTYPE", "x86_64", false)
+	set("BASH", "/bin/bash", false)
+	set("HOSTNAME", w.Hostname, false)
+	set("SHELL", "/bin/bash", false)
+	level := 1
+	for _, pair := range environment {
+		name, value, _ := strings.Cut(pair, "=")
+		if function, ok := strings.CutPrefix(name, "BASH_FUNC_"); ok {
+			s.importFunction(strings.TrimSuffix(function, "%%"), value)
+			continue
+		}
+		if name == "SHLVL" {
+			fmt.Sscanf(value, "%d", &level)
+			level++
+		}
+		if validName(name) {
+			set(name, value, true)
+		}
+	}
+	set("SHLVL", fmt.Sprint(level), true)
+	set("PWD", dir, true)
+	if s.scopes[0].names["PATH"] == nil {
+		set("PATH", "/usr/local/bin:/usr/bin:/bin", false)
+	}
+	s.setList("BASH_VERSINFO", []string{"5", "2", "15", "1", "release", "x86_64-pc-linux-gnu"})
+	set("BASH_VERSION", "5.2.15(1)-release", false)
+	return s
+}
+
+func (s *Shell) importFunction(name, body string) {
+	source, err := s.parsed("environment", name+" () "+body, 0)
+	if err != nil || len(source.file.Stmts) != 1 {
+		return
+	}
+	if f, ok := source.file.Stmts[0].Cmd.(*syntax.FuncDecl); ok {
+		s.functions[name] = &function{name: name, body: f.Body, source: source, exported: true}
+	}
+}
+
+// subshell copies the shell. The copy shares values until one of both changes them.
+func (s *Shell) subshell() *Shell {
+	s.world.enter()
+	c := *s
+	c.depth++
+	if c.depth > s.world.Limits.Depth {
+		s.world.leave()
+		s.tooDeep()
+	}
+	c.level++
+	c.owned = 0
+	c.pid = int(s.world.spawned.Load()) + 2
+	c.cleanups = nil
+	c.scopes = make([]*scope, len(s.scopes))
+	for i, in := range s.scopes {
+		names := make(map[string]*variable, len(in.names))
+		for name, v := range in.names {
+			if !v.shared {
+				v.shared = true
+			}
+			names[name] = v
+		}
+		c.scopes[i] = &scope{names, in.function}
+	}
+	c.functions = make(map[string]*function, len(s.functions))
+	for name, f := range s.functions {
+		c.functions[name] = f
+	}
+	c.fds = make(map[int]*descriptor, len(s.fds))
+	for n, d := range s.fds {
+		c.fds[n] = d.dup()
+	}
+	c.extra = make(map[string]bool, len(s.extra))
+	for name, on := range s.extra {
+		c.extra[name] = on
+	}
+	// Until it has a trap of its own, trap -p lists those of its parent.
+	if c.parentTraps == nil {
+		c.parentTraps = s.traps
+	}
+	c.traps = map[string]string{}
+	for name, action := range s.traps {
+		// Traps are reset in a subshell; what is ignored stays ignored, and ERR stays with errtrace.
+		if action == "" || name == "ERR" && s.options.errtrace {
+			c.traps[name] = action
+		}
+	}
+	c.frames = append([]frame(nil), s.frames...)
+	c.jobs = map[int]*job{}
+	c.loops = 0
+	return &c
+}
+
+// finish ends a shell that subshell made.
+func (s *Shell) finish() {
+	s.closeAll()
+	s.world.memory.Add(-s.owned)
+	s.world.leave()
+}
+
+func (s *Shell) closeAll() {
+	for n, d := range s.fds {
+		d.close()
+		delete(s.fds, n)
+	}
+	s.cleanup(0)
+}
+
+// cleanup runs what was registered since there were `from` functions: it closes process substitutions.
+func (s *Shell) cleanup(from int) {
+	for i := len(s.cleanups) - 1; i >= from; i-- {
+		f := s.cleanups[i]
+		s.cleanups = s.cleanups[:i]
+		f()
+	}
+}
+
+// tick is called for each step. It ends the shell when the run is over, or when kill or timeout ended the shell.
+func (s *Shell) tick() {
+	s.world.tick()
+	if s.ctx != s.world.ctx && s.ctx.Err() != nil {
+		s.world.checkTime()
+		panic(killed{15})
+	}
+}
+
+func (s *Shell) tooDeep() {
+	s.world.die(&LimitError{s.where(), fmt.Sprintf("more than %d nested calls: look for a function or an eval that calls itself", s.world.Limits.Depth)})
+}
+
+// deeper runs a nested call within the limit of depth.
+func (s *Shell) deeper(run func() error) error {
+	if s.depth++; s.depth > s.world.Limits.Depth {
+		s.tooDeep()
+	}
+	defer func() { s.depth-- }()
+	return run()
+}
+
+func (s *Shell) absolute(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		p = s.dir + "/" + p
+	}
+	return p
+}
+
+// where is the place of the current command, for errors.
+func (s *Shell) where() string {
+	name := s.arg0
+	if s.code != nil && s.code.name != "" {
+		name = s.code.name
+	}
+	return fmt.Sprintf("%s: line %d", name, s.line)
+}
+
+// complain prints an error as bash does.
+func (s *Shell) complain(format string, args ...any) {
+	fmt.Fprintf(s.fds[2], "%s: %s\n", s.where(), fmt.Sprintf(format, args...))
+}
+
+// reason is the text of an error without the operation and the path.
+func reason(err error) string {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err.Error()
+	}
+	return err.Error()
+}
+
+// runScript runs a file as the main program of this shell, with its EXIT trap.
+func (s *Shell) runScript(p string) int {
+	text, err := s.world.FS.ReadFile(s.absolute(p))
+	if err != nil {
+		s.status = 127
+		if reason(err) == string(fs.IsDirectory) {
+			s.status = 126
+		}
+		fmt.Fprintf(s.fds[2], "bash: %s: %s\n", p, reason(err))
+		return s.status
+	}
+	return s.runText(p, string(text))
+}
+
+// runText runs code as the main program.
+func (s *Shell) runText(name, text string) int {
+	source, err := s.parsed(name, text, 0)
+	if err != nil {
+		fmt.Fprintln(s.fds[2], err)
+		return 2
+	}
+	return s.runSource(source)
+}
+
+func (s *Shell) runSource(source *Source) int {
+	s.code = source
+	s.settle(s.statements(source.file.Stmts))
+	return s.runExitTrap()
+}
+
+// settle takes the status of what ended the shell.
+func (s *Shell) settle(err error) {
+	switch flow := err.(type) {
+	case nil, breakFlow, continueFlow:
+	case exitFlow:
+		s.status = flow.status
+	case returnFlow:
+		s.status = flow.status
+	default:
+		s.status = s.report(err)
+	}
+}
+
+// report prints a failed expansion and returns its status.
+func (s *Shell) report(err error) int {
+	s.complain("%s", err)
+	if e, ok := err.(*shellError); ok && e.status != 0 {
+		return e.status
+	}
+	return 1
+}
+
+// exit ends the shell, and remembers the calls for the EXIT trap.
+func (s *Shell) exit(status int) error {
+	s.exitFrames = append([]frame(nil), s.frames...)
+	return exitFlow{status}
+}
+
+func (s *Shell) runExitTrap() int {
+	status := s.exitTrap()
+	if s.signaled != 0 {
+		return s.signaled
+	}
+	return status
+}
+
+func (s *Shell) exitTrap() int {
+	action, ok := s.traps["EXIT"]
+	if !ok || s.exited {
+		return s.status
+	}
+	s.exited = true
+	delete(s.traps, "EXIT")
+	if action == "" {
+		return s.status
+	}
+	status := s.status
+	s.quiet = 0
+	// The trap sees the calls in which the shell ended.
+	s.frames = s.exitFrames
+	err := s.runTrap(action)
+	s.status = status
+	if flow, ok := err.(exitFlow); ok {
+		s.status = flow.status
+	}
+	return s.status
+}
+
+// runTrap runs the code of a trap, which does not change $?.
+func (s *Shell) runTrap(action string) error {
+	source, err := s.parsed(s.codeName(), action, s.line-1)
+	if err != nil {
+		s.complain("%s", err)
+		return nil
+	}
+	status, pipes, code, line, quiet := s.status, s.pipes, s.code, s.line, s.quiet
+	frozen := s.frozen
+	if frozen == "" {
+		s.frozen = s.commandText()
+	}
+	s.code = source
+	err = s.deeper(func() error { return s.statements(source.file.Stmts) })
+	s.status, s.pipes, s.code, s.line, s.quiet = status, pipes, code, line, quiet
+	s.frozen = frozen
+	return err
+}
+
+func (s *Shell) codeName() string {
+	if s.code == nil {
+		return s.arg0
+	}
+	return s.code.name
+}
+
+// base is the last part of a command's path.
+func base(p string) string { return path.Base(p) }

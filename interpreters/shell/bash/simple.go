@@ -1,0 +1,245 @@
+package bash
+
+import (
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// simple runs a command of assignments, words and redirections.
+func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
+	cleanups := len(s.cleanups)
+	defer s.cleanup(cleanups)
+	s.substatus = 0
+	args, err := s.fields(c.Args)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return s.assignmentsOnly(c, redirects)
+	}
+	if s.options.xtrace {
+		s.trace(traceText(args))
+	}
+	saved, err := s.redirect(redirects)
+	if err != nil {
+		saved.restore()
+		if err := s.redirectFailed(err); err != nil {
+			return err
+		}
+		s.pipes = []int{s.status}
+		return nil
+	}
+	if args[0] == "exec" && s.functions["exec"] == nil {
+		return s.exec(c, args, saved)
+	}
+	// What a process substitution still writes goes where the command's output goes.
+	defer saved.restore()
+	err = s.call(args, c.Assigns)
+	if len(args) > 0 {
+		s.last = args[len(args)-1]
+	}
+	s.pipes = []int{s.status}
+	return err
+}
+
+// assignmentsOnly runs `a=1 b=2 >file`. Its status is that of the last command substitution.
+func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
+	saved, err := s.redirect(redirects)
+	saved.restore()
+	if err != nil {
+		return s.redirectFailed(err)
+	}
+	for _, a := range c.Assigns {
+		if err := s.assign(a, nil); err != nil {
+			return s.assignFailed(err)
+		}
+	}
+	if s.options.xtrace {
+		s.trace(s.code.slice(c.Pos(), c.End()))
+	}
+	s.status = s.substatus
+	s.last = ""
+	s.pipes = []int{s.status}
+	return nil
+}
+
+// assignFailed ends the shell after an assignment to a readonly variable, as bash does outside of functions.
+func (s *Shell) assignFailed(err error) error {
+	if _, ok := err.(*readonlyError); ok {
+		s.complain("%s", err)
+		s.status = 1
+		return exitFlow{1}
+	}
+	return err
+}
+
+// call runs a command with words that are expanded: a function, a builtin or a program.
+func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
+	name := args[0]
+	if len(assigns) > 0 {
+		if err := s.pushAssigns(assigns); err != nil {
+			return s.assignFailed(err)
+		}
+		defer s.popScope()
+	}
+	if f := s.functions[name]; f != nil {
+		return s.callFunction(f, args)
+	}
+	if b := s.builtin(name); b != nil {
+		return b(s, args)
+	}
+	s.status = s.execute(args, s.environment())
+	return nil
+}
+
+// pushAssigns makes the assignments before a command, in a scope of their own.
+func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
+	in := &scope{names: map[string]*variable{}}
+	for _, a := range assigns {
+		if a.Array != nil || a.Index != nil {
+			return &shellError{text: a.Name.Value + ": an array cannot be assigned for one command", status: 1}
+		}
+		value, err := s.assignedWord(a.Value)
+		if err != nil {
+			return err
+		}
+		name := a.Name.Value
+		old := s.variable(name)
+		if old != nil && old.readonly {
+			return &readonlyError{name}
+		}
+		if a.Append {
+			before, _ := old.first()
+			value = before + value
+		}
+		in.names[name] = &variable{set: true, text: value, exported: true}
+	}
+	s.scopes = append(s.scopes, in)
+	return nil
+}
+
+func (s *Shell) popScope() {
+	last := s.scopes[len(s.scopes)-1]
+	for name, v := range last.names {
+		if v.set {
+			s.account(name, -v.size()+64)
+		}
+	}
+	s.scopes = s.scopes[:len(s.scopes)-1]
+}
+
+// callFunction runs a function of the script.
+func (s *Shell) callFunction(f *function, args []string) error {
+	return s.deeper(func() error {
+		params, code, line, loops := s.params, s.code, s.line, s.loops
+		s.params = args[1:]
+		s.frames = append(s.frames, frame{f.name, f.source.name, s.line})
+		s.scopes = append(s.scopes, &scope{names: map[string]*variable{}, function: true})
+		s.code, s.loops = f.source, 0
+		trap, trapped := s.traps["ERR"]
+		hide := trapped && !s.options.errtrace
+		if hide {
+			delete(s.traps, "ERR")
+		}
+		optIn := s.getoptsIn
+
+		err := s.statement(f.body)
+
+		s.getoptsIn = optIn
+		if _, changed := s.traps["ERR"]; hide && !changed {
+			s.traps["ERR"] = trap
+		}
+		s.popScope()
+		s.frames = s.frames[:len(s.frames)-1]
+		s.params, s.code, s.line, s.loops = params, code, line, loops
+		switch flow := err.(type) {
+		case returnFlow:
+			s.status = flow.status
+			return nil
+		case breakFlow, continueFlow:
+			return nil
+		}
+		return err
+	})
+}
+
+// exec replaces the shell by a command, or makes redirections last.
+func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) error {
+	rest := args[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") {
+		switch rest[0] {
+		case "--":
+			rest = rest[1:]
+			continue
+		case "-c", "-l", "-cl":
+			rest = rest[1:]
+			continue
+		case "-a":
+			if len(rest) > 1 {
+				rest = rest[2:]
+				continue
+			}
+		}
+		saved.restore()
+		s.complain("exec: %s: invalid option", rest[0])
+		s.status = 2
+		return nil
+	}
+	if len(rest) == 0 {
+		saved.commit()
+		// The descriptors of process substitutions stay, too, until the shell ends.
+		kept := s.cleanups
+		s.cleanups = nil
+		s.ending(kept)
+		s.status = 0
+		for _, a := range c.Assigns {
+			if err := s.assign(a, nil); err != nil {
+				return s.assignFailed(err)
+			}
+		}
+		return nil
+	}
+	if len(c.Assigns) > 0 {
+		if err := s.pushAssigns(c.Assigns); err != nil {
+			return err
+		}
+		defer s.popScope()
+	}
+	s.status = s.execute(rest, s.environment())
+	saved.restore()
+	// A program that replaces the shell has no EXIT trap.
+	delete(s.traps, "EXIT")
+	return exitFlow{s.status}
+}
+
+// ending keeps functions for the end of the shell, where closeAll calls them.
+func (s *Shell) ending(list []func()) { s.cleanups = append(list, s.cleanups...) }
+
+// trace prints a command, for set -x.
+func (s *Shell) trace(text string) {
+	if d := s.fds[2]; d != nil {
+		fmt.Fprintf(d, "%s%s\n", s.text("PS4"), text)
+	}
+}
+
+func traceText(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = quoteIfNeeded(arg)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// commandText is BASH_COMMAND: the current simple command, or in a trap the one before it.
+func (s *Shell) commandText() string {
+	if s.frozen != "" || s.current == nil {
+		return s.frozen
+	}
+	var text strings.Builder
+	if err := syntax.NewPrinter(syntax.SpaceRedirects(true), syntax.SingleLine(true)).Print(&text, s.current); err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

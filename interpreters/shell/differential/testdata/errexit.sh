@@ -1,0 +1,236 @@
+### 001 set -e  false  echo no
+set -e; false; echo no
+### 002 set -e  false || true  echo ok
+set -e; false || true; echo ok
+### 003 set -e  true && false  echo no
+set -e; true && false; echo no
+### 004 set -e  false && true  echo ok
+set -e; false && true; echo ok
+### 005 set -e  if false  then   fi  echo ok
+set -e; if false; then :; fi; echo ok
+### 006 set -e  while false  do   done  echo ok
+set -e; while false; do :; done; echo ok
+### 007 set -e  until true  do   done  echo ok
+set -e; until true; do :; done; echo ok
+### 008 set -e  ! true  echo ok
+set -e; ! true; echo ok
+### 009 set -e  ! false  echo ok
+set -e; ! false; echo ok
+### 010 set -e  f    false  echo no    f || echo caught
+set -e; f() { false; echo no; }; f || echo caught
+### 011 set -e  f    false  echo in    if f  then echo yes
+set -e; f() { false; echo in; }; if f; then echo yes; fi
+### 012 set -e  f    false  echo in    f && echo yes
+set -e; f() { false; echo in; }; f && echo yes
+### 013 set -e  f    false  echo no    f  echo no2
+set -e; f() { false; echo no; }; f; echo no2
+### 014 set -e  f    return 3    f  echo no
+set -e; f() { return 3; }; f; echo no
+### 015 set -e  f    false && true    f  echo no
+set -e; f() { false && true; }; f; echo no
+### 016 set -e    false && true    echo ok
+set -e; { false && true; }; echo ok
+### 017 set -e   false && true  echo no
+set -e; (false && true); echo no
+### 018 set -e   false  echo no  echo no2
+set -e; (false; echo no); echo no2
+### 019 set -e   false  || echo caught
+set -e; (false) || echo caught
+### 020 set -e  x=$ false  echo no
+set -e; x=$(false); echo no
+### 021 set -e  x=$ false  echo in  echo  ok $x
+set -e; x=$(false; echo in); echo "ok $x"
+### 022 set -e  echo $ false  echo ok
+set -e; echo $(false); echo ok
+### 023 set -e  local f    local x=$ false  echo ok    loc
+set -e; local_f() { local x=$(false); echo ok; }; local_f
+### 024 set -e  export x=$ false  echo ok
+set -e; export x=$(false); echo ok
+### 025 set -e  x=1 y=$ false  z=3  echo no
+set -e; x=1 y=$(false) z=3; echo no
+### 026 set -e  false | true  echo ok
+set -e; false | true; echo ok
+### 027 set -e  true | false  echo no
+set -e; true | false; echo no
+### 028 set -eo pipefail  false | true  echo no
+set -eo pipefail; false | true; echo no
+### 029 set -eo pipefail  false | true || echo caught
+set -eo pipefail; false | true || echo caught
+### 030 set -e    false  echo no    | cat  echo  ok
+set -e; { false; echo no; } | cat; echo "ok"
+### 031 set -eo pipefail    false  echo no    | cat  echo
+set -eo pipefail; { false; echo no; } | cat; echo no2
+### 032 set -e   0  echo no
+set -e; ((0)); echo no
+### 033 set -e   1  echo ok
+set -e; ((1)); echo ok
+### 034 set -e  i=0   i  echo no
+set -e; i=0; ((i++)); echo no
+### 035 set -e  i=0   i  echo ok
+set -e; i=0; ((++i)); echo ok
+### 036 set -e  i=0   i  || true  echo ok
+set -e; i=0; ((i++)) || true; echo ok
+### 037 set -e  let x=0  echo no
+set -e; let x=0; echo no
+### 038 set -e    a == b   echo no
+set -e; [[ a == b ]]; echo no
+### 039 set -e    a = b   echo no
+set -e; [ a = b ]; echo no
+### 040 set -e    a == b   || echo ok
+set -e; [[ a == b ]] || echo ok
+### 041 set -e  test 1 = 2 && echo x  echo ok
+set -e; test 1 = 2 && echo x; echo ok
+### 042 set -e  for i in 1 2  do false  echo no  done
+set -e; for i in 1 2; do false; echo no; done
+### 043 set -e  for i in 1 2  do false || echo $i  done
+set -e; for i in 1 2; do false || echo $i; done
+### 044 set -e  case a in a  false  esac  echo no
+set -e; case a in a) false;; esac; echo no
+### 045 set -e  case a in b  false  esac  echo ok
+set -e; case a in b) false;; esac; echo ok
+### 046 set -e  eval false  echo no
+set -e; eval false; echo no
+### 047 set -e  eval  false || true  echo ok
+set -e; eval 'false || true'; echo ok
+### 048 set -e     dev stdin <<<  false  echo no  echo no2
+set -e; . /dev/stdin <<< 'false; echo no'; echo no2
+### 049 set -e  source  nofile  echo no
+set -e; source ./nofile; echo no
+### 050 set -e  nosuchcommand x 2> dev null || echo caught refused: there is no such command
+set -e; nosuchcommand_x 2>/dev/null || echo caught
+### 051 set -e  set  e  false  echo ok  set -e  false  ech
+set -e; set +e; false; echo ok; set -e; false; echo no
+### 052 set -e  f    set  e  false  echo in    f  false  e
+set -e; f() { set +e; false; echo in; }; f; false; echo "still off"
+### 053 set -e  true   exit 0  echo a   exit 4  echo no
+set -e; true; (exit 0); echo a; (exit 4); echo no
+### 054 set -e  bash -c  exit 5  echo no
+set -e; bash -c 'exit 5'; echo no
+### 055 set -e  bash -c  false  echo inner  echo ok
+set -e; bash -c 'false; echo inner'; echo ok
+### 056 set -e  cat nofile  echo no
+set -e; cat nofile; echo no
+### 057 set -e  cat < nofile  echo no
+set -e; cat < nofile; echo no
+### 058 set -e  echo x >  nodir f  echo no
+set -e; echo x > /nodir/f; echo no
+### 059 set -e  x=$ exit 3  || echo  caught $
+set -e; x=$(exit 3) || echo "caught $?"
+### 060 set -e  if x=$ exit 3  then echo y  else echo  n $
+set -e; if x=$(exit 3); then echo y; else echo "n $?"; fi
+### 061 set -e  shopt -s inherit errexit  x=$ false  echo
+set -e; shopt -s inherit_errexit; x=$(false; echo in); echo no
+### 062 set -e  while read -r l  do    $l  = b   && echo f
+set -e; while read -r l; do [ "$l" = b ] && echo found; done <<< $'a\nb'; echo ok
+### 063 set -e  while read -r l  do    $l  = a   && echo f
+set -e; while read -r l; do [ "$l" = a ] && echo found; done <<< $'a\nb'; echo no
+### 064 set -e  f       $1  = x   && echo x    f x  f y  e
+set -e; f() { [ "$1" = x ] && echo x; }; f x; f y; echo no
+### 065 set -e  f       $1  = x   && echo x  return 0    f
+set -e; f() { [ "$1" = x ] && echo x; return 0; }; f y; echo ok
+### 066 set -e  f    if    $1  = x   then echo x  fi    f
+set -e; f() { if [ "$1" = x ]; then echo x; fi; }; f y; echo ok
+### 067 set -e  true &&   false  echo no    echo no2
+set -e; true && { false; echo no; }; echo no2
+### 068 set -e    false  echo in    || echo no
+set -e; { false; echo in; } || echo no
+### 069 set -e  false || false  echo no
+set -e; false || false; echo no
+### 070 set -e  false || false || echo ok
+set -e; false || false || echo ok
+### 071 set -e  !   false  echo in    echo  after
+set -e; ! { false; echo in; }; echo "after"
+### 072 set -e  declare x=$ false  echo ok
+set -e; declare x=$(false); echo ok
+### 073 set -e  readonly x=$ false  echo ok
+set -e; readonly x=$(false); echo ok
+### 074 set -e  x=$ y -$ false  echo no
+set -e; x=${y:-$(false)}; echo no
+### 075 set -e  arr= $ false  echo no
+set -e; arr=($(false)); echo no
+### 076 set -e  echo a | grep b  echo no
+set -e; echo a | grep b; echo no
+### 077 set -e  echo a | grep b || true  echo ok
+set -e; echo a | grep b || true; echo ok
+### 078 set -e  n=$ echo a | grep -c b  echo no
+set -e; n=$(echo a | grep -c b); echo no
+### 079 set -e  n=$ echo a | grep -c b || true  echo  ok $
+set -e; n=$(echo a | grep -c b || true); echo "ok $n"
+### 080 set -eu  echo $ undefined x  echo no
+set -eu; echo ${undefined_x}; echo no
+### 081 set -eu  echo $ undefined x -ok
+set -eu; echo ${undefined_x:-ok}
+### 082 set -Eeuo pipefail  echo $ x -ok  false | true  ec
+set -Eeuo pipefail; echo ${x:-ok}; false | true; echo no
+### 083 set -e  trap  echo exit $  EXIT  false  echo no
+set -e; trap 'echo exit $?' EXIT; false; echo no
+### 084 set -e  trap  echo exit $  EXIT  exit 3
+set -e; trap 'echo exit $?' EXIT; exit 3
+### 085 set -e  trap  echo err  ERR  false  echo no
+set -e; trap 'echo err' ERR; false; echo no
+### 086 set -e  f    trap  echo inner  EXIT  false    f
+set -e; f() { trap 'echo inner' EXIT; false; }; f
+### 087 set -e   trap  echo sub $  EXIT  false  echo no
+set -e; (trap 'echo sub $?' EXIT; false); echo no
+### 088 set -e  cd  nodir  echo no
+set -e; cd /nodir; echo no
+### 089 set -e  time false  echo no
+set -e; time false; echo no
+### 090 set -e  false & wait  echo ok
+set -e; false & wait; echo ok
+### 091 set -e  false & wait $!  echo no
+set -e; false & wait $!; echo no
+### 092 set -e  x=$   false    echo no
+set -e; x=$( (false) ); echo no
+### 093 set -e  until false  do break  done  echo ok
+set -e; until false; do break; done; echo ok
+### 094 set -e  f    false    x=$ f  echo no
+set -e; f() { false; }; x=$(f); echo no
+### 095 set -e  f    echo a  false  echo b    x=$ f  || tr
+set -e; f() { echo a; false; echo b; }; x=$(f) || true; echo "$x"
+### 096 set -e  f    echo a  false  echo b    x=$ f || tru
+set -e; f() { echo a; false; echo b; }; x=$(f || true); echo "$x"
+### 097 set -e  if ! false  then echo ok  fi
+set -e; if ! false; then echo ok; fi
+### 098 set -e    -n  $x    && echo y    -z  $x    && echo
+set -e; [ -n "$x" ] && echo y; [ -z "$x" ] && echo z
+### 099 set -o errexit  false  echo no
+set -o errexit; false; echo no
+### 100 set -e  command false  echo no
+set -e; command false; echo no
+### 101 set -e  command false || echo ok
+set -e; command false || echo ok
+### 102 set -e  builtin false  echo no
+set -e; builtin false; echo no
+### 103 set -e  env false  echo no
+set -e; env false; echo no
+### 104 set -e  xargs false <<< a  echo no
+set -e; xargs false <<< a; echo no
+### 105 set -e  diff < echo a  < echo b  >  dev null  echo
+set -e; diff <(echo a) <(echo b) > /dev/null; echo no
+### 106 set -e  read -r x <  dev null  echo no
+set -e; read -r x < /dev/null; echo no
+### 107 set -e  read -r x <  dev null || true  echo ok
+set -e; read -r x < /dev/null || true; echo ok
+### 108 set -e  mapfile -t a <  dev null  echo ok
+set -e; mapfile -t a < /dev/null; echo ok
+### 109 set -e  exec 3< nofile  echo no
+set -e; exec 3< nofile; echo no
+### 110 set -e  unset nothing x  echo ok
+set -e; unset nothing_x; echo ok
+### 111 set -e  shift 2> dev null  echo no
+set -e; shift 2>/dev/null; echo no
+### 112 set -e  return 2> dev null  echo no
+set -e; return 2>/dev/null; echo no
+### 113 set -e  x=abc    $x =  b   echo ok    $x =  z   ec
+set -e; x=abc; [[ $x =~ b ]]; echo ok; [[ $x =~ z ]]; echo no
+### 114 set -e  printf  d n  abc  echo no
+set -e; printf '%d\n' abc; echo no
+### 115 set -e  y=$ 1 0  echo no
+set -e; y=$((1/0)); echo no
+### 116 set -e  f    local r  r=$ false  echo no    f  ech
+set -e; f() { local r; r=$(false); echo no; }; f; echo no
+### 117 set -e  f    local r=  r=$ false  || r=x  echo $r
+set -e; f() { local r=; r=$(false) || r=x; echo $r; }; f
+### 118 set -e  trap - ERR  false || echo z
+set -e; trap - ERR; false || echo z

@@ -1,0 +1,12 @@
+### 001 grep -o  0-9  <<<  a12b3  grep -c a <<< $ a nb na
+grep -o '[0-9]*' <<< "a12b3"; grep -c a <<< $'a\nb\na'; grep -qE '^(x|y)$' <<< y && echo m; grep -v a <<< $'a\nb'; grep -i A <<< a; grep -n b <<< $'a\nb'; grep -w foo <<< $'foo bar\nfoobar'; grep -x ab <<< $'ab\nabc'; grep -F 'a.b' <<< $'a.b\naxb'; grep -e a -e c <<< $'a\nb\nc'; grep z <<< a; echo $?
+### 002 grep -E  a|b  <<< $ a nc nb  grep  a |b  <<< $ a n
+grep -E 'a|b' <<< $'a\nc\nb'; grep 'a\|b' <<< $'a\nc'; grep -E '^[a-z]+[0-9]{2,3}$' <<< $'ab12\nab1'; grep '^$' <<< ''; grep -c '' <<< $'a\n\nb'; grep -E '(ab)\1' <<< abab; grep '\(a\)\1' <<< aa; grep -E 'a+b?' <<< aa; grep 'a\+' <<< aa; grep 'a+' <<< 'a+'; grep -E 'a\+' <<< 'a+'; grep '[[:digit:]]' <<< $'x\n1'; grep -E '\bfoo\b' <<< 'a foo b'; grep '\.' <<< $'a.b\nab'
+### 003 printf  a nb n  > f  printf  b nc n  > g  grep b f
+printf 'a\nb\n' > f; printf 'b\nc\n' > g; grep b f g; grep -h b f g; grep -l b f g; grep -L a f g; grep -H a f; grep -c b f g; grep -s x nofile; echo $?; grep x nofile 2>/dev/null; echo $?; grep -q b f nofile 2>/dev/null; echo $?; mkdir d; cp f d; grep -r a d; grep -rl b d; grep -rn b d; grep -f f g; grep --color=never a f
+### 004 grep -A1 b <<< $ a nb nc nd  grep -B1 b <<< $ a nb
+grep -A1 b <<< $'a\nb\nc\nd'; grep -B1 b <<< $'a\nb\nc'; grep -C1 c <<< $'a\nb\nc\nd\ne'; grep -A1 x <<< $'x\n1\n2\nx\n3'; grep -m1 a <<< $'a1\na2'; grep -nA1 b <<< $'a\nb\nc'; grep -o 'a.' <<< 'abac'; grep -on b <<< $'ab\nbb'; grep -oE '[a-z]+' <<< 'ab 12 cd'; grep -vc a <<< $'a\nb\nc'; grep -vn a <<< $'a\nb'; grep -iw FOO <<< foo
+### 005 grep -P  d  <<< 5  grep -oP  <=v d  <<< v12  grep
+grep -P '\d+' <<< 5; grep -oP '(?<=v)\d+' <<< v12; grep -oP 'a(?=b)' <<< 'ab ac'; grep -P '^\w+$' <<< $'ab\na b'; grep -oP '\d+?' <<< 12; grep -P '(?i)ABC' <<< abc 2>/dev/null; echo $?; grep -E '[' <<< a 2>/dev/null; echo $?; grep -- -x <<< '-x'; grep -e -x <<< '-x'; grep 2>/dev/null; echo $?; egrep 'a|b' <<< b 2>/dev/null; fgrep '*' <<< '*' 2>/dev/null; grep -Fx ab <<< ab; grep -z a <<< a | tr '\0' ' '; echo
+### 006 echo  key  value  | grep -E  key  | cut -d    -f2
+echo "key: value" | grep -E '^key:' | cut -d' ' -f2; ps_out=$'1 a\n2 b'; grep -v '^1' <<< "$ps_out"; if grep -q x <<< y; then echo y; else echo n; fi; grep -E '^\s*#' <<< '  # c'; grep -E "it's" <<< "it's"; grep '"' <<< 'a"b'; grep -E '\$' <<< 'a$'; grep '*' <<< 'a*'; grep -E 'x{0}y' <<< y; grep -o . <<< abé

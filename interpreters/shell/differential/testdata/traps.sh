@@ -1,0 +1,98 @@
+### 001 trap  echo bye  EXIT  echo hi
+trap 'echo bye' EXIT; echo hi
+### 002 trap  echo a  exit 5  EXIT  exit 1
+trap 'echo a; exit 5' EXIT; exit 1
+### 003 trap  echo  st $  EXIT   exit 3
+trap 'echo "st $?"' EXIT; (exit 3)
+### 004 trap  echo err $  ERR  false  true   exit 4  echo
+trap 'echo err $?' ERR; false; true; (exit 4); echo end
+### 005 trap  echo err  ERR  false || true  if false  then
+trap 'echo err' ERR; false || true; if false; then :; fi; ! true; false && true; echo end
+### 006 trap  echo err  ERR  f    false    f  echo end
+trap 'echo err' ERR; f() { false; }; f; echo end
+### 007 set -E  trap  echo err  ERR  f    false  true    f
+set -E; trap 'echo err' ERR; f() { false; true; }; f; echo end
+### 008 set -E  trap  echo err in $ FUNCNAME 0 -main  ERR
+set -E; trap 'echo err in ${FUNCNAME[0]:-main}' ERR; f() { false; }; f; echo end
+### 009 trap  echo err  ERR   false  echo end
+trap 'echo err' ERR; (false); echo end
+### 010 set -E  trap  echo err  ERR   false  true  echo en
+set -E; trap 'echo err' ERR; (false; true); echo end
+### 011 set -E  trap  echo err  ERR  x=$ false  echo end
+set -E; trap 'echo err' ERR; x=$(false); echo end
+### 012 trap  echo line $LINENO  ERR  true
+trap 'echo line $LINENO' ERR; true
+### 013 set -e  trap  echo  failed  $BASH COMMAND  ERR  fa
+set -e; trap 'echo "failed: $BASH_COMMAND"' ERR; false
+### 014 trap  echo  cmd  $BASH COMMAND  ERR  ls  nodir x 2
+trap 'echo "cmd: $BASH_COMMAND"' ERR; ls /nodir/x 2>/dev/null; echo end
+### 015 trap  rm -f t  echo cleaned  EXIT  echo x > t  cat
+trap 'rm -f t; echo cleaned' EXIT; echo x > t; cat t
+### 016 trap   EXIT  echo no trap
+trap '' EXIT; echo no trap
+### 017 trap  echo one  EXIT  trap  echo two  EXIT
+trap 'echo one' EXIT; trap 'echo two' EXIT
+### 018 trap  echo x  EXIT  trap - EXIT  echo end
+trap 'echo x' EXIT; trap - EXIT; echo end
+### 019 trap  echo sub  EXIT  echo in  echo out
+(trap 'echo sub' EXIT; echo in); echo out
+### 020 trap  echo main  EXIT   echo in  echo out
+trap 'echo main' EXIT; (echo in); echo out
+### 021 trap  echo main  EXIT  x=$ echo in  echo $x
+trap 'echo main' EXIT; x=$(echo in); echo $x
+### 022 f    trap  echo from f  EXIT    f  echo end
+f() { trap 'echo from f' EXIT; }; f; echo end
+### 023 trap  echo int  INT TERM  trap -p INT  trap -p
+trap 'echo int' INT TERM; trap -p INT; trap -p
+### 024 trap  echo  a b  EXIT  trap -p EXIT
+trap 'echo "a b"' EXIT; trap -p EXIT
+### 025 trap --  echo q  EXIT
+trap -- 'echo q' EXIT
+### 026 trap  echo t  0  echo s
+trap 'echo t' 0; echo s
+### 027 trap  x=$  echo $x  exit $x  EXIT  exit 7
+trap 'x=$?; echo $x; exit $x' EXIT; exit 7
+### 028 set -e  trap  echo e1  false  echo e2  EXIT  true
+set -e; trap 'echo e1; false; echo e2' EXIT; true
+### 029 trap  echo $ FUNCNAME -none  EXIT  f    exit 2
+trap 'echo ${FUNCNAME[*]:-none}' EXIT; f() { exit 2; }; f
+### 030 trap  exit 9  ERR  false  echo no
+trap 'exit 9' ERR; false; echo no
+### 031 trap  return 3  ERR  f    set -E  trap  return 3
+trap 'return 3' ERR; f() { set -E; trap 'return 3' ERR; false; echo no; }; f; echo "st $?"
+### 032 trap  echo $HOME  EXIT
+trap "echo $HOME" EXIT
+### 033 trap  echo  $1  EXIT  set -- arg
+trap 'echo "$1"' EXIT; set -- arg
+### 034 set -E  err    echo  err $1 $2    trap  err $LINEN
+set -E; err() { echo "err $1 $2"; }; trap 'err $LINENO $?' ERR; false
+### 035 set -eE  trap  echo trap $  ERR  trap  echo exit $
+set -eE; trap 'echo trap $?' ERR; trap 'echo exit $?' EXIT; false
+### 036 set -eE  trap  echo trap  ERR  f    g    g    fals
+set -eE; trap 'echo trap' ERR; f() { g; }; g() { false; }; f
+### 037 trap  echo err  ERR  cat nofile | cat  echo ok
+trap 'echo err' ERR; cat nofile | cat; echo ok
+### 038 set -o pipefail  trap  echo err $  ERR  false | tr
+set -o pipefail; trap 'echo err $?' ERR; false | true; echo ok
+### 039 trap  echo  $ echo in trap  EXIT
+trap 'echo "$(echo in trap)"' EXIT
+### 040 trap  cat <<< here  EXIT
+trap 'cat <<< here' EXIT
+### 041 trap  echo err  ERR    a == b    0  let 0  echo en
+trap 'echo err' ERR; [[ a == b ]]; ((0)); let 0; echo end
+### 042 bash -c  trap  echo bye  EXIT  exit 3  echo $
+bash -c 'trap "echo bye" EXIT; exit 3'; echo $?
+### 043 trap  echo E  EXIT  exec echo replaced
+trap 'echo E' EXIT; exec echo replaced
+### 044 trap nosuch NOSIG  echo $
+trap nosuch NOSIG; echo $?
+### 045 trap  echo e  ERR  eval false  echo x
+trap 'echo e' ERR; eval false; echo x
+### 046 trap  echo e  ERR    false    echo x
+trap 'echo e' ERR; { false; }; echo x
+### 047 trap  echo e  ERR  for i in 1  do false  done  ech
+trap 'echo e' ERR; for i in 1; do false; done; echo x
+### 048 trap  echo e  ERR  while true  do false  break  do
+trap 'echo e' ERR; while true; do false; break; done; echo x
+### 049 trap  echo e $  ERR  f    return 2    f  echo x
+trap 'echo e $?' ERR; f() { return 2; }; f; echo x

@@ -1,0 +1,212 @@
+// Package shellop runs shell hooks by the contract of shell-operator: a script describes itself with --config, reads its
+// triggers from a file, and writes files that become calls, metrics and answers after the run.
+//
+// It never calls the cluster itself: it returns what the script asked for, in order.
+package shellop
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/boathook/boathook/interpreters/shell/bash"
+	"github.com/boathook/boathook/interpreters/shell/commands"
+	memory "github.com/boathook/boathook/interpreters/shell/fs"
+	"github.com/boathook/boathook/interpreters/shell/kubectl"
+)
+
+//go:embed lib
+var library embed.FS
+
+// Hook is a script with the files that belong to it, by absolute path.
+type Hook struct {
+	Entry string
+	Files map[string][]byte
+}
+
+// Options are what a run gets from the host.
+type Options struct {
+	Limits  bash.Limits
+	Files   memory.Limits
+	Seed    uint64
+	Now     func() time.Time
+	Env     map[string]string
+	Cluster kubectl.Cluster
+	// Line gets each line that the script prints.
+	Line func(Line)
+}
+
+// DefaultOptions are those of a run without a host.
+func DefaultOptions() Options {
+	return Options{
+		Limits: bash.DefaultLimits, Files: memory.Limits{Bytes: 32 << 20, Files: 4096}, Now: time.Now, Line: func(Line) {},
+		Cluster: kubectl.None{},
+	}
+}
+
+// The files of a run. The folder is not that of the scripts, so that no name of a hook is taken.
+const (
+	folder         = "/var/run/shell-operator"
+	contextPath    = folder + "/binding-context.json"
+	patchPath      = folder + "/kubernetes-patch.json"
+	metricsPath    = folder + "/metrics.json"
+	admissionPath  = folder + "/admission-response.json"
+	conversionPath = folder + "/conversion-response.json"
+	valuesPath     = folder + "/values.json"
+	configPath     = folder + "/config-values.json"
+)
+
+// ExitError says that the script failed.
+type ExitError struct {
+	Entry  string
+	Status int
+	Stderr string
+}
+
+func (e *ExitError) Error() string {
+	if text := strings.TrimSpace(e.Stderr); text != "" {
+		return text
+	}
+	return fmt.Sprintf("%s: exit status %d", e.Entry, e.Status)
+}
+
+// process is one start of the script.
+type process struct {
+	world *bash.World
+	hook  *Hook
+	env   []string
+	lines *lineWriter
+	errs  *lineWriter
+	out   strings.Builder
+}
+
+func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
+	files := memory.New(o.Files, o.Now)
+	for _, dir := range []string{"/hooks", "/root", folder, path.Dir(h.Entry)} {
+		files.MustMkdirAll(dir)
+	}
+	err := fs.WalkDir(library, "lib", func(p string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := library.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		return files.Put(strings.TrimPrefix(p, "lib"), text, 0o755)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for p, text := range h.Files {
+		if err := files.Put(p, text, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range []string{patchPath, metricsPath, admissionPath, conversionPath} {
+		if err := files.Put(p, nil, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	world := bash.NewWorld(ctx, files, o.Limits, o.Seed, o.Now)
+	commands.Register(world)
+	kubectl.Register(world, o.Cluster)
+	p := &process{world: world, hook: h}
+	p.env = []string{
+		"HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=/tmp",
+		"BINDING_CONTEXT_PATH=" + contextPath, "KUBERNETES_PATCH_PATH=" + patchPath, "METRICS_PATH=" + metricsPath,
+		"VALIDATING_RESPONSE_PATH=" + admissionPath, "ADMISSION_RESPONSE_PATH=" + admissionPath,
+		"CONVERSION_RESPONSE_PATH=" + conversionPath, "VALUES_PATH=" + valuesPath, "CONFIG_VALUES_PATH=" + configPath,
+		"SHELL_OPERATOR_HOOKS_DIR=/hooks",
+	}
+	for name, value := range o.Env {
+		p.env = append(p.env, name+"="+value)
+	}
+	p.errs = &lineWriter{stream: "stderr", use: o.Line}
+	p.lines = &lineWriter{stream: "stdout", use: o.Line}
+	return p, nil
+}
+
+// Describe checks the script and returns the document that it prints with --config.
+func (h *Hook) Describe(ctx context.Context, o Options) (string, error) {
+	o.Cluster = kubectl.None{}
+	var stderr strings.Builder
+	o.Line = func(l Line) {
+		if l.Stream == "stderr" {
+			stderr.WriteString(l.Text + "\n")
+		}
+	}
+	p, err := h.start(ctx, &o)
+	if err != nil {
+		return "", err
+	}
+	if problems := h.check(p.world); len(problems) > 0 {
+		return "", errors.Join(problems...)
+	}
+	status, err := p.world.Run(h.Entry, []string{"--config"}, p.env, "/hooks", bash.Streams{Out: &p.out, Err: p.errs})
+	p.errs.flush()
+	if err != nil {
+		return "", err
+	}
+	if status != 0 {
+		return "", &ExitError{h.Entry + " --config", status, stderr.String()}
+	}
+	if strings.TrimSpace(p.out.String()) == "" {
+		return "", fmt.Errorf("%s --config prints nothing: print the document of the hook", h.Entry)
+	}
+	return p.out.String(), nil
+}
+
+// check looks at every file that is a script of bash.
+func (h *Hook) check(w *bash.World) []error {
+	scripts := map[string]string{}
+	for p, text := range h.Files {
+		if p == h.Entry || strings.HasSuffix(p, ".sh") || strings.HasSuffix(p, ".bash") || strings.HasPrefix(string(text), "#!/bin/bash") || strings.HasPrefix(string(text), "#!/usr/bin/env bash") || strings.HasPrefix(string(text), "#!/bin/sh") {
+			scripts[p] = string(text)
+		}
+	}
+	own := map[string]string{}
+	fs.WalkDir(library, "lib", func(p string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			text, _ := library.ReadFile(p)
+			own[strings.TrimPrefix(p, "lib")] = string(text)
+		}
+		return nil
+	})
+	return bash.CheckAll(scripts, own, w)
+}
+
+// Run runs the script for its triggers.
+func (h *Hook) Run(ctx context.Context, contexts []Context, o Options) (*Outcome, error) {
+	var stderr strings.Builder
+	line := o.Line
+	o.Line = func(l Line) {
+		if l.Stream == "stderr" && stderr.Len() < 4096 {
+			stderr.WriteString(l.Text + "\n")
+		}
+		line(l)
+	}
+	p, err := h.start(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.world.FS.Put(contextPath, []byte(Encode(contexts)), 0o644); err != nil {
+		return nil, err
+	}
+	status, err := p.world.Run(h.Entry, nil, p.env, path.Dir(h.Entry), bash.Streams{Out: p.lines, Err: p.errs})
+	p.lines.flush()
+	p.errs.flush()
+	if err != nil {
+		return nil, err
+	}
+	if status != 0 {
+		// What a failed run wrote is not read.
+		return nil, &ExitError{h.Entry, status, stderr.String()}
+	}
+	return p.outcome()
+}

@@ -1,0 +1,18 @@
+//go:build !wasip1
+
+package main
+
+import "github.com/boathook/boathook/interpreters/shell/kubectl"
+
+// none is the script of a program that has no host.
+type none struct{}
+
+func (none) entry() string              { return "" }
+func (none) files() []string            { return nil }
+func (none) read(string) ([]byte, bool) { return nil, false }
+func (none) compiled() []byte           { return nil }
+
+var host source = none{}
+
+// resolve fails: there is no host.
+func resolve(string, string) (kubectl.Resource, error) { return kubectl.Resource{}, kubectl.ErrNone }
