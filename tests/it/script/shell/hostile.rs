@@ -19,9 +19,7 @@ async fn loops_without_end_end_at_the_deadline() {
         return;
     }
     let limits = Limits { time: Duration::from_millis(500), ..plenty() };
-    for body in
-        ["while :; do :; done", "sleep 60", "yes >/dev/null", "awk 'BEGIN {while (1) x++}'", "jq -n 'def f: f; f'"]
-    {
+    for body in ["while :; do :; done", "sleep 60", "yes >/dev/null", "awk 'BEGIN {while (1) x++}'"] {
         let failure = failure(body, limits).await;
         assert_eq!(failure.kind, FailureKind::Limit(Limit::Time), "{body}: {failure}");
     }
@@ -36,6 +34,7 @@ async fn what_grows_without_end_is_named() {
         "x=a; while :; do x=$x$x; done",
         "f() { f | f & }; f; wait",
         "f() { f; }; f",
+        "jq -n 'def f: f; f'",
         "eval_me='eval \"$eval_me\"'; eval \"$eval_me\"",
         "yes | head -c 200000000 > /tmp/x",
         "awk 'function f(n) {return f(n + 1)} BEGIN {f(0)}'; exit $?",
