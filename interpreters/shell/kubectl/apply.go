@@ -33,15 +33,7 @@ func apply(c *call) error {
 	if len(c.args) > 0 || len(c.flags["filename"]) == 0 {
 		return errors.New("must specify one of -f and -k")
 	}
-	items, err := c.files()
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
-	if err != nil {
-		return err
-	}
-	mode, err := c.dryRun()
+	items, p, mode, err := c.chosen(nil)
 	if err != nil {
 		return err
 	}

@@ -286,6 +286,29 @@ func TestCommandsThatChange(t *testing.T) {
 	}
 }
 
+func TestADryRunWritesNothing(t *testing.T) {
+	for _, command := range []string{
+		"cordon n1", "taint node n1 x=y:NoSchedule", "label node n1 x=y", "annotate node n1 x=y", "scale deploy/web -n prod --replicas=5",
+		"set image pod/p a=nginx:9", "delete cm settings", "create cm x", "patch cm settings -p {}",
+		"apply -f - <<< '{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}'", "create -f - <<< '{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}'",
+		"replace -f - <<< '{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}'",
+	} {
+		m := cluster(t, settings, web, pod, node)
+		subcommand, rest, piped := strings.Cut(command, " -f -")
+		script := "kubectl " + subcommand + " --dry-run=client"
+		if piped {
+			script += " -f -" + rest
+		}
+		before := fmt.Sprint(m.objects)
+		if got := run(t, m, script); strings.Contains(got, "error") {
+			t.Errorf("%s\n%s", script, got)
+		}
+		if len(m.calls) != 0 || fmt.Sprint(m.objects) != before {
+			t.Errorf("%s\nwrites: %v", script, m.calls)
+		}
+	}
+}
+
 func TestApplySendsTheDifference(t *testing.T) {
 	m := cluster(t)
 	apply := func(data string) string {

@@ -329,14 +329,14 @@ func (s *server) ours(t *testing.T, namespace, script string, files map[string]s
 	t.Helper()
 	tree := fs.New(fs.Limits{Bytes: 1 << 24, Files: 100}, time.Now)
 	for name, text := range files {
-		check(t, tree.Put("/work/"+name, []byte(text), 0o644))
+		check(t, tree.Put("/files/"+name, []byte(text), 0o644))
 	}
 	check(t, tree.Put("/s.sh", []byte(script), 0o755))
 	w := bash.NewWorld(context.Background(), tree, bash.DefaultLimits, 1, time.Now)
 	programs.Register(w)
 	Register(w, s)
 	var out, errs bytes.Buffer
-	status, err := w.Run("/s.sh", nil, []string{"PATH=/bin", "NS=" + namespace}, "/work", bash.Streams{Out: &out, Err: &errs})
+	status, err := w.Run("/s.sh", nil, []string{"PATH=/bin", "NS=" + namespace}, "/files", bash.Streams{Out: &out, Err: &errs})
 	check(t, err)
 	return outcome{out.String(), errs.String(), status}
 }

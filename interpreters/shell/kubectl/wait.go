@@ -143,15 +143,7 @@ func restart(c *call) error {
 	body := encode(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": stamp},
 	}}}})
-	s, err := c.select_(c.args)
-	if err != nil {
-		return err
-	}
-	items, err := c.all(s)
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
+	items, p, mode, err := c.chosen(c.args)
 	if err != nil {
 		return err
 	}
@@ -163,7 +155,7 @@ func restart(c *call) error {
 		if err != nil {
 			return err
 		}
-		return c.done(p, o, one.ref, "restarted", "none")
+		return c.done(p, o, one.ref, "restarted", mode)
 	})
 }
 

@@ -23,6 +23,24 @@ func each(items []item, use func(item) error) error {
 	return errors.Join(failures...)
 }
 
+// chosen is what a command works on, how it prints, and whether it is a dry run.
+func (c *call) chosen(args []string) ([]item, *printer, string, error) {
+	s, err := c.select_(args)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	items, err := c.all(s)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	p, err := c.printer()
+	if err != nil {
+		return nil, nil, "", err
+	}
+	mode, err := c.dryRun()
+	return items, p, mode, err
+}
+
 var errNoFiles = errors.New("must specify one of -f and -k")
 
 // create_ creates the objects of files.
@@ -87,15 +105,7 @@ func replace(c *call) error {
 	if len(c.args) > 0 || len(c.flags["filename"]) == 0 {
 		return errNoFiles
 	}
-	items, err := c.files()
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
-	if err != nil {
-		return err
-	}
-	mode, err := c.dryRun()
+	items, p, mode, err := c.chosen(nil)
 	if err != nil {
 		return err
 	}
@@ -425,19 +435,7 @@ func (c *call) pairs(field, noun, done string) error {
 			return fmt.Errorf("can not both modify and remove a %s in the same command", noun)
 		}
 	}
-	s, err := c.select_(named)
-	if err != nil {
-		return err
-	}
-	items, err := c.all(s)
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
-	if err != nil {
-		return err
-	}
-	mode, err := c.dryRun()
+	items, p, mode, err := c.chosen(named)
 	if err != nil {
 		return err
 	}
@@ -540,19 +538,7 @@ func taint(c *call) error {
 	if len(changes) == 0 {
 		return errors.New("at least one taint update is required")
 	}
-	s, err := c.select_(named)
-	if err != nil {
-		return err
-	}
-	items, err := c.all(s)
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
-	if err != nil {
-		return err
-	}
-	mode, err := c.dryRun()
+	items, p, mode, err := c.chosen(named)
 	if err != nil {
 		return err
 	}
@@ -567,7 +553,8 @@ func taint(c *call) error {
 			if taints, what, err = tainted(taints, change, c.truth("overwrite"), one.ref.Name); err != nil {
 				return err
 			}
-			if did == "" || did == what {
+			// kubectl says the same of everything that may overwrite.
+			if (did == "" || did == what) && !c.truth("overwrite") {
 				did = what
 			} else {
 				did = "modified"
@@ -580,7 +567,8 @@ func taint(c *call) error {
 				return err
 			}
 		}
-		return c.done(p, after, one.ref, did, mode)
+		// Of all subcommands, this one does not say that it was a dry run.
+		return c.done(p, after, one.ref, did, "none")
 	})
 }
 
@@ -626,11 +614,7 @@ func cordon(c *call) error {
 	if len(args) > 0 && !strings.Contains(args[0], "/") && args[0] != "node" && args[0] != "nodes" {
 		args = append([]string{"node"}, args...)
 	}
-	s, err := c.select_(args)
-	if err != nil {
-		return err
-	}
-	items, err := c.all(s)
+	items, p, mode, err := c.chosen(args)
 	if err != nil {
 		return err
 	}
@@ -640,18 +624,18 @@ func cordon(c *call) error {
 			return err
 		}
 		if (at(node, "spec", "unschedulable") == true) == on {
-			fmt.Fprintf(c.out, "node/%s already %s\n", one.ref.Name, done)
-			return nil
+			return c.done(p, node, one.ref, "already "+done, mode)
 		}
 		var value any
 		if on {
 			value = true
 		}
-		if _, err := c.send(one.ref, "merge", encode(map[string]any{"spec": map[string]any{"unschedulable": value}}), ""); err != nil {
-			return err
+		if mode == "none" {
+			if _, err := c.send(one.ref, "merge", encode(map[string]any{"spec": map[string]any{"unschedulable": value}}), ""); err != nil {
+				return err
+			}
 		}
-		fmt.Fprintf(c.out, "node/%s %s\n", one.ref.Name, done)
-		return nil
+		return c.done(p, node, one.ref, done, mode)
 	})
 }
 
@@ -663,19 +647,7 @@ func scale(c *call) error {
 	if err != nil || replicas < 0 {
 		return errors.New("The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0")
 	}
-	s, err := c.select_(c.args)
-	if err != nil {
-		return err
-	}
-	items, err := c.all(s)
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
-	if err != nil {
-		return err
-	}
-	mode, err := c.dryRun()
+	items, p, mode, err := c.chosen(c.args)
 	if err != nil {
 		return err
 	}
@@ -745,19 +717,7 @@ func setImage(c *call) error {
 	default:
 		return fmt.Errorf("[%s]", strings.Join(problems, ", "))
 	}
-	s, err := c.select_(named)
-	if err != nil {
-		return err
-	}
-	items, err := c.all(s)
-	if err != nil {
-		return err
-	}
-	p, err := c.printer()
-	if err != nil {
-		return err
-	}
-	mode, err := c.dryRun()
+	items, p, mode, err := c.chosen(named)
 	if err != nil {
 		return err
 	}

@@ -980,3 +980,28 @@ kubectl apply -f d.yaml
 sed -i 's/configMap: {name: c}/secret: {secretName: s}/; s/{name: one}, //' d.yaml
 kubectl apply -f d.yaml
 kubectl get deploy web -o jsonpath='{.spec.template.spec.volumes}{.spec.template.spec.imagePullSecrets}'
+
+printf 'apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n' "$NS-a" | kubectl create -f -
+kubectl cordon "$NS-a" --dry-run=client
+kubectl get node "$NS-a" -o jsonpath='[{.spec.unschedulable}]'
+kubectl cordon "$NS-a"
+kubectl get node "$NS-a" -o jsonpath='[{.spec.unschedulable}]'
+kubectl cordon "node/$NS-a"
+kubectl cordon "$NS-a" --dry-run=client
+kubectl uncordon "$NS-a" --dry-run=client
+kubectl get node "$NS-a" -o jsonpath='[{.spec.unschedulable}]'
+kubectl uncordon "$NS-a"
+kubectl uncordon "$NS-a"
+kubectl get node "$NS-a" -o jsonpath='[{.spec.unschedulable}]'
+kubectl delete node "$NS-a"
+
+printf 'apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n' "$NS-b" | kubectl create -f -
+kubectl taint node "$NS-b" gpu=yes:NoSchedule --dry-run=client
+kubectl taint node "$NS-b" gpu=yes:NoSchedule
+kubectl taint node "$NS-b" gpu=no:NoSchedule
+kubectl taint node "$NS-b" gpu=no:NoSchedule --overwrite
+kubectl get node "$NS-b" -o jsonpath='{.spec.taints[?(@.key=="gpu")]}'
+kubectl taint node "$NS-b" gpu=no:NoSchedule- gone-
+kubectl taint node "$NS-b" gpu-
+kubectl get node "$NS-b" -o jsonpath='{.spec.taints[?(@.key=="gpu")]}'
+kubectl delete node "$NS-b"
