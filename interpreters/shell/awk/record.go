@@ -151,17 +151,7 @@ func (r *runner) separate(text, separator string) []string {
 	if paragraph {
 		separator = "(" + separator + ")|\n"
 	}
-	var parts []string
-	from := 0
-	r.regex(separator).Each(text, func(at []int) bool {
-		if at[0] == at[1] {
-			return true
-		}
-		parts = append(parts, text[from:at[0]])
-		from = at[1]
-		return true
-	})
-	return append(parts, text[from:])
+	return r.separateBy(text, separator)
 }
 
 // field is $n.

@@ -225,15 +225,11 @@ func (w *World) guard(run func() int) (status int) {
 		case nil:
 		case stopped:
 			status = 137
-		case brokenPipe:
-			status = 141
-		case killed:
-			status = 128 + reason.signal
 		default:
 			panic(reason)
 		}
 	}()
-	return run()
+	return w.guardProcess(run)
 }
 
 // enter counts a process. It ends the run when there are too many.
