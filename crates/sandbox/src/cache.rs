@@ -34,7 +34,7 @@ const MAGIC: &[u8; 8] = b"boathk02";
 /// The bytes after the code: [`MAGIC`] and the digest.
 const SEAL: u64 = 40;
 /// From this size on, code is mapped from its file.
-const MAPPED: u64 = 1024 * 1024;
+pub(super) const MAPPED: u64 = 1024 * 1024;
 const SUFFIX: &str = ".cwasm";
 const TEMPORARY: &str = ".tmp-";
 const CLAIM: &str = ".compiling-";
@@ -393,6 +393,21 @@ mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
     use super::*;
+
+    /// The volume of the cache can be mounted `noexec`.
+    #[test]
+    fn code_that_cannot_be_mapped_is_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        for (size, is_mapped) in [(MAPPED, true), (MAPPED - 1, false)] {
+            let code = vec![7; usize::try_from(size).unwrap()];
+            fs::write(folder.path().join("code.cwasm"), [code.as_slice(), &seal(&code)].concat()).unwrap();
+            let artifact = installed(folder.path(), "code.cwasm").unwrap().unwrap();
+            let read = |path| Ok(fs::read(path)?.get(..code.len()) == Some(&code));
+            assert_eq!(artifact.load(read, |_| Ok(false)).unwrap(), is_mapped);
+            let copied = artifact.load(|_| wasmtime::bail!("noexec"), |bytes| Ok(bytes == code));
+            assert!(copied.unwrap());
+        }
+    }
 
     /// Native code that somebody else could have written is not used.
     // mutant: crates/sandbox/src/cache.rs: `if let Some(reason) = reason {` => `if let Some(reason) = reason.filter(|_| false) {`

@@ -17,7 +17,7 @@ use wasmtime::{
 };
 
 use super::{
-    cache::{Artifact, Cache, InUse, Key},
+    cache::{self, Artifact, Cache, InUse, Key},
     compiler,
     component_type::{self, World},
     error::LoadError,
@@ -274,8 +274,9 @@ impl Loader {
             hook: candidate.name.clone(),
             what: error.root_cause().to_string(),
         };
-        let stored = self.cached(&candidate).map(Ok);
-        let component = stored.unwrap_or_else(|| self.trusted(artifact)).map_err(too_large)?;
+        // Small code would only be read again.
+        let stored = if artifact.len() as u64 >= cache::MAPPED { self.cached(&candidate) } else { None };
+        let component = stored.map_or_else(|| self.trusted(artifact), Ok).map_err(too_large)?;
         self.link(candidate, &component, false)
     }
 
