@@ -105,3 +105,23 @@ async fn selectors_reach_the_server() {
     let none = ListQuery { limit: Some(0), ..all };
     assert_eq!(fixture.access.list(&anyone(), &none).await.unwrap_err().reason, CallReason::Invalid);
 }
+
+#[tokio::test]
+async fn a_kind_is_found_by_the_names_that_people_give_it() {
+    let fixture = Fixture::start("kinds").await;
+    for (name, version) in [("cm", None), ("ConfigMap", Some("")), ("configmaps", Some("v1")), ("configmaps.v1.", None)]
+    {
+        assert_eq!(fixture.access.resolve(name, version).await.unwrap().kind, "ConfigMap", "{name}");
+    }
+    // Discovery would remember each of these versions.
+    let long = "a".repeat(254);
+    for (name, version) in [("cm", Some(&*long)), ("cm", Some("a\nb")), (&*long, None), ("", None)] {
+        let error = fixture.access.resolve(name, version).await.unwrap_err();
+        assert_eq!(error.reason, CallReason::Invalid, "{}", error.message);
+        assert!(
+            error.message.contains("is not valid: use") || error.message.ends_with("is empty"),
+            "{}",
+            error.message
+        );
+    }
+}

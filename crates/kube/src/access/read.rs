@@ -49,9 +49,12 @@ impl Access {
 
     /// Finds a kind by a name that people give it. This needs no permission, because kinds are no secret of a cluster.
     pub async fn resolve(&self, name: &str, api_version: Option<&str>) -> Result<Resource, CallError> {
+        let api_version = api_version.filter(|version| !version.is_empty());
         text::check("kind", name)?;
+        // Discovery remembers what it was asked for.
+        api_version.map_or(Ok(()), |version| text::check("apiVersion", version))?;
         let found = async {
-            match api_version.filter(|version| !version.is_empty()) {
+            match api_version {
                 Some(version) => self.discovery.find(Some(version), name).await,
                 None => self.discovery.named(name).await,
             }
