@@ -29,9 +29,9 @@ test-%: ## the tests of one crate: test-core, test-kube, test-cluster, …; FILT
 	$(CARGO) test --locked --package boathook-$* $(FILTER)
 
 test-it: guests interpreters scripts ## the tests of all crates together (tests/it); FILTER='sandbox::' runs some of them
-	$(CARGO) test --locked --package boathook --no-run
+	$(CARGO) test --locked --test it --no-run
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
-	$(CARGO) test --locked --package boathook $(FILTER)
+	$(CARGO) test --locked --test it $(FILTER)
 
 test-guests: ## the example hooks' own tests
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
@@ -48,8 +48,8 @@ check: ## formatting, lints, documentation, generated files
 e2e: guests interpreters apiserver ## the real binary against a real kube-apiserver and the local cluster
 	$(CARGO) test --locked --no-run
 	BOATHOOK_BIN=$(abspath $(BIN)) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
-		$(CARGO) test --locked --package boathook-e2e -- --test-threads=4 --skip node::tests --skip attack::
-	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --locked --package boathook-conformance
+		$(CARGO) test --locked --test e2e -- --test-threads=4 --skip node::tests --skip attack::
+	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --locked --test conformance
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
 	BOATHOOK_APISERVER=$(abspath $(APISERVER)) BOATHOOK_REAL_KUBECTL=$(abspath $(dir $(APISERVER)))/kubectl \
 		go test -C interpreters/shell -count=1 -timeout=30m -run Real ./kubectl
