@@ -67,7 +67,7 @@ attack: guests apiserver build ## four parties attack the operator on a real nod
 mutants: guests apiserver ## takes each defence of the threat model out and expects its test to fail (ONLY='words': some of them; ONLY=--together: a first look)
 	tools/mutants $(ONLY)
 
-bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md
+bench: build guests ## figures next to a bare kube-rs loop; see bench/RESULTS.md (tools/bench operators: next to other frameworks)
 	tools/bench
 
 build: ## target/release/boathook

@@ -47,7 +47,7 @@ pub struct Contender {
     pub ready_after: Duration,
     /// Where Boathook serves health and metrics.
     pub address: Option<String>,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Contender {
@@ -61,6 +61,11 @@ impl Contender {
                 boathook(paths, backend, &job.flags, directory).await
             }
         }
+    }
+
+    /// Its process, and the directory that the process needs.
+    pub fn into_parts(self) -> (Process, tempfile::TempDir) {
+        (self.process, self.directory)
     }
 }
 
@@ -92,7 +97,7 @@ pub async fn boathook(
     let is_ready = async |_: &str| get(&address, "/readyz").await?.starts_with("HTTP/1.1 200").then_some(());
     process.wait_for("readiness", is_ready).await?;
     let ready_after = process.started().elapsed();
-    Ok(Contender { process, ready_after, address: Some(address), _directory: directory })
+    Ok(Contender { process, ready_after, address: Some(address), directory })
 }
 
 async fn bare(backend: &Backend, job: &Job<'_>, directory: tempfile::TempDir) -> Result<Contender> {
@@ -100,7 +105,7 @@ async fn bare(backend: &Backend, job: &Job<'_>, directory: tempfile::TempDir) ->
     let mut command = bound::command(std::env::current_exe()?)?;
     command.arg(job.bare).arg(&backend.kubeconfig).args(&job.arguments);
     let process = Process::start_until_ready(&mut command, &directory.path().join("log")).await?;
-    Ok(Contender { process, ready_after: started.elapsed(), address: None, _directory: directory })
+    Ok(Contender { process, ready_after: started.elapsed(), address: None, directory })
 }
 
 fn listen_of(line: &str) -> Option<String> {

@@ -15,6 +15,7 @@ mod flow;
 mod flow_bare;
 mod languages;
 mod namespaces;
+mod operators;
 mod pods;
 mod process;
 mod record;
@@ -39,8 +40,10 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const PARTS: [&str; 10] =
     ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "bundles", "languages", "scripts"];
+/// Measured when it is named: it takes longer than all others together.
+const OPERATORS: &str = "operators";
 const USAGE: &str =
-    "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts]…";
+    "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts|operators]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -95,7 +98,7 @@ async fn main() -> Result<()> {
         }
         _ => {
             let parts: Vec<String> = args.collect();
-            ensure!(parts.iter().all(|part| PARTS.contains(&part.as_str())), USAGE);
+            ensure!(parts.iter().all(|part| part == OPERATORS || PARTS.contains(&part.as_str())), USAGE);
             let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
             // What is dropped when a signal comes takes its children and files with it.
             tokio::select! {
@@ -180,7 +183,19 @@ async fn measure(parts: &[String]) -> Result<()> {
     if wanted("scripts") {
         scripts::report(&mut report, &scripts::measure(paths, rounds).await?);
     }
+    let operators = match parts.iter().any(|part| part == OPERATORS) {
+        true => operators::measure(paths, rounds).await?,
+        false => None,
+    };
     let backend = Backend::start(paths).await?.describe(paths).await?;
-    println!("API server: {backend}. Medians of {rounds} rounds, in turns (least–most).\n\n{report}");
+    println!("API server: {backend}. Medians of {rounds} rounds, in turns (least–most).\n");
+    if parts.is_empty() || parts.iter().any(|part| part != OPERATORS) {
+        println!("{report}");
+    }
+    match operators {
+        Some(operators) => println!("{operators}"),
+        None if parts.is_empty() => println!("Operators side by side take half an hour: tools/bench operators"),
+        None => {}
+    }
     Ok(())
 }
