@@ -3,17 +3,28 @@ package uses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/boathook/boathook/interpreters/shell/kubectl"
 )
 
+// world is what the cluster of a run has.
+type world int
+
+const (
+	// everything that is read is there.
+	everything world = iota
+	// onlyRead has what `kubectl get` reads, so that a copy has something to copy, and nothing of what is written.
+	onlyRead
+	nothing
+)
+
 // notes are the requests of one run of a command.
 type notes struct {
-	a *analysis
-	// exists says that the cluster has the objects that are read. Without, it has none.
-	exists bool
+	a  *analysis
+	in world
 
 	mu       sync.Mutex
 	requests []raw
@@ -131,13 +142,18 @@ func (v *view) notFound(ref kubectl.Ref) error {
 	return &kubectl.Error{Reason: "NotFound", Message: fmt.Sprintf("%s %q not found", strings.ToLower(ref.Kind), ref.Name), Code: 404}
 }
 
+// exists says whether the cluster has what this call is about.
+func (v *view) exists() bool {
+	return v.in == everything || v.in == onlyRead && slices.Contains(v.args, "get")
+}
+
 // Get finds an object once: what a command waits for ends with the second.
 func (v *view) Get(ref kubectl.Ref, subresource string) (string, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.note("get", ref, subresource)
 	key := fmt.Sprint(ref, subresource)
-	if !v.exists || v.read[key] {
+	if !v.exists() || v.read[key] {
 		return "", v.notFound(ref)
 	}
 	v.read[key] = true
@@ -150,7 +166,7 @@ func (v *view) List(query kubectl.Query) ([]string, error) {
 	defer v.mu.Unlock()
 	ref := kubectl.Ref{APIVersion: query.APIVersion, Kind: query.Kind, Namespace: query.Namespace}
 	v.note("list", ref, "")
-	if !v.exists {
+	if !v.exists() {
 		return nil, nil
 	}
 	ref.Name = v.a.placeholder("")
@@ -187,7 +203,7 @@ func (v *view) Patch(ref kubectl.Ref, _, _, subresource string) (string, error) 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.note("patch", ref, subresource)
-	if !v.exists {
+	if !v.exists() {
 		return "", v.notFound(ref)
 	}
 	return v.object(ref), nil
@@ -201,7 +217,7 @@ func (v *view) Delete(ref kubectl.Ref, how kubectl.Deletion) error {
 	if how.Wait > 0 {
 		v.note("get", ref, "")
 	}
-	if !v.exists {
+	if !v.exists() {
 		return v.notFound(ref)
 	}
 	return nil

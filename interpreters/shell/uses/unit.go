@@ -416,7 +416,7 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 		var failures []failure
 		noted, clean, best := map[string]bool{}, false, attempts[0]
 		for _, try := range attempts {
-			n, wrong := a.try(p.prefix+combo.code+p.text+"\n", true, try.numbers, try.contexts, p.needed)
+			n, wrong := a.try(p.prefix+combo.code+p.text+"\n", everything, try.numbers, try.contexts, p.needed)
 			a.add(sites, n, combo.known && !p.needed.context)
 			for _, r := range n.requests {
 				noted[shape(r.args)] = true
@@ -432,8 +432,10 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 				}
 			}
 		}
-		n, _ := a.try(p.prefix+combo.code+p.text+"\n", false, best.numbers, best.contexts, p.needed)
-		a.add(sites, n, combo.known && !p.needed.context)
+		for _, in := range []world{onlyRead, nothing} {
+			n, _ := a.try(p.prefix+combo.code+p.text+"\n", in, best.numbers, best.contexts, p.needed)
+			a.add(sites, n, combo.known && !p.needed.context)
+		}
 		if clean {
 			continue
 		}
@@ -466,16 +468,16 @@ func (a *analysis) isKnown(at site) bool {
 func (a *analysis) quiet(f *frame, s *syntax.Stmt) {
 	p := a.prepare(f, s, "")
 	if len(p.combos) > 0 {
-		a.run(p.prefix+p.combos[0].code+p.text+"\n", &notes{a: a, exists: true}, 0)
+		a.run(p.prefix+p.combos[0].code+p.text+"\n", &notes{a: a}, 0)
 	}
 }
 
 // try runs a command once. The text says why not all that it needs is known.
-func (a *analysis) try(code string, exists, numbers bool, contexts int, n *needed) (*notes, string) {
+func (a *analysis) try(code string, in world, numbers bool, contexts int, n *needed) (*notes, string) {
 	if numbers {
 		code = numeric(code)
 	}
-	noted := &notes{a: a, exists: exists}
+	noted := &notes{a: a, in: in}
 	r := a.run(code, noted, contexts)
 	reason := ""
 	for _, one := range noted.failures {

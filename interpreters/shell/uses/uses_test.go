@@ -119,6 +119,7 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"a dry run that is applied":    {`kubectl create cm a --from-literal=x=y --dry-run=client -o yaml | kubectl apply -f -`, "1 get,patch,create configmaps default/a"},
 		"a copy": {"secret=$(kubectl get secret registry -n default -o json)\nfor ns in $(jq -r '.[].object.metadata.name' $BINDING_CONTEXT_PATH); do\n  echo \"$secret\" | jq --arg ns \"$ns\" '.metadata = {name: .metadata.name, namespace: $ns}' | kubectl apply -f -\ndone",
 			"1 get secrets default/registry\n3 get,patch,create secrets /registry (the namespace is $ns)"},
+		"a copy in one pipe":           {"kubectl get secret registry -o json | jq '.metadata = {name: .metadata.name, namespace: \"web\"}' | kubectl apply -f -", "1 get secrets default/registry\n1 get,patch,create secrets web/registry"},
 		"a variable with one value":    {"NS=web\nkubectl get cm a -n \"$NS\"", "2 get configmaps web/a"},
 		"a variable of a variable":     {"A=we\nNS=\"${A}b\"\nkubectl get cm a-$NS -n ${NS}", "3 get configmaps web/a-web"},
 		"a default":                    {"kubectl get cm a -n ${NS:-web}", "1 get configmaps web/a"},

@@ -392,7 +392,7 @@ func (a *analysis) judge(text string, known bool, description string) value {
 
 // output is what code prints on a cluster that has everything.
 func (a *analysis) output(code string) (string, bool) {
-	r := a.run(code, &notes{a: a, exists: true}, 0)
+	r := a.run(code, &notes{a: a}, 0)
 	return r.out, r.status == 0
 }
 
