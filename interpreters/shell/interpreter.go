@@ -17,6 +17,7 @@ import (
 	"github.com/boathook/boathook/interpreters/shell/jq"
 	"github.com/boathook/boathook/interpreters/shell/kubectl"
 	"github.com/boathook/boathook/interpreters/shell/shellop"
+	"github.com/boathook/boathook/interpreters/shell/uses"
 )
 
 // source gives the files of the script that the host loaded.
@@ -102,6 +103,13 @@ func describe(from source) (*description, error) {
 	}
 	d.compiled, err = json.Marshal(factsOf(document))
 	return d, err
+}
+
+// listUses is the export of the interpreter: what the script needs of the API server.
+func listUses(from source) (*uses.Listing, error) {
+	return uses.Of(context.Background(), load(from), func(name, version string) (kubectl.Resource, error) {
+		return resolve(valid(name), valid(version))
+	})
 }
 
 func parseDocument(text string) (*jq.Object, error) {

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/boathook/boathook/interpreters/shell/kubectl"
+	"github.com/boathook/boathook/interpreters/shell/uses"
 )
 
 // The exports that the SDK does not have in this form, and the imports of interpreters. Values lie in memory as the
@@ -155,6 +156,58 @@ func refuse(err error) unsafe.Pointer {
 	answer.at[0] = 1
 	answer.putText(1, text)
 	kept = append(kept, text)
+	return answer.pointer()
+}
+
+// usedRequest and usedProblem are records of the listing.
+type usedRequest struct {
+	file                                            words2
+	line                                            uint32
+	command, verb, group, resource, namespace, name words2
+	unknown                                         words2
+}
+
+type usedProblem struct {
+	file    words2
+	line    uint32
+	text    words2
+	refused uint32
+}
+
+//go:wasmexport boathook:interpreter/uses@0.1.0#all
+func exportUses() unsafe.Pointer {
+	begin()
+	found, err := guard(func() (*uses.Listing, error) { return listUses(host) })
+	if err != nil {
+		return refuse(err)
+	}
+	text := func(text string) words2 {
+		text = valid(text)
+		kept = append(kept, text)
+		return words2{uint32(uintptr(textData(text))), uint32(len(text))}
+	}
+	requests := make([]usedRequest, len(found.Requests))
+	for i, r := range found.Requests {
+		unknown := make([]words2, len(r.Unknown))
+		for j, one := range r.Unknown {
+			unknown[j] = text(one)
+		}
+		kept = append(kept, unknown)
+		requests[i] = usedRequest{
+			text(r.File), uint32(r.Line), text(r.Command), text(r.Verb), text(r.Group), text(r.Resource), text(r.Namespace), text(r.Name),
+			words2{uint32(uintptr(unsafe.Pointer(unsafe.SliceData(unknown)))), uint32(len(unknown))},
+		}
+	}
+	problems := make([]usedProblem, len(found.Problems))
+	for i, p := range found.Problems {
+		problems[i] = usedProblem{file: text(p.File), line: uint32(p.Line), text: text(p.Text)}
+		if p.Refused {
+			problems[i].refused = 1
+		}
+	}
+	answer.put(1, unsafe.Pointer(unsafe.SliceData(requests)), len(requests))
+	answer.put(3, unsafe.Pointer(unsafe.SliceData(problems)), len(problems))
+	kept = append(kept, requests, problems)
 	return answer.pointer()
 }
 

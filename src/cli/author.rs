@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory as _, Subcommand, ValueEnum};
 
-use super::{Cli, Output};
+use super::{Cli, Output, bundle::Registry};
 
 /// Commands for authors of hooks.
 #[derive(Debug, Subcommand)]
@@ -13,6 +13,8 @@ pub enum Author {
     New(New),
     /// Build a component from a project, and check that it is a valid hook
     Build(Build),
+    /// Read hooks of shell-operator from a directory or an image, report what runs, and write their permissions
+    Import(Box<Import>),
     /// Print a completion script for a shell
     Completion(Completion),
 }
@@ -103,6 +105,55 @@ pub struct Build {
     /// Where to put the component: a file, or an existing folder [default: target/boathook/NAME.wasm in the project]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// `boathook import`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook import hooks/                            # reports, and writes NAME.boathook.yaml files
+  boathook import hooks/ --dry-run -o json | jq '.hooks[] | select(.runs | not)'
+  boathook import registry.example.com/team/shell-operator:v1 --out hooks
+  docker save team/hooks:v1 -o image.tar && boathook import image.tar --out hooks
+  boathook import hooks/ --records records/         # adds what recorded runs needed
+  boathook import hooks/ --bundle team.bundle       # packs the hooks, if all of them run
+
+Tries the commands of a script one by one, without a cluster. If there are scenarios in NAME/scenarios, it
+plays them with all permissions, on a cluster in this process, and adds what they needed. A file of
+permissions that is there is not changed without --force; the difference is shown.
+
+Exit codes: 0 when all hooks run as they are, 1 when one does not, 2 when the input cannot be used.")]
+pub struct Import {
+    /// Directory with hooks; or an image of shell-operator: HOST/REPOSITORY:TAG, an OCI image layout, or a file of `docker
+    /// save`
+    #[arg(value_name = "DIR|IMAGE")]
+    pub from: String,
+    /// Directory for the hooks of an image; new or empty
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Folder of the hooks in an image
+    #[arg(long, value_name = "PATH", default_value = "/hooks")]
+    pub hooks_dir: String,
+    /// Records of runs, as `boathook serve --plan --record DIR` writes them; may be repeated
+    #[arg(long, value_name = "DIR|FILE")]
+    pub records: Vec<PathBuf>,
+    /// CustomResourceDefinitions of kinds that the hooks use; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub crds: Vec<PathBuf>,
+    /// Replace the permissions in files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// Write no files of permissions
+    #[arg(long, conflicts_with_all = ["force", "bundle"])]
+    pub dry_run: bool,
+    /// Pack the hooks into this OCI image layout, or FILE.tar, if all of them run
+    #[arg(long, value_name = "LAYOUT")]
+    pub bundle: Option<PathBuf>,
+    /// Flags for the registry of an image.
+    #[command(flatten)]
+    pub registry: Registry,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

@@ -35,6 +35,8 @@ mod directories;
 mod effects;
 mod hookbundles;
 #[cfg(feature = "author")]
+mod import;
+#[cfg(feature = "author")]
 mod inspect;
 mod interpreters;
 #[cfg(feature = "author")]
@@ -102,6 +104,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Author(Author::New(args)) => new::run(args),
         #[cfg(feature = "author")]
         Command::Author(Author::Build(args)) => build::run(args),
+        #[cfg(feature = "author")]
+        Command::Author(Author::Import(args)) => import::run(*args),
         #[cfg(feature = "author")]
         Command::Author(Author::Completion(args)) => print_whole(&args.script()),
         #[cfg(feature = "author")]

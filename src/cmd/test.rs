@@ -127,7 +127,7 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
     let mut sandbox = sandbox::config(args.cache_dir.clone())?;
     // Each operator has its own sandbox, and all of them share one cache.
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
-    let settings = Settings { sandbox, accept: args.update };
+    let settings = Settings { sandbox, accept: args.update, record: None };
     let subjects: Vec<Subject<'_>> = chosen.iter().map(|(_, subject)| *subject).collect();
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let jobs = args.jobs.map_or(2 * cores, usize::from);

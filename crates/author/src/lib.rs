@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | [`author`] | projects of hooks: new ones, and the toolchains that build them |
 //! | [`dev`] | the development loop: watches sources, builds, swaps, shows runs |
+//! | [`import`] | what a directory of shell-operator has, and the permissions beside its hooks |
 //! | [`scenario`] | scenario files, played on the operator and a local cluster |
 //! | [`rbac`] | the least roles for hooks and the operator, and what runs used of them; pure |
 
 pub mod author;
 pub mod dev;
+pub mod import;
 pub mod rbac;
 pub mod scenario;

@@ -9,12 +9,14 @@
 //! | `layout` | OCI layouts, as a directory and as a tar file |
 //! | `manifest`, `annotations`, `contents`, `wasm_config` | what a manifest says, and which hooks a bundle has |
 //! | `pack`, `push`, `pull`, `unpack` | the ways between files, layouts and registries |
+//! | `image` | the files of a folder of a container image |
 //! | `store` | layers on the operator's disk, in shares of the namespaces |
 //! | `trust` | signatures, keys, identities and the policy |
 
 mod annotations;
 mod contents;
 mod digest;
+mod image;
 mod layout;
 mod manifest;
 mod pack;
@@ -33,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use annotations::{Annotations, InvalidAnnotation, TITLE};
 pub use contents::{BundledHook, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
+pub use image::{ImageError, Taken, is_saved, take_folder, take_folder_of_saved};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,

@@ -20,6 +20,8 @@ pub const DOCS_TYPE: &str = "text/markdown";
 pub const CNCF_CONFIG_TYPE: &str = "application/vnd.wasm.config.v0+json";
 pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
+pub(super) const DOCKER_MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
+pub(super) const DOCKER_INDEX_TYPE: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 pub(super) const IMAGE_CONFIG_TYPE: &str = "application/vnd.oci.image.config.v1+json";
 
 /// The most bytes of a manifest or an index.

@@ -61,6 +61,14 @@ impl Place {
         }
     }
 
+    /// The layout, if the place is one.
+    pub(super) fn on_disk(&self) -> Option<&Layout> {
+        match &self.0 {
+            Kind::Registry(..) => None,
+            Kind::Layout(layout) => Some(layout),
+        }
+    }
+
     pub(super) fn reference(&self) -> Option<&Reference> {
         match &self.0 {
             Kind::Registry(at, _) => Some(at),

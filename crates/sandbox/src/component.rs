@@ -28,7 +28,7 @@ use super::{
     store::State,
     wit::{
         HookPre, functions::exports::boathook::interpreter::functions,
-        interpreter::exports::boathook::interpreter::script,
+        interpreter::exports::boathook::interpreter::script, uses::exports::boathook::interpreter::uses,
     },
 };
 
@@ -188,6 +188,8 @@ pub(super) struct Interpreter {
     pub(super) script: script::GuestIndices,
     /// The export that lists a script's functions, if the interpreter has it.
     pub(super) functions: Option<functions::GuestIndices>,
+    /// The export that lists what a script uses, if the interpreter has it.
+    pub(super) uses: Option<uses::GuestIndices>,
 }
 
 /// The parts of the sandbox that loading needs.

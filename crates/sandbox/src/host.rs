@@ -74,6 +74,57 @@ pub trait Host: Send + Sync + 'static {
     }
 }
 
+/// The host of an interpreter that reads a script. It grants nothing, and finds kinds.
+pub(super) struct OnlyKinds<F>(F);
+
+impl<F> OnlyKinds<F> {
+    pub(super) fn new(resolve: F) -> Self {
+        Self(resolve)
+    }
+}
+
+impl<F: Fn(&str, Option<&str>) -> Option<Resource> + Send + Sync + 'static> Host for OnlyKinds<F> {
+    fn get<'a>(&'a self, _: &'a Caller, _: ObjectRef, _: Option<String>) -> BoxFuture<'a, Result<String, CallError>> {
+        NoGrants.refuse("get")
+    }
+
+    fn list<'a>(&'a self, _: &'a Caller, _: ListQuery) -> BoxFuture<'a, Result<Page, CallError>> {
+        NoGrants.refuse("list")
+    }
+
+    fn write<'a>(&'a self, _: &'a Caller, _: Operation) -> BoxFuture<'a, Written> {
+        NoGrants.refuse("write")
+    }
+
+    fn batch<'a>(&'a self, _: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        let refusals = operations.iter().map(|_| NoGrants.refuse("batch"));
+        Box::pin(futures::future::join_all(refusals))
+    }
+
+    fn emit_event<'a>(&'a self, _: &'a Caller, _: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
+        NoGrants.refuse("emit-event")
+    }
+
+    fn resolve<'a>(
+        &'a self,
+        _: &'a Caller,
+        name: String,
+        api_version: Option<String>,
+    ) -> BoxFuture<'a, Result<Resource, CallError>> {
+        let found = (self.0)(&name, api_version.as_deref()).ok_or_else(|| CallError {
+            reason: CallReason::NotFound,
+            message: format!("the kind {name:?} is not known"),
+            code: None,
+            status: None,
+        });
+        Box::pin(std::future::ready(found))
+    }
+
+    fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
+        SnapshotSet::default()
+    }
+}
+
 /// The host of a hook that reports its configuration. It grants nothing.
 pub(super) struct NoGrants;
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use boathook_core::model::{
-    Caller, Failure, FailureKind, HookName, Limit, Reconciled, Reviewed, RunId, ScriptFunction,
+    Caller, Failure, FailureKind, HookName, Limit, Reconciled, Reviewed, RunId, ScriptFunction, ScriptUses,
 };
 use wasmtime::{Engine, Store};
 
@@ -18,7 +18,7 @@ use super::{
     limits::Bounds,
     output::{Labels, RunLog, one_line},
     room::Room,
-    script::{Source, function},
+    script::{self, Source, function},
     snapshots::Readable,
     store::{self, State},
     trap::{self, NotStarted},
@@ -164,7 +164,7 @@ pub(super) async fn config(
     name: &HookName,
     given: Given,
 ) -> Result<String, Failure> {
-    let (mut store, deadline, turn) = at_load(engine, name, given, None);
+    let (mut store, deadline, turn) = at_load(engine, name, given, None, Arc::new(NoGrants));
     let call = async |store: &mut Store<State>| {
         let hook = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         hook.call_config(store).await
@@ -182,7 +182,7 @@ pub(super) async fn describe(
     source: Source,
     given: Given,
 ) -> Result<(Description, Option<Vec<ScriptFunction>>), Failure> {
-    let (mut store, deadline, turn) = at_load(engine, name, given, Some(Arc::new(source)));
+    let (mut store, deadline, turn) = at_load(engine, name, given, Some(Arc::new(source)), Arc::new(NoGrants));
     let call = async |store: &mut Store<State>| {
         let pre = interpreter.component.pre().instance_pre();
         let instance = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
@@ -199,19 +199,42 @@ pub(super) async fn describe(
     Ok((description, functions.map(|all| all.into_iter().map(function).collect())))
 }
 
+/// Lets an interpreter list what a script uses.
+pub(super) async fn uses(
+    engine: &Engine,
+    interpreter: &Interpreter,
+    name: &HookName,
+    source: Source,
+    given: Given,
+    host: Arc<dyn Host>,
+) -> Result<ScriptUses, Failure> {
+    let (mut store, deadline, turn) = at_load(engine, name, given, Some(Arc::new(source)), host);
+    let call = async |store: &mut Store<State>| {
+        let pre = interpreter.component.pre().instance_pre();
+        let instance = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
+        match &interpreter.uses {
+            Some(uses) => uses.load(&mut *store, &instance)?.call_all(store).await,
+            None => Ok(Err("the interpreter does not list what scripts use".to_owned())),
+        }
+    };
+    let wrong = |message| own_failure(types::Failure::Permanent(message));
+    Ok(script::uses(within(&mut store, deadline, &turn, call).await?.map_err(wrong)?))
+}
+
 /// A store for a call before anything is granted.
 fn at_load(
     engine: &Engine,
     name: &HookName,
     given: Given,
     source: Option<Arc<Source>>,
+    host: Arc<dyn Host>,
 ) -> (Store<State>, Instant, Turn) {
     let Given { bounds, room, turn } = given;
     let deadline = bounds.deadline(Instant::now());
     let caller = Caller::new(name.clone(), RunId::new("config", 0), Arc::new([]), true);
     let labels = Labels::of_call(name.clone(), caller.run.clone(), "config");
     let log = Arc::new(RunLog::new(labels, bounds.limits().log_bytes));
-    let state = State::new(Arc::new(NoGrants), caller, bounds, room, log, Readable::default()).reading(source);
+    let state = State::new(host, caller, bounds, room, log, Readable::default()).reading(source);
     (store::new(engine, state, deadline, turn.clone()), deadline, turn)
 }
 

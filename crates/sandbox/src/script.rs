@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use boathook_core::model::{AdmissionKind, Script, ScriptFunction};
+use boathook_core::model::{
+    AdmissionKind, Script, ScriptFunction, ScriptPlace, ScriptProblem, ScriptRequest, ScriptUses,
+};
 
 use super::wit::{
     functions::exports::boathook::interpreter::functions as listed,
-    interpreter::exports::boathook::interpreter::script as wit,
+    interpreter::exports::boathook::interpreter::script as wit, uses::exports::boathook::interpreter::uses as used,
 };
 
 /// What an interpreter reads.
@@ -76,5 +78,27 @@ pub(super) fn function(function: listed::Function) -> ScriptFunction {
         listed::Purpose::Mutating => ScriptFunction::Mutating(name),
         listed::Purpose::Conversion => ScriptFunction::Conversion(name),
         listed::Purpose::Reconciling => ScriptFunction::Reconcile(name),
+    }
+}
+
+/// Converts what a script uses to the type of `model`.
+pub(super) fn uses(listing: used::Listing) -> ScriptUses {
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    let at = |file, line| ScriptPlace { file, line: Some(line).filter(|line| *line > 0) };
+    let request = |one: used::Request| ScriptRequest {
+        at: at(one.file, one.line),
+        command: one.command,
+        verb: one.verb,
+        group: one.group,
+        resource: one.resource,
+        namespace: some(one.namespace),
+        name: some(one.name),
+        unknown: one.unknown,
+    };
+    let problem =
+        |one: used::Problem| ScriptProblem { at: at(one.file, one.line), text: one.text, refused: one.refused };
+    ScriptUses {
+        requests: listing.requests.into_iter().map(request).collect(),
+        problems: listing.problems.into_iter().map(problem).collect(),
     }
 }

@@ -57,6 +57,21 @@ pub(super) mod functions {
     });
 }
 
+/// The additional export of an interpreter that reports what a script uses.
+pub(super) mod uses {
+    wasmtime::component::bindgen!({
+        path: ["../../wit", "../../interpreters/wit"],
+        inline: "
+            package boathook:host;
+            world used {
+                export boathook:interpreter/uses@0.1.0;
+            }
+        ",
+        world: "boathook:host/used",
+        exports: { default: async },
+    });
+}
+
 /// The exports that not every hook has.
 pub(super) mod optional {
     wasmtime::component::bindgen!({

@@ -254,6 +254,9 @@ func staticText(word *syntax.Word) string {
 	return text
 }
 
+// StaticText is the text of a word without expansions, or nothing.
+func StaticText(word *syntax.Word) string { return staticText(word) }
+
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

@@ -20,6 +20,9 @@ type Source struct {
 	derived sync.Map
 }
 
+// File is the tree of the code.
+func (c *Source) File() *syntax.File { return c.file }
+
 // SyntaxError says where code is not valid.
 type SyntaxError struct {
 	Name         string

@@ -200,6 +200,15 @@ type Streams struct {
 
 // Run runs a script file as `bash path args` does, and returns its exit status. The error says why the run ended early.
 func (w *World) Run(path string, args, environment []string, dir string, streams Streams) (int, error) {
+	return w.start(path, args, environment, dir, streams, func(s *Shell) int { return s.runScript(path) })
+}
+
+// RunText runs code as if it stood in a file.
+func (w *World) RunText(path, code string, environment []string, dir string, streams Streams) (int, error) {
+	return w.start(path, nil, environment, dir, streams, func(s *Shell) int { return s.runText(path, code) })
+}
+
+func (w *World) start(path string, args, environment []string, dir string, streams Streams, run func(*Shell) int) (int, error) {
 	var mu sync.Mutex
 	in := streams.In
 	if in == nil {
@@ -212,7 +221,7 @@ func (w *World) Run(path string, args, environment []string, dir string, streams
 	}
 	s := newShell(w, environment, dir, fds)
 	s.arg0, s.params = path, args
-	status := w.guard(func() int { return s.runScript(path) })
+	status := w.guard(func() int { return run(s) })
 	s.closeAll()
 	w.jobs.Wait()
 	return status, w.Failure()

@@ -13,13 +13,16 @@ import (
 
 // Register makes the command known.
 func Register(w *bash.World, cluster Cluster) {
-	w.Commands["kubectl"] = func(p *bash.Process) int {
-		c := &call{Process: p, cluster: cluster, out: bufio.NewWriter(p.Stdout), flags: map[string][]string{}}
-		status := c.run()
-		c.out.Flush()
-		return status
-	}
+	w.Commands["kubectl"] = func(p *bash.Process) int { return Run(p, cluster) }
 	w.Checks["kubectl"] = uncalled
+}
+
+// Run is one call of the command.
+func Run(p *bash.Process, cluster Cluster) int {
+	c := &call{Process: p, cluster: cluster, out: bufio.NewWriter(p.Stdout), flags: map[string][]string{}}
+	status := c.run()
+	c.out.Flush()
+	return status
 }
 
 // unsupported are the subcommands that a hook does not have, with what it can do instead.

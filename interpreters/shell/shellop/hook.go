@@ -51,9 +51,10 @@ func DefaultOptions() Options {
 
 // The files of a run. The folder is not that of the scripts, so that no name of a hook is taken.
 const (
-	folder         = "/var/run/shell-operator"
-	contextPath    = folder + "/binding-context.json"
-	patchPath      = folder + "/kubernetes-patch.json"
+	folder = "/var/run/shell-operator"
+	// ContextPath is the file of binding contexts, and PatchPath that of operations.
+	ContextPath    = folder + "/binding-context.json"
+	PatchPath      = folder + "/kubernetes-patch.json"
 	metricsPath    = folder + "/metrics.json"
 	admissionPath  = folder + "/admission-response.json"
 	conversionPath = folder + "/conversion-response.json"
@@ -85,8 +86,9 @@ type process struct {
 	out   strings.Builder
 }
 
-func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
-	files := memory.New(o.Files, o.Now)
+// FS is the file system of a run: the library, the files of the hook, and the empty files that the script writes.
+func (h *Hook) FS(limits memory.Limits, now func() time.Time) (*memory.FS, error) {
+	files := memory.New(limits, now)
 	for _, dir := range []string{"/hooks", "/root", folder, path.Dir(h.Entry)} {
 		files.MustMkdirAll(dir)
 	}
@@ -108,22 +110,35 @@ func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
 			return nil, err
 		}
 	}
-	for _, p := range []string{patchPath, metricsPath, admissionPath, conversionPath} {
+	for _, p := range []string{PatchPath, metricsPath, admissionPath, conversionPath} {
 		if err := files.Put(p, nil, 0o644); err != nil {
 			return nil, err
 		}
+	}
+	return files, nil
+}
+
+// Environment are the variables of a run. It has none of those that a Pod has.
+func Environment() []string {
+	return []string{
+		"HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=/tmp",
+		"BINDING_CONTEXT_PATH=" + ContextPath, "KUBERNETES_PATCH_PATH=" + PatchPath, "METRICS_PATH=" + metricsPath,
+		"VALIDATING_RESPONSE_PATH=" + admissionPath, "ADMISSION_RESPONSE_PATH=" + admissionPath,
+		"CONVERSION_RESPONSE_PATH=" + conversionPath, "VALUES_PATH=" + valuesPath, "CONFIG_VALUES_PATH=" + configPath,
+		"SHELL_OPERATOR_HOOKS_DIR=/hooks",
+	}
+}
+
+func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
+	files, err := h.FS(o.Files, o.Now)
+	if err != nil {
+		return nil, err
 	}
 	world := bash.NewWorld(ctx, files, o.Limits, o.Seed, o.Now)
 	commands.Register(world)
 	kubectl.Register(world, o.Cluster)
 	p := &process{world: world, hook: h}
-	p.env = []string{
-		"HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=/tmp",
-		"BINDING_CONTEXT_PATH=" + contextPath, "KUBERNETES_PATCH_PATH=" + patchPath, "METRICS_PATH=" + metricsPath,
-		"VALIDATING_RESPONSE_PATH=" + admissionPath, "ADMISSION_RESPONSE_PATH=" + admissionPath,
-		"CONVERSION_RESPONSE_PATH=" + conversionPath, "VALUES_PATH=" + valuesPath, "CONFIG_VALUES_PATH=" + configPath,
-		"SHELL_OPERATOR_HOOKS_DIR=/hooks",
-	}
+	p.env = Environment()
 	for name, value := range o.Env {
 		p.env = append(p.env, name+"="+value)
 	}
@@ -135,6 +150,19 @@ func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
 // Describe checks the script and returns the document that it prints with --config.
 func (h *Hook) Describe(ctx context.Context, o Options) (string, error) {
 	o.Cluster = kubectl.None{}
+	p, err := h.start(ctx, &o)
+	if err != nil {
+		return "", err
+	}
+	if problems := h.Check(p.world); len(problems) > 0 {
+		return "", errors.Join(problems...)
+	}
+	return h.Document(ctx, o)
+}
+
+// Document is what the script prints with --config.
+func (h *Hook) Document(ctx context.Context, o Options) (string, error) {
+	o.Cluster = kubectl.None{}
 	var stderr strings.Builder
 	o.Line = func(l Line) {
 		if l.Stream == "stderr" {
@@ -144,9 +172,6 @@ func (h *Hook) Describe(ctx context.Context, o Options) (string, error) {
 	p, err := h.start(ctx, &o)
 	if err != nil {
 		return "", err
-	}
-	if problems := h.check(p.world); len(problems) > 0 {
-		return "", errors.Join(problems...)
 	}
 	status, err := p.world.Run(h.Entry, []string{"--config"}, p.env, "/hooks", bash.Streams{Out: &p.out, Err: p.errs})
 	p.errs.flush()
@@ -162,14 +187,22 @@ func (h *Hook) Describe(ctx context.Context, o Options) (string, error) {
 	return p.out.String(), nil
 }
 
-// check looks at every file that is a script of bash.
-func (h *Hook) check(w *bash.World) []error {
+// Check lists what cannot run in the files that are scripts of bash.
+func (h *Hook) Check(w *bash.World) []error { return bash.CheckAll(h.Scripts(), Library(), w) }
+
+// Scripts are the files that are scripts of bash, by path.
+func (h *Hook) Scripts() map[string]string {
 	scripts := map[string]string{}
 	for p, text := range h.Files {
 		if p == h.Entry || strings.HasSuffix(p, ".sh") || strings.HasSuffix(p, ".bash") || strings.HasPrefix(string(text), "#!/bin/bash") || strings.HasPrefix(string(text), "#!/usr/bin/env bash") || strings.HasPrefix(string(text), "#!/bin/sh") {
 			scripts[p] = string(text)
 		}
 	}
+	return scripts
+}
+
+// Library is what scripts find beside themselves, by path.
+func Library() map[string]string {
 	own := map[string]string{}
 	fs.WalkDir(library, "lib", func(p string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -178,7 +211,7 @@ func (h *Hook) check(w *bash.World) []error {
 		}
 		return nil
 	})
-	return bash.CheckAll(scripts, own, w)
+	return own
 }
 
 // Run runs the script for its triggers.
@@ -195,7 +228,7 @@ func (h *Hook) Run(ctx context.Context, contexts []Context, o Options) (*Outcome
 	if err != nil {
 		return nil, err
 	}
-	if err := p.world.FS.Put(contextPath, []byte(Encode(contexts)), 0o644); err != nil {
+	if err := p.world.FS.Put(ContextPath, []byte(Encode(contexts)), 0o644); err != nil {
 		return nil, err
 	}
 	status, err := p.world.Run(h.Entry, nil, p.env, path.Dir(h.Entry), bash.Streams{Out: p.lines, Err: p.errs})

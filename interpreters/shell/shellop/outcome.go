@@ -66,7 +66,7 @@ func (p *process) outcome() (*Outcome, error) {
 		{metricsPath, "METRICS_PATH", o.parseMetrics},
 		{admissionPath, "ADMISSION_RESPONSE_PATH", o.parseAdmission},
 		{conversionPath, "CONVERSION_RESPONSE_PATH", o.parseConversion},
-		{patchPath, "KUBERNETES_PATCH_PATH", o.parseOperations},
+		{PatchPath, "KUBERNETES_PATCH_PATH", o.parseOperations},
 	} {
 		text, err := p.read(step.path)
 		if err == nil && strings.TrimSpace(text) != "" {
@@ -141,6 +141,13 @@ func (o *Outcome) parseOperations(text string) error {
 		o.Operations = append(o.Operations, *operation)
 	}
 	return nil
+}
+
+// Operations reads the text of KUBERNETES_PATCH_PATH.
+func Operations(text string) ([]Operation, error) {
+	o := &Outcome{}
+	err := o.parseOperations(text)
+	return o.Operations, err
 }
 
 func parseOperation(v any) (*Operation, error) {

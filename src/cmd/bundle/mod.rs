@@ -70,7 +70,16 @@ fn is_refusal(error: &anyhow::Error) -> bool {
 
 async fn pack(args: &Pack) -> anyhow::Result<()> {
     let packed = packed(input(&args.directory, &args.annotations).await?, args.wasm)?;
-    write(&packed, &args.output, &args.tag)
+    write(&packed, &args.output, &args.tag)?;
+    println!("{}", packed.manifest.digest);
+    Ok(())
+}
+
+/// Packs a directory as `boathook bundle pack DIR -o LAYOUT` does, and returns the digest.
+pub(super) async fn pack_directory(directory: &Path, output: &Path) -> anyhow::Result<String> {
+    let packed = packed(input(directory, &AnnotationFlags::default()).await?, false)?;
+    write(&packed, output, "latest")?;
+    Ok(packed.manifest.digest.to_string())
 }
 
 /// Packs the WIT package of hooks in the layout of the CNCF.
@@ -88,10 +97,12 @@ fn wit(args: &Wit) -> anyhow::Result<()> {
     let package = HookInput { name: HookName::new("hook")?, component: wit_package()?.into(), asks: Vec::new() };
     let packed =
         bundle::pack_wasm(Input { hooks: vec![package], created: created()?, annotations, ..Input::default() })?;
-    write(&packed, &args.output, WIT_VERSION)
+    write(&packed, &args.output, WIT_VERSION)?;
+    println!("{}", packed.manifest.digest);
+    Ok(())
 }
 
-/// Writes an artifact as a layout, or as a tar of one, and prints its digest.
+/// Writes an artifact as a layout, or as a tar of one.
 fn write(packed: &Packed, output: &Path, tag: &str) -> anyhow::Result<()> {
     if output.extension().is_some_and(|extension| extension == "tar") {
         let directory = tempfile::tempdir()?;
@@ -101,7 +112,6 @@ fn write(packed: &Packed, output: &Path, tag: &str) -> anyhow::Result<()> {
     } else {
         bundle::save(packed, &Layout::create(output)?, Some(tag))?;
     }
-    println!("{}", packed.manifest.digest);
     Ok(())
 }
 

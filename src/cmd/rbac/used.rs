@@ -131,7 +131,7 @@ pub(super) fn are_in(path: &Path) -> bool {
 }
 
 /// Reads a record, or all records of a directory.
-pub(super) fn read(path: &Path, evidence: &mut Evidence) -> anyhow::Result<()> {
+pub(in crate::cmd) fn read(path: &Path, evidence: &mut Evidence) -> anyhow::Result<()> {
     let files = files(path)?;
     if files.is_empty() {
         bail!("it holds no record: no file ends with {SUFFIX}");

@@ -1,7 +1,7 @@
 //! The kinds from discovery, and their names. Pure. The plural of an unknown kind follows the rule that Kubernetes uses
 //! for most of its own kinds.
 
-use boathook_core::model::plural;
+use boathook_core::model::{Resource, plural};
 
 /// A served kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +74,27 @@ impl Kinds {
         Some(Found { group, plural: plural(name), namespaced: true, guessed: true })
     }
 
+    /// The kind that a person names as kubectl does: like [`Kinds::find`], and also `deployments.apps` and
+    /// `deployments.v1.apps`. None if it is not known.
+    pub fn named(&self, name: &str, api_version: Option<&str>) -> Option<Resource> {
+        let (name, group) =
+            name.split_once('.').filter(|_| api_version.is_none()).map_or((name, None), |(name, rest)| {
+                let version = rest.split_once('.').filter(|(version, _)| is_version(version));
+                (name, Some(version.map_or(rest, |(_, group)| group)))
+            });
+        let called = |own: &String| own.eq_ignore_ascii_case(name);
+        let served = || {
+            self.0.iter().filter(|kind| {
+                api_version.is_none_or(|wanted| kind.api_version == wanted)
+                    && group.is_none_or(|group| kind.group() == group)
+            })
+        };
+        let kind = served()
+            .find(|kind| [&kind.kind, &kind.plural, &kind.singular].into_iter().any(called))
+            .or_else(|| served().find(|kind| kind.short_names.iter().any(called)))?;
+        Some(Resource::of(&kind.api_version, &kind.kind, &kind.plural, kind.namespaced))
+    }
+
     /// Group and plural of an object's kind. The plural of an unknown kind is guessed.
     pub(super) fn resource(&self, api_version: &str, kind: &str) -> (String, String) {
         let known = self.0.iter().find(|served| served.api_version == api_version && served.kind == kind);
@@ -105,6 +126,11 @@ impl Kinds {
     pub(super) fn knows_group(&self, group: &str) -> bool {
         self.0.iter().any(|kind| kind.group() == group)
     }
+}
+
+/// Whether a part of a name is a version, such as `v1beta1`.
+fn is_version(text: &str) -> bool {
+    text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The groups that kube-apiserver serves without any CustomResourceDefinition.
@@ -176,6 +202,21 @@ mod tests {
         assert_eq!(find(Some("events.k8s.io/v1"), "Event"), is("events.k8s.io", "events", true));
         // A plural in any group has precedence over a short name in an earlier group.
         assert_eq!(find(None, "po"), is("sea.dev", "po", true));
+    }
+
+    #[test]
+    fn kinds_are_named_as_kubectl_does() {
+        let named = |name: &str, version: Option<&str>| {
+            let found = kinds().named(name, version)?;
+            Some(format!("{}/{} {}", found.group, found.version, found.plural))
+        };
+        assert_eq!(named("Pod", None).unwrap(), "/v1 pods");
+        assert_eq!(named("no", None).unwrap(), "/v1 nodes");
+        assert_eq!(named("events.events.k8s.io", None).unwrap(), "events.k8s.io/v1 events");
+        assert_eq!(named("events.v1.events.k8s.io", None).unwrap(), "events.k8s.io/v1 events");
+        assert_eq!(named("Event", Some("events.k8s.io/v1")).unwrap(), "events.k8s.io/v1 events");
+        assert_eq!(named("boats", None), None);
+        assert_eq!(named("pods.sea.dev", None), None);
     }
 
     #[test]

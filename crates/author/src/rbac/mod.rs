@@ -8,6 +8,7 @@
 //!                 │                                                    │
 //!                 └─▶ reviews: one request for each access             └─ what a review refused, as text
 //!  documents + recorded calls ─▶ usage: unused, refused, and the permissions to write
+//!  uses of a script + recorded calls ─▶ propose: the permissions to write, with their lines
 //! ```
 
 mod access;
@@ -15,6 +16,7 @@ mod evidence;
 mod kinds;
 mod needs;
 mod objects;
+mod propose;
 mod rules;
 mod suspects;
 mod usage;
@@ -29,6 +31,7 @@ pub use evidence::{Calls, Evidence, Ruling, Used};
 pub use kinds::{Kinds, ServedKind};
 pub use needs::{Needs, needs};
 pub use objects::{Manifest, manifest};
+pub use propose::{Need, NeededAccess, Proposed, Why, observed, permissions_file, propose};
 pub use rules::{Rule, rules};
 pub use suspects::suspects;
 pub use usage::{Asked, Refused, Usage, compare};

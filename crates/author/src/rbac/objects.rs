@@ -194,13 +194,13 @@ fn fields(rule: &Rule) -> impl Iterator<Item = (&'static str, &[String])> {
 }
 
 /// JSON is also YAML. A list in one line is easier to read.
-fn flow(texts: &[String]) -> String {
+pub(super) fn flow(texts: &[String]) -> String {
     let quoted: Vec<_> = texts.iter().map(|text| Value::from(text.as_str()).to_string()).collect();
     format!("[{}]", quoted.join(", "))
 }
 
 /// Names of bindings may contain any character, but a comment ends with its line.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ")
 }
 

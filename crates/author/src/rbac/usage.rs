@@ -97,6 +97,10 @@ impl<'a> Use<'a> {
         let resource = call.subresource.as_ref().map(|sub| format!("{plural}/{sub}")).unwrap_or(plural);
         Self { group, resource, call, times }
     }
+
+    pub fn group(&self) -> &str {
+        &self.group
+    }
 }
 
 fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {

@@ -222,6 +222,16 @@ impl Layout {
         entry.map(|entry| Ok((entry.digest.clone(), self.blob(entry)?))).transpose()
     }
 
+    /// Returns a document by its digest, whether the index names it or not.
+    pub(super) fn document(&self, digest: &Digest) -> Result<Option<Bytes>, LayoutError> {
+        match self.read(&blob_name(digest), MAX_MANIFEST) {
+            Ok(bytes) if Digest::of(&bytes) == *digest => Ok(Some(bytes)),
+            Ok(_) => Err(LayoutError::Digest { path: self.path().to_owned(), digest: digest.clone() }),
+            Err(LayoutError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns what refers to a manifest.
     pub(super) fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>, LayoutError> {
         let mut found = Vec::new();

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use self::{auth::Authorizer, http::Http};
 use crate::{
     Descriptor, Digest, Manifest, Reference, StoreError,
-    manifest::{INDEX_TYPE, Index, MANIFEST_TYPE, MAX_MANIFEST, bytes_of},
+    manifest::{DOCKER_INDEX_TYPE, DOCKER_MANIFEST_TYPE, INDEX_TYPE, Index, MANIFEST_TYPE, MAX_MANIFEST, bytes_of},
 };
 
 pub use credentials::{Credentials, CredentialsError, Helper};
@@ -59,7 +59,8 @@ impl Repository {
     pub async fn manifest(&self, name: &str) -> Result<Option<(Digest, Bytes)>, RegistryError> {
         let wrong = |problem| RegistryError::new(&self.at, &format!("manifest {name}"), problem);
         let url = format!("{}/manifests/{name}", self.base);
-        let accept = [MANIFEST_TYPE, INDEX_TYPE].join(", ");
+        // Images of other tools have Docker's types.
+        let accept = [MANIFEST_TYPE, INDEX_TYPE, DOCKER_MANIFEST_TYPE, DOCKER_INDEX_TYPE].join(", ");
         let headers = [(header::ACCEPT, accept)];
         let answer = self.exchange(&Method::GET, &url, &headers, Bytes::new()).await.map_err(wrong)?;
         if answer.status() == StatusCode::NOT_FOUND {

@@ -21,6 +21,7 @@ mod run;
 mod script;
 mod snapshot;
 mod trigger;
+mod uses;
 mod webhook;
 
 pub use bundle::{
@@ -53,6 +54,7 @@ pub use run::{Allowance, Caller, Charge, Job, JobId, Outcome};
 pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction};
 pub use snapshot::{Item, Items, Kept, SnapshotSet};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};
+pub use uses::{ScriptPlace, ScriptProblem, ScriptRequest, ScriptUses};
 pub use webhook::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Conversion, ConversionBinding, ConversionRule, Denial,
     FailurePolicy, MatchCondition, MatchPolicy, Mutation, ReinvocationPolicy, Requested, Review, Reviewed, SideEffects,

@@ -13,11 +13,12 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use boathook_core::{
     fair::Tenant,
-    model::{Failure, HookName, InterpreterRef, Script},
+    model::{Failure, HookName, InterpreterRef, Limits, Resource, Script, ScriptUses},
 };
 use futures::future::FutureExt as _;
 use sha2::{Digest as _, Sha256};
@@ -31,12 +32,13 @@ use crate::{
     component_type::World,
     engine,
     error::LoadError,
+    host::OnlyKinds,
     invoke,
     limits::Bounds,
     script::{Scripted, Source},
     wit::{
         functions::exports::boathook::interpreter::functions as listed,
-        interpreter::exports::boathook::interpreter::script as wit,
+        interpreter::exports::boathook::interpreter::script as wit, uses::exports::boathook::interpreter::uses as used,
     },
 };
 
@@ -100,6 +102,35 @@ impl Sandbox {
         Ok(LoadedHook::of_script(candidate, &interpreter.component, Scripted { source, document, handlers, functions }))
     }
 
+    /// Lists what a script uses, also of one that cannot be loaded. It has no grants, and finds kinds with `resolve`. None if
+    /// its interpreter does not tell.
+    pub async fn uses(
+        &self,
+        name: &HookName,
+        script: Script,
+        resolve: impl Fn(&str, Option<&str>) -> Option<Resource> + Send + Sync + 'static,
+    ) -> Result<Option<ScriptUses>, LoadError> {
+        let tenant = Tenant::hook(name.as_str());
+        let interpreter = self.interpreter(&tenant, name, &script.interpreter).await?;
+        if interpreter.uses.is_none() {
+            return Ok(None);
+        }
+        let limits = Limits { memory: READING.memory.min(self.maxima.memory), ..READING };
+        let source = Source { script: Arc::new(script), compiled: None };
+        let listed = match self.rooms.whole(&tenant, limits.memory).await {
+            Ok(room) => {
+                let given = self.given(&tenant, Bounds::of_config(limits), room);
+                let (named, host) = (name.clone(), Arc::new(OnlyKinds::new(resolve)));
+                let call = |engine: Engine, given| {
+                    async move { invoke::uses(&engine, &interpreter, &named, source, given, host).await }.boxed()
+                };
+                self.call(given, None, call).await.0
+            }
+            Err(error) => Err(Failure::of_host(error.to_string())),
+        };
+        listed.map(Some).map_err(|failure| LoadError::Script { hook: name.clone(), failure: Box::new(failure) })
+    }
+
     /// Checks whether an interpreter can be used. `name` appears in errors.
     pub async fn check_interpreter(&self, name: &HookName, wanted: &InterpreterRef) -> Result<(), LoadError> {
         self.interpreter(&Tenant::hook(name.as_str()), name, wanted).await.map(drop)
@@ -160,7 +191,8 @@ impl Sandbox {
         let component = self.interpreter_component(tenant, hook, &bytes, file).await.map_err(unusable)?;
         let script = wit::GuestIndices::new(component.pre().instance_pre()).map_err(broken)?;
         let functions = listed::GuestIndices::new(component.pre().instance_pre()).ok();
-        Ok(Interpreter { component, script, functions })
+        let uses = used::GuestIndices::new(component.pre().instance_pre()).ok();
+        Ok(Interpreter { component, script, functions, uses })
     }
 
     /// Loads the code that was compiled at installation, or else compiles the interpreter now.
@@ -193,6 +225,15 @@ impl Sandbox {
         }
     }
 }
+
+/// What an interpreter may use to read a script. It tries each command.
+const READING: Limits = Limits {
+    memory: 256 << 20,
+    time: Duration::from_secs(120),
+    host_calls: 100_000,
+    host_bytes: 64 << 20,
+    log_bytes: 64 << 10,
+};
 
 /// The folder next to the interpreters.
 const FOLDER: &str = "compiled";

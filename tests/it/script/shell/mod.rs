@@ -3,6 +3,7 @@
 //! Left out where there is no Go, because the interpreter is not built there.
 
 mod hostile;
+mod imported;
 mod joined;
 mod projects;
 mod scenarios;

@@ -18,6 +18,7 @@ use boathook_cluster::Cluster;
 use boathook_core::model::{HookName, error_chain, format_duration};
 use boathook_operator::{
     app::{App, Hook, Options},
+    record::RecordConfig,
     webhook::Answerer,
 };
 use boathook_sandbox::{Sandbox, SandboxConfig};
@@ -45,6 +46,8 @@ pub struct Settings {
     pub sandbox: SandboxConfig,
     /// Accepts objects that differ from the expected ones, and returns edits for the file.
     pub accept: bool,
+    /// Records all runs in directories below this one.
+    pub record: Option<PathBuf>,
 }
 
 /// A scenario that passed.
@@ -367,6 +370,11 @@ impl Operator {
         options.sandbox = settings.sandbox.clone();
         options.schedules_tick = ticks;
         options.grace_period = Duration::from_secs(10);
+        if let Some(directory) = &settings.record {
+            // Each operator has its own.
+            let own = tempfile::tempdir_in(directory).map_err(|error| error.to_string())?.keep();
+            options.record = Some(RecordConfig::new(own, hooks));
+        }
         let app = started(&options).await?;
         let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
         let operator = Self { app, options, hook: hook.clone(), log, now };

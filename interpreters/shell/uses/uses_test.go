@@ -1,0 +1,183 @@
+package uses
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/boathook/boathook/interpreters/shell/kubectl"
+	"github.com/boathook/boathook/interpreters/shell/shellop"
+)
+
+var served = []kubectl.Resource{
+	{APIVersion: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, {APIVersion: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true},
+	{APIVersion: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, {APIVersion: "v1", Kind: "Node", Plural: "nodes"},
+	{APIVersion: "v1", Kind: "Namespace", Plural: "namespaces"}, {APIVersion: "v1", Kind: "ServiceAccount", Plural: "serviceaccounts", Namespaced: true},
+	{APIVersion: "apps/v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}, {APIVersion: "batch/v1", Kind: "Job", Plural: "jobs", Namespaced: true},
+	{APIVersion: "batch/v1", Kind: "CronJob", Plural: "cronjobs", Namespaced: true},
+}
+
+func resolve(name, version string) (kubectl.Resource, error) {
+	short := map[string]string{"cm": "configmaps", "po": "pods", "deploy": "deployments", "ns": "namespaces", "sa": "serviceaccounts", "no": "nodes"}
+	wanted := strings.ToLower(name)
+	if long := short[wanted]; long != "" {
+		wanted = long
+	}
+	for _, one := range served {
+		if (wanted == strings.ToLower(one.Kind) || wanted == one.Plural) && (version == "" || version == one.APIVersion) {
+			return one, nil
+		}
+	}
+	return kubectl.Resource{}, errors.New("no such kind")
+}
+
+const config = `if [[ $1 == --config ]]; then
+  cat <<EOF
+configVersion: v1
+kubernetes:
+- name: namespaces
+  apiVersion: v1
+  kind: Namespace
+  jqFilter: '{name: .metadata.name}'
+EOF
+  exit
+fi
+`
+
+func list(t *testing.T, script string, more ...string) *Listing {
+	t.Helper()
+	hook := &shellop.Hook{Entry: "/hooks/h.sh", Files: map[string][]byte{"/hooks/h.sh": []byte(config + script)}}
+	for i := 0; i+1 < len(more); i += 2 {
+		hook.Files["/hooks/"+more[i]] = []byte(more[i+1])
+	}
+	found, err := Of(context.Background(), hook, resolve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// show has a line for each request: VERBS RESOURCE NAMESPACE/NAME, with what is not known.
+func show(l *Listing) string {
+	var order []string
+	verbs := map[string][]string{}
+	for _, r := range l.Requests {
+		key := r.Resource
+		if r.Group != "" {
+			key += "." + r.Group
+		}
+		key = fmt.Sprintf("%d %s %s/%s", r.Line-11, key, r.Namespace, r.Name)
+		if len(r.Unknown) > 0 {
+			key += " (" + strings.Join(r.Unknown, ", ") + ")"
+		}
+		if verbs[key] == nil {
+			order = append(order, key)
+		}
+		verbs[key] = append(verbs[key], r.Verb)
+	}
+	var lines []string
+	for _, key := range order {
+		line, rest, _ := strings.Cut(key, " ")
+		lines = append(lines, line+" "+strings.Join(verbs[key], ",")+" "+rest)
+	}
+	for _, p := range l.Problems {
+		mark := "?"
+		if p.Refused {
+			mark = "!"
+		}
+		lines = append(lines, fmt.Sprintf("%d %s %s", p.Line-11, mark, p.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestEachConstructOfAScript(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"a name and a namespace":       {`kubectl get secret registry -n web`, "1 get secrets web/registry"},
+		"the default namespace":        {`kubectl get cm a`, "1 get configmaps default/a"},
+		"a kind without namespaces":    {`kubectl get ns a -n web`, "1 get namespaces /a"},
+		"a list in all namespaces":     {`kubectl get pods -A -l app=x -o name`, "1 list pods /"},
+		"two kinds":                    {`kubectl get cm,sa -n web`, "1 list configmaps web/\n1 list serviceaccounts web/"},
+		"KIND/NAME":                    {`kubectl delete deploy/web --wait=false -n web`, "1 delete deployments.apps web/web"},
+		"a deletion that waits":        {`kubectl delete pod p`, "1 delete,get pods default/p"},
+		"a deletion of what is listed": {`kubectl delete pods -n web -l app=x`, "1 list,delete,get pods web/"},
+		"label":                        {`kubectl label node n role- other=x`, "1 get,patch nodes /n"},
+		"a label that is removed":      {`kubectl label ns n role-`, "1 get,patch namespaces /n"},
+		"a taint that is removed":      {`kubectl taint node n a:NoExecute-`, "1 get,patch nodes /n"},
+		"uncordon":                     {`kubectl uncordon n`, "1 get,patch nodes /n"},
+		"scale":                        {"n=$(jq .x $BINDING_CONTEXT_PATH)\nkubectl scale deploy web --replicas=$n", "2 get deployments.apps default/web\n2 patch deployments/scale.apps default/web"},
+		"set image":                    {`kubectl set image deploy/web app=nginx:2`, "1 get,patch deployments.apps default/web"},
+		"rollout":                      {`kubectl rollout restart deploy web && kubectl rollout status deploy web`, "1 patch,get deployments.apps default/web"},
+		"wait":                         {`kubectl wait --for=condition=Ready pod/p --timeout=5s`, "1 get pods default/p"},
+		"a generator":                  {`kubectl create secret generic s --from-literal=a=b -n web`, "1 create secrets web/s"},
+		"a job of a cronjob":           {`kubectl create job j --from=cronjob/c`, "1 get cronjobs.batch default/c\n1 create jobs.batch default/j"},
+		"apply":                        {"kubectl apply -f - <<EOF\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: web}\nEOF", "1 get,patch,create configmaps web/a"},
+		"apply on the server":          {"cat <<EOF | kubectl apply --server-side -f -\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nEOF", "1 create,patch configmaps default/a"},
+		"replace":                      {"echo '{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"}}' | kubectl replace -f -", "1 get,update configmaps default/a"},
+		"a dry run that is applied":    {`kubectl create cm a --from-literal=x=y --dry-run=client -o yaml | kubectl apply -f -`, "1 get,patch,create configmaps default/a"},
+		"a copy": {"secret=$(kubectl get secret registry -n default -o json)\nfor ns in $(jq -r '.[].object.metadata.name' $BINDING_CONTEXT_PATH); do\n  echo \"$secret\" | jq --arg ns \"$ns\" '.metadata = {name: .metadata.name, namespace: $ns}' | kubectl apply -f -\ndone",
+			"1 get secrets default/registry\n3 get,patch,create secrets /registry (the namespace is $ns)"},
+		"a copy in one pipe":           {"kubectl get secret registry -o json | jq '.metadata = {name: .metadata.name, namespace: \"web\"}' | kubectl apply -f -", "1 get secrets default/registry\n1 get,patch,create secrets web/registry"},
+		"a variable with one value":    {"NS=web\nkubectl get cm a -n \"$NS\"", "2 get configmaps web/a"},
+		"a variable of a variable":     {"A=we\nNS=\"${A}b\"\nkubectl get cm a-$NS -n ${NS}", "3 get configmaps web/a-web"},
+		"a default":                    {"kubectl get cm a -n ${NS:-web}", "1 get configmaps web/a"},
+		"a variable with two values":   {"NS=a\n[[ -f x ]] && NS=b\nkubectl get cm c -n $NS", "3 get configmaps a/c\n3 get configmaps b/c"},
+		"a loop over words":            {"for ns in a b; do kubectl get cm c -n $ns; done", "1 get configmaps a/c\n1 get configmaps b/c"},
+		"a loop over an array":         {"all=(a b)\nfor ns in \"${all[@]}\"; do kubectl get cm c -n \"$ns\"; done", "2 get configmaps a/c\n2 get configmaps b/c"},
+		"flags in an array":            {"args=(-n web)\nargs+=(--ignore-not-found)\nkubectl delete cm c --wait=false \"${args[@]}\"", "3 delete configmaps web/c"},
+		"a function with arguments":    {"f() { kubectl get cm \"$1\" -n \"$2\"; }\nf a x\nf b y", "1 get configmaps x/a\n1 get configmaps y/b"},
+		"a function of a function":     {"k() { kubectl \"$@\"; }\nf() { local ns=$1; k get cm a -n \"$ns\"; }\nf web", "1 get configmaps web/a"},
+		"a function that prints":       {"g() { cat <<EOF\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: $1}\nEOF\n}\ng a | kubectl apply -f -", "7 get,patch,create configmaps default/a"},
+		"a variable command":           {"KUBECTL='kubectl -n web'\n$KUBECTL get cm a", "2 get configmaps web/a"},
+		"a file of the run":            {"cat > /tmp/a.yaml <<EOF\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nEOF\nkubectl create -f /tmp/a.yaml", "6 create configmaps default/a"},
+		"xargs":                        {`kubectl get pods -n web -o name | xargs kubectl delete --wait=false -n web`, "1 list,delete pods web/"},
+		"both branches":                {"if kubectl get cm a; then kubectl delete cm a --wait=false; else kubectl create cm a; fi", "1 get,delete,create configmaps default/a"},
+		"what read gets":               {"kubectl get ns -o name | while read -r ns; do kubectl delete \"$ns\" --wait=false; done", "1 list,delete namespaces /"},
+		"a kind that is not known":     {`kubectl get "$(jq -r .kind $BINDING_CONTEXT_PATH)" a -n web`, "1 get *.* web/a (the kind is $(jq -r .kind $BINDING_CONTEXT_PATH))"},
+		"a part of a placeholder":      {"ns=$(jq -r '.[0].object.metadata.name' $BINDING_CONTEXT_PATH)\nkubectl get cm a -n \"${ns:0:3}\"", "2 get configmaps /a (the namespace is computed)"},
+		"a custom resource":            {"kubectl get crontabs.stable.example.com a", "1 get crontabs.stable.example.com default/a"},
+		"a definition that is missing": {"kubectl get crontab a", "1 ? what kubectl get crontab a needs is not known before a run: the kind crontab is not known here: give its CustomResourceDefinition w…"},
+		"operations": {"jq -c '.[] | {operation: \"CreateOrUpdate\", object: {apiVersion: \"v1\", kind: \"Secret\", metadata: {name: \"registry\", namespace: .object.metadata.name}}}' \"$BINDING_CONTEXT_PATH\" >> \"$KUBERNETES_PATCH_PATH\"",
+			"1 create,get,update secrets /registry (the namespace is the name of a watched object)"},
+		"an operation in YAML":        {"cat <<EOF > $KUBERNETES_PATCH_PATH\noperation: MergePatch\nkind: deploy\nname: web\nnamespace: web\nsubresource: status\nmergePatch: {}\n---\noperation: Delete\nkind: Pod\nname: p\nnamespace: web\nEOF", "1 patch deployments/status.apps web/web\n1 delete,get pods web/p"},
+		"the library":                 {"source /shell_lib.sh\necho '{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"namespace\":\"web\"}}' | kubernetes::create_or_update\nkubernetes::delete --background v1 Pod web p", "2 create,get,update configmaps web/a\n3 delete pods web/p"},
+		"handlers":                    {"source /shell_lib.sh\n__on_kubernetes::namespaces::added() { kubectl create cm a -n web; }\nhook::run", "2 create configmaps web/a"},
+		"a trap":                      {"clean() { kubectl delete cm a --wait=false; }\ntrap clean EXIT", "1 delete configmaps default/a"},
+		"an index of a loop":          {"for ((i = 0; i < 2; i++)); do\n  jq -c \".[$i] | {operation: \\\"Delete\\\", kind: \\\"Pod\\\", name: .object.metadata.name, namespace: \\\"web\\\"}\" $BINDING_CONTEXT_PATH > $KUBERNETES_PATCH_PATH\ndone", "2 delete,get pods web/ (the name is the name of a watched object)"},
+		"the environment":             {"kubectl get secret \"$SECRET_NAME\"", "1 get secrets default/ (the name is $SECRET_NAME)\n1 ? $SECRET_NAME is not set in the script: a hook does not see the variables of a Pod, so set it in the script"},
+		"a command that is not there": {"helm list", "1 ! helm: there is no such command in a hook"},
+		"all that is refused":         {"helm list\nkubectl exec p -- ls\ncurl http://x", "1 ! helm: there is no such command in a hook\n2 ! kubectl exec is not supported in a hook\n3 ! curl: a hook has no network"},
+		"nothing":                     {"echo hello | tr a-z A-Z", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := show(list(t, c.script)); got != c.want {
+				t.Errorf("\n%s\nand not\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFilesBesideTheHook(t *testing.T) {
+	found := list(t, "source \"$(dirname \"$0\")/lib/common.sh\"\nensure \"$NAME\"\nkubectl apply -f /hooks/manifests", "lib/common.sh", "NAME=shared\nensure() { kubectl get ns \"$1\"; }\nunused() { kubectl delete ns a; }\n",
+		"lib/other.sh", "kubectl delete ns other", "manifests/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	var lines []string
+	for _, r := range found.Requests {
+		lines = append(lines, fmt.Sprintf("%s:%d %s %s %s", path.Base(r.File), r.Line, r.Verb, r.Resource, r.Name))
+	}
+	want := "common.sh:2 get namespaces shared; h.sh:14 get configmaps a; h.sh:14 patch configmaps a; h.sh:14 create configmaps a"
+	if got := strings.Join(lines, "; "); got != want || len(found.Problems) != 0 {
+		t.Errorf("%s\nand not\n%s %v", got, want, found.Problems)
+	}
+}
+
+func TestHostileScriptsEnd(t *testing.T) {
+	for _, script := range []string{
+		"f() { f; kubectl get cm a; }\nf", "f() { g; }\ng() { f; }\nf | kubectl apply -f -", "while :; do :; done | kubectl apply -f -",
+		"x=$(while :; do echo; done)\nkubectl get cm $x", "a=$b$b\nb=$a$a\nkubectl get cm $a",
+		"f() { f x \"$@\"; kubectl get cm $1; }\nf", strings.Repeat("for i in a b c d e f g h; do ", 12) + "kubectl get cm $i; " + strings.Repeat("done; ", 12),
+	} {
+		list(t, script)
+	}
+}

@@ -1,0 +1,231 @@
+package uses
+
+import (
+	"strings"
+
+	"github.com/boathook/boathook/interpreters/shell/bash"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// The most calls of functions that are visited, and how deep.
+const (
+	maxWalked = 400
+	maxDepth  = 10
+)
+
+func (a *analysis) stmts(f *frame, list []*syntax.Stmt) {
+	for _, s := range list {
+		a.stmt(f, s)
+	}
+}
+
+// children visits the statements in a node: lists of commands, and substitutions in words.
+func (a *analysis) children(f *frame, node syntax.Node) {
+	syntax.Walk(node, func(inner syntax.Node) bool {
+		switch inner := inner.(type) {
+		case *syntax.Stmt:
+			if syntax.Node(inner) == node {
+				return true
+			}
+			a.stmt(f, inner)
+			return false
+		case *syntax.FuncDecl:
+			return false
+		}
+		return true
+	})
+}
+
+func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
+	switch command := s.Cmd.(type) {
+	case *syntax.FuncDecl:
+	case *syntax.CallExpr:
+		a.children(f, s)
+		if fn := a.called(command); fn != nil {
+			a.call(f, fn, command)
+			if writesPatches(s) {
+				a.unit(f, s)
+			}
+			return
+		}
+		a.effect(f, s)
+	case *syntax.BinaryCmd:
+		if command.Op != syntax.Pipe && command.Op != syntax.PipeAll {
+			a.children(f, s)
+			return
+		}
+		a.effect(f, s)
+		a.side(f, command.X)
+		a.side(f, command.Y)
+	default:
+		// What a loop or a block writes is known only from all of it.
+		if writesPatches(s) {
+			a.unit(f, s)
+		}
+		a.children(f, s)
+	}
+}
+
+// side visits a side of a pipe, whose simple commands ran with the pipe.
+func (a *analysis) side(f *frame, s *syntax.Stmt) {
+	switch command := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		a.children(f, s)
+		if fn := a.called(command); fn != nil {
+			a.call(f, fn, command)
+		}
+	case *syntax.BinaryCmd:
+		if command.Op == syntax.Pipe || command.Op == syntax.PipeAll {
+			a.side(f, command.X)
+			a.side(f, command.Y)
+			return
+		}
+		a.stmt(f, s)
+	default:
+		a.stmt(f, s)
+	}
+}
+
+// called is the function of the hook that a command calls.
+func (a *analysis) called(call *syntax.CallExpr) *function {
+	if len(call.Args) == 0 {
+		return nil
+	}
+	return a.functions[bash.StaticText(call.Args[0])]
+}
+
+// call visits a function with the arguments of a call.
+func (a *analysis) call(f *frame, fn *function, call *syntax.CallExpr) {
+	lists := [][]value{nil}
+	given := true
+	for _, word := range call.Args[1:] {
+		if text := printed(word); text == `"$@"` || text == "$@" || text == `"$*"` || text == "$*" {
+			given = given && f.given
+			for i := range lists {
+				lists[i] = append(lists[i][:len(lists[i]):len(lists[i])], f.params...)
+			}
+			continue
+		}
+		values := a.word(f, word, shortened(oneLine(printed(word))))
+		if len(lists)*len(values) > maxValues {
+			values = []value{a.unknown(shortened(oneLine(printed(word))))}
+		}
+		var next [][]value
+		for _, list := range lists {
+			for _, one := range values {
+				next = append(next, append(list[:len(list):len(list)], one))
+			}
+		}
+		lists = next
+	}
+	for _, list := range lists {
+		a.enter(f, fn, list, given)
+	}
+}
+
+// enter visits the body of a function.
+func (a *analysis) enter(from *frame, fn *function, params []value, given bool) {
+	a.reached[fn.name] = true
+	key := from.caller + "\x00" + fn.name
+	for _, one := range params {
+		key += "\x00" + one.text
+	}
+	if a.walked[key] || len(a.walked) > maxWalked || from.depth >= maxDepth {
+		return
+	}
+	a.walked[key] = true
+	f := a.frameOf(fn, from)
+	f.params, f.given = params, given
+	a.stmt(f, fn.body)
+}
+
+// effect runs a command that makes requests, or writes files that another one may read.
+func (a *analysis) effect(f *frame, s *syntax.Stmt) {
+	switch {
+	case a.requests(f, s, map[string]bool{}):
+		a.unit(f, s)
+	case writesFiles(s):
+		a.quiet(f, s)
+	}
+}
+
+// requests says whether a command, or a function that it calls, can make requests.
+func (a *analysis) requests(f *frame, node syntax.Node, seen map[string]bool) bool {
+	found := false
+	syntax.Walk(node, func(inner syntax.Node) bool {
+		switch inner := inner.(type) {
+		case *syntax.CmdSubst:
+			// It is visited, and runs, on its own.
+			return false
+		case *syntax.ParamExp:
+			found = found || inner.Param != nil && inner.Param.Value == "KUBERNETES_PATCH_PATH"
+		case *syntax.CallExpr:
+			for i, word := range inner.Args {
+				text := bash.StaticText(word)
+				if i == 0 && text == "" && f != nil && a.isKubectl(f, word) {
+					found = true
+				}
+				if text == "kubectl" && (i == 0 || runsOthers[bash.StaticText(inner.Args[0])]) || strings.Contains(text, "kubectl ") && runsCode[bash.StaticText(inner.Args[0])] || i == 0 && strings.HasPrefix(text, "kubernetes::") {
+					found = true
+				}
+				if fn := a.functions[text]; fn != nil && i == 0 && !seen[text] {
+					seen[text] = true
+					found = found || a.requests(nil, fn.body, seen)
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// runsOthers are commands that run the command in their words.
+var runsOthers = map[string]bool{"xargs": true, "env": true, "command": true, "exec": true, "timeout": true, "nohup": true, "builtin": true, "time": true}
+
+// runsCode are commands that run a text.
+var runsCode = map[string]bool{"eval": true, "bash": true, "sh": true, "xargs": true, "timeout": true}
+
+// isKubectl says whether a word that is a variable is the name of the command.
+func (a *analysis) isKubectl(f *frame, word *syntax.Word) bool {
+	for _, one := range a.word(f, word, "a command") {
+		if first, _, _ := strings.Cut(one.text, " "); first == "kubectl" {
+			return true
+		}
+	}
+	return false
+}
+
+// writesPatches says whether the output of a statement goes to the file of operations.
+func writesPatches(s *syntax.Stmt) bool {
+	for _, r := range s.Redirs {
+		if r.Word != nil && strings.Contains(printed(r.Word), "KUBERNETES_PATCH_PATH") {
+			return true
+		}
+	}
+	return false
+}
+
+var writers = map[string]bool{"tee": true, "cp": true, "mv": true, "mkdir": true, "touch": true, "truncate": true, "sed": true, "cd": false}
+
+// writesFiles says whether a command can write files.
+func writesFiles(s *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(s, func(node syntax.Node) bool {
+		switch n := node.(type) {
+		case *syntax.CmdSubst:
+			return false
+		case *syntax.Redirect:
+			switch n.Op {
+			case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll:
+				text := bash.StaticText(n.Word)
+				found = found || !strings.HasPrefix(text, "/dev/")
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				found = found || writers[bash.StaticText(n.Args[0])]
+			}
+		}
+		return !found
+	})
+	return found
+}
