@@ -198,7 +198,8 @@ async fn imported_hooks_run_with_exactly_what_was_proposed() {
         for index in 0..all.len() {
             let mut fewer = all.clone();
             fewer.remove(index);
-            fs::write(&beside, json!({"permissions": {"kubernetes": fewer}}).to_string()).unwrap();
+            let fewer = if fewer.is_empty() { json!({}) } else { json!({"kubernetes": fewer}) };
+            fs::write(&beside, json!({"permissions": fewer}).to_string()).unwrap();
             let (code, stdout, stderr) = ran(folder.path(), script, arguments).await;
             assert_eq!(code, Some(1), "{script} without {}: {stdout}{stderr}", all[index]);
         }
