@@ -216,7 +216,7 @@ fn name(kubernetes: &mut [KubernetesBinding], schedules: &mut [ScheduleBinding],
     schedules.iter_mut().enumerate().for_each(|(i, b)| b.include_snapshots_from = list(i + 1, &b.group));
 }
 
-/// Reconcilers named `r0` and so on, each with other kinds.
+/// Reconcilers named `r0` and so on, each of another kind.
 fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
     let kinds = vec![("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "ConfigMap"), ("example.com/v1", "Other")];
     let owned = |(api_version, kind): (&str, &str)| OwnedKind { api_version: api_version.into(), kind: kind.into() };
@@ -241,7 +241,10 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
         },
     );
     vec(one, 0..3).prop_map(|mut all| {
-        all.iter_mut().enumerate().for_each(|(i, binding)| binding.name = BindingName::new(format!("r{i}")));
+        for (i, binding) in all.iter_mut().enumerate() {
+            binding.name = BindingName::new(format!("r{i}"));
+            binding.parent.kind = format!("App{i}").into();
+        }
         all
     })
 }

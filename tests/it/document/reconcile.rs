@@ -57,6 +57,11 @@ fn what_cannot_be_is_refused() {
             "names no kubernetes binding",
         ),
         (&format!("{OWNS}, name: maps"), "reconcile[0].name", "clashes with the kubernetes binding"),
+        (
+            &format!("{OWNS}}}\n- {{name: other, apiVersion: example.com/v2, kind: App, {OWNS}"),
+            "reconcile[1].kind",
+            r#"is App.example.com, and the binding "reconcile" has this kind, too"#,
+        ),
         (&format!("{OWNS}, related: []"), "reconcile[0].related", "not"),
         (&format!("{OWNS}, decorates: []"), "reconcile[0].decorates", "not"),
         (

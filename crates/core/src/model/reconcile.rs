@@ -142,6 +142,13 @@ pub struct OwnCondition {
 pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
 
 impl ReconcileBinding {
+    /// Whether both are about objects of one kind. An object's set and its finalizer depend on the object alone, so two
+    /// bindings with the same object would delete each other's children. Selectors are not compared: an object that one of
+    /// them selects may get the other's labels at any time.
+    pub fn has_parents_of(&self, other: &Self) -> bool {
+        (self.parent.group(), &self.parent.kind) == (other.parent.group(), &other.parent.kind)
+    }
+
     /// The bindings that watch its parents and its members.
     pub fn informers(&self) -> impl Iterator<Item = KubernetesBinding> {
         let members = self.owns.iter().map(|kind| {

@@ -19,6 +19,8 @@ use boathook_core::{
 use boathook_sandbox::{Filters, LoadError, LoadedHook, Sandbox};
 use tokio_util::sync::CancellationToken;
 
+use super::claims::{Claim, ClaimedTwice};
+
 /// A hook that can run.
 pub struct Hook {
     pub spec: HookSpec,
@@ -27,6 +29,8 @@ pub struct Hook {
     pub interrupt: CancellationToken,
     /// What the hook has from its bundle, if it belongs to one.
     pub bundled: Option<Bundled>,
+    /// The objects that it reconciles. Absent until it may run.
+    pub(super) claim: Option<Claim>,
 }
 
 /// What a hook has from its bundle.
@@ -42,13 +46,13 @@ pub struct Bundled {
 impl Hook {
     /// Creates a hook outside of any bundle.
     pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
-        Self { spec, component, interrupt: CancellationToken::new(), bundled: None }
+        Self { spec, component, interrupt: CancellationToken::new(), bundled: None, claim: None }
     }
 
     /// Returns the same version again, so that it can replace another one.
     pub(super) fn again(&self) -> Self {
-        let bundled = self.bundled.clone();
-        Self { bundled, ..Self::new(self.spec.clone(), self.component.clone()) }
+        let (bundled, claim) = (self.bundled.clone(), self.claim.clone());
+        Self { bundled, claim, ..Self::new(self.spec.clone(), self.component.clone()) }
     }
 
     /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
@@ -116,6 +120,8 @@ pub enum HookLoadError {
     Functions(Vec<String>),
     #[error(transparent)]
     Document(#[from] DocumentError),
+    #[error(transparent)]
+    Claimed(#[from] ClaimedTwice),
     /// The operator is ending, or its parser of documents has a defect.
     #[error("its configuration was not read completely")]
     Unread(#[source] tokio::task::JoinError),

@@ -6,7 +6,7 @@
 //! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
-//! | `reconcile` | parents and their sets |
+//! | `reconcile`, `claims` | parents and their sets, and which hook has them |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
 //! | `bundles`, `scope`, `service_account`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
@@ -18,6 +18,7 @@ mod api_server_health;
 mod binding_states;
 mod bindings;
 mod bundles;
+mod claims;
 mod crd_watcher;
 mod failure_events;
 mod health;
@@ -77,6 +78,7 @@ use crate::{
 use answers::Answers;
 use api_server_health::Contact;
 use bundles::Bundles;
+use claims::Claims;
 use health::Health;
 use history::{History, LastRuns};
 use hook_manager::HookManager;
@@ -415,6 +417,7 @@ fn connect(
         run_ids: RunIds::new(),
         last: LastRuns::new(options.keep_last_run),
         reconcilers: Arc::default(),
+        claims: Claims::default(),
         effects: options.effects.clone(),
         schedules_tick: options.schedules_tick,
         plan: options.plan,

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::{
+    claims::Claims,
     health::Health,
     history::{History, LastRuns},
     hooks::HookRegistry,
@@ -51,6 +52,7 @@ pub(super) struct Services {
     pub run_ids: RunIds,
     pub last: LastRuns,
     pub reconcilers: Arc<Reconcilers>,
+    pub claims: Claims,
     /// Receives what answers do to objects.
     pub effects: Option<Arc<dyn Sink>>,
     pub schedules_tick: bool,

@@ -6,9 +6,11 @@
 //! | `behavior` | what becomes of an answer, and when the hook is asked |
 //! | `refused` | answers that cannot be, and parents that cannot have a status |
 //! | `crashes` | an operator that dies between any two writes |
+//! | `claims` | two hooks for one kind |
 //! | `tenants` | hooks of a tenant's bundle |
 
 mod behavior;
+mod claims;
 mod crashes;
 mod hello;
 mod refused;
