@@ -5,9 +5,9 @@ use std::{num::NonZeroU32, time::Duration};
 use boathook_core::{
     hooks::print,
     model::{
-        Adopt, BindingName, Content, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, OwnedKind,
-        Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, RetryPolicy, ScheduleBinding, StartupBinding,
-        WatchEventKind,
+        Adopt, BindingName, Content, FieldPath, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef,
+        OwnedKind, Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy,
+        ScheduleBinding, StartupBinding, WatchEventKind,
     },
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -225,13 +225,25 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
         .prop_map(|(share, max_objects)| PruneLimits { max_share: share.try_into().unwrap(), max_objects });
     let adopt = select(vec![Adopt::Never, Adopt::IfUnowned, Adopt::Always]);
     let resync = option::of((1..10_000_u64).prop_map(Duration::from_secs));
-    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), owns, prune, adopt, resync, retry()).prop_map(
-        move |(namespaces, label_selector, owns, prune, adopt, resync, retry)| ReconcileBinding {
+    let related = vec((option::of("[a-z]{1,4}"), "\\.[a-z]{1,4}(\\[\\]|\\.[a-z])?", label_selector()), 0..3);
+    let entry =
+        move |(i, (namespace, path, label_selector)): (usize, (Option<String>, String, Option<String>))| Related {
+            name: format!("e{i}").into(),
+            kind: owned(("v1", "Secret")),
+            namespace,
+            // Without a selector, a path is needed.
+            name_from: (i % 2 == 0 || label_selector.is_none()).then(|| FieldPath::parse(&path).unwrap()),
+            label_selector,
+        };
+    let related = related.prop_map(move |all| all.into_iter().enumerate().map(entry).collect::<Vec<_>>());
+    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), owns, related, prune, adopt, resync, retry()).prop_map(
+        move |(namespaces, label_selector, owns, related, prune, adopt, resync, retry)| ReconcileBinding {
             name: BindingName::new("later"),
             parent: owned(("example.com/v1", "App")),
             namespaces,
             label_selector,
             owns: owns.into_iter().map(owned).collect(),
+            related,
             prune,
             adopt,
             resync,

@@ -222,6 +222,7 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     }
     wanted.extend(spec.conversions.iter().map(|binding| F::Conversion(name(&binding.name))));
     wanted.extend(spec.reconcilers.iter().map(|binding| F::Reconcile(name(&binding.name))));
+    possible.extend(spec.reconcilers.iter().map(|binding| F::Finalize(name(&binding.name))));
     let unbound = functions.iter().filter(|function| !possible.contains(function) && !wanted.contains(function));
     let mut misfits: Vec<_> =
         unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();
@@ -246,10 +247,13 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
 /// The same for a script that has one function for all bindings of a list. Only `reconcile` is compared: earlier operators
 /// accepted functions without bindings, and such scripts continue to run.
 fn unmatched(spec: &HookSpec, component: &LoadedHook) -> Vec<String> {
-    let problem = match (spec.reconcilers.is_empty(), component.reconciles()) {
-        (false, false) => "no function is reconcile, which the configuration's reconcile bindings need",
-        (true, true) => {
+    let problem = match (spec.reconcilers.is_empty(), component.reconciles(), component.has_finalize()) {
+        (false, false, _) => "no function is reconcile, which the configuration's reconcile bindings need",
+        (true, true, _) => {
             "the function reconcile: the configuration has no reconcile binding; add one, or remove the function"
+        }
+        (true, _, true) => {
+            "the function finalize: the configuration has no reconcile binding; add one, or remove the function"
         }
         _ => return Vec::new(),
     };
@@ -482,6 +486,9 @@ reconcile: [{name: web, apiVersion: example.com/v1, kind: Site, owns: [{apiVersi
             F::Reconcile("web".into()),
         ];
         assert_eq!(misfits(all, &functions), [""; 0]);
+        let with = |function: F| functions.iter().cloned().chain([function]).collect::<Vec<_>>();
+        assert_eq!(misfits(all, &with(F::Finalize("web".into()))), [""; 0]);
+        assert_eq!(misfits(all, &with(F::Finalize("other".into()))).len(), 1);
         for left_out in 0..functions.len() {
             let rest = functions.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, it)| it.clone());
             let rest: Vec<_> = rest.collect();

@@ -20,6 +20,7 @@ use tracing::warn;
 
 use super::{
     claims::Claims,
+    events,
     health::Health,
     history::{History, LastRuns},
     hooks::HookRegistry,
@@ -53,6 +54,8 @@ pub(super) struct Services {
     pub last: LastRuns,
     pub reconcilers: Arc<Reconcilers>,
     pub claims: Claims,
+    /// Receives the Events that answers contain.
+    pub events: events::Outlet,
     /// Receives what answers do to objects.
     pub effects: Option<Arc<dyn Sink>>,
     pub schedules_tick: bool,
