@@ -194,6 +194,8 @@ type Reconcile struct {
 	Kind string `json:"kind"`
 	// Owns are the kinds that the hook may return.
 	Owns []Owned `json:"owns"`
+	// Related are objects that the hook reads. A change of one calls the hook for the objects that refer to it.
+	Related []Related `json:"related,omitempty"`
 	// Namespace selects namespaces, only by name; nil is all.
 	Namespace *Namespaces `json:"namespace,omitempty"`
 	// Labels select objects.
@@ -215,6 +217,20 @@ type Reconcile struct {
 type Owned struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+}
+
+// Related are objects that the objects of a custom resource refer to: by name, by labels, or both.
+type Related struct {
+	// Name is what the hook calls them.
+	Name       string `json:"name"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// NameFrom is the field with the name: `.spec.secretName`, `.spec.volumes[].secret`.
+	NameFrom string `json:"nameFrom,omitempty"`
+	// Namespace is where the objects are; by default in the namespace of the object that refers to them.
+	Namespace string `json:"namespace,omitempty"`
+	// Labels select objects.
+	Labels *Selector `json:"labelSelector,omitempty"`
 }
 
 // Prune bounds deletions. Above one of the bounds, they wait for an approval.

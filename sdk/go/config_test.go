@@ -58,6 +58,7 @@ func everything() Config {
 		Reconcile: []Reconcile{{
 			Name: "apps", APIVersion: "example.com/v1", Kind: "HelloApp",
 			Owns:      []Owned{{"apps/v1", "Deployment"}, {"v1", "Service"}},
+			Related:   []Related{{"keys", "v1", "Secret", ".spec.keys[]", "shared", selector}},
 			Namespace: &Namespaces{Names: &Names{[]string{"one"}}}, Labels: selector,
 			Prune: &Prune{MaxShare: "25%", MaxObjects: Count(0)}, Adopt: "ifUnowned", Resync: Duration(time.Hour),
 			IncludeSnapshotsFrom: []string{"pods"}, Retry: retry,

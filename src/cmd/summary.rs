@@ -41,7 +41,9 @@ fn wakes(document: &Value) -> Vec<String> {
     let parents = items(document.get("reconcile")).map(|binding| {
         let of = |key: &str| plain(binding.get(key).unwrap_or(&Value::Null));
         let owns: Vec<_> = items(binding.get("owns")).filter_map(|kind| kind.get("kind")?.as_str()).collect();
-        format!("reconcile {:?}: {} {} to {}", of("name"), of("apiVersion"), of("kind"), owns.join(", "))
+        let related = items(binding.get("related")).filter_map(|kind| kind.get("kind")?.as_str()).collect::<Vec<_>>();
+        let reads = if related.is_empty() { String::new() } else { format!(", with related {}", related.join(", ")) };
+        format!("reconcile {:?}: {} {} to {}{reads}", of("name"), of("apiVersion"), of("kind"), owns.join(", "))
     });
     let reviews = ["kubernetesValidating", "kubernetesMutating"].into_iter().flat_map(|key| {
         items(document.get(key)).map(move |binding| {
@@ -129,7 +131,7 @@ mod tests {
                 "schedule": [{"name": "clock", "crontab": "* * * * *"}],
                 "reconcile": [{"name": "apps", "apiVersion": "x.dev/v1", "kind": "App", "owns": [
                     {"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "Service"},
-                ]}],
+                ], "related": [{"name": "secrets", "apiVersion": "v1", "kind": "Secret", "nameFrom": ".spec.secret"}]}],
                 "kubernetesValidating": [{"name": "team", "rules": [
                     {"operations": ["CREATE", "UPDATE"], "apiGroups": ["apps"], "resources": ["deployments"]},
                     {"operations": ["*"], "apiGroups": [""], "resources": ["pods"]},
@@ -151,7 +153,7 @@ Triggers: onStartup 3
           kubernetes "pods": Pod
           kubernetes "kubernetes": v1 Node, for snapshots only
           schedule "clock": * * * * *
-          reconcile "apps": x.dev/v1 App to Deployment, Service
+          reconcile "apps": x.dev/v1 App to Deployment, Service, with related Secret
           kubernetesValidating "team": CREATE, UPDATE of deployments of apps; * of pods
           kubernetesMutating "defaults": CREATE of pods
           kubernetesCustomResourceConversion "tabs": of crontabs.x.dev

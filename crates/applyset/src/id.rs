@@ -109,6 +109,8 @@ pub struct Parent {
     pub deleting: bool,
     /// Its deletion leaves what it owns: `kubectl delete --cascade=orphan`.
     pub orphans: bool,
+    /// Kubernetes deletes what it owns before it: `kubectl delete --cascade=foreground`.
+    pub foreground: bool,
     /// Its own owners.
     pub owners: Vec<ObjectRef>,
     pub(crate) version: Box<str>,
@@ -140,15 +142,15 @@ impl Parent {
             namespace: reference.namespace.clone(),
             name: text(owner, "name").unwrap_or_default().to_owned(),
         };
+        let finalizers = metadata.get("finalizers").and_then(Value::as_array);
+        let finalizes = |name: &str| finalizers.is_some_and(|all| all.iter().any(|it| it == name));
         Ok(Self {
             owners: owner_references(object).map(owner).collect(),
             uid: uid.into(),
             generation: metadata.get("generation").and_then(Value::as_i64).unwrap_or_default(),
             deleting: is_deleting(object),
-            orphans: metadata
-                .get("finalizers")
-                .and_then(Value::as_array)
-                .is_some_and(|all| all.iter().any(|it| it == "orphan")),
+            orphans: finalizes("orphan"),
+            foreground: finalizes("foregroundDeletion"),
             version: text(metadata, "resourceVersion").unwrap_or_default().into(),
             marks: Marks {
                 id: label(object, ID).map(Into::into),

@@ -91,7 +91,7 @@ impl Says {
                 let remedy = "remove the annotation applyset.kubernetes.io/tooling if it no longer does";
                 return Self::stalled("OtherTool", format!("{tool} writes this set: {remedy}"));
             }
-            Stage::Answer | Stage::Applying | Stage::Deleting | Stage::Deleted => {}
+            Stage::Answer | Stage::Applying | Stage::Finalizing | Stage::Deleting | Stage::Deleted => {}
         }
         if let Some(invalid) = &plan.invalid {
             return Self::stalled("InvalidAnswer", invalid.clone());
@@ -106,8 +106,15 @@ impl Says {
             return Self::busy("Deleting", "no member is left".to_owned());
         }
         if let Some(message) = named(&plan.steps, plan.total, busy) {
-            let reason = if plan.stage == Stage::Deleting { "Deleting" } else { "Progressing" };
+            let reason = match plan.stage {
+                Stage::Deleting => "Deleting",
+                Stage::Finalizing => "Finalizing",
+                _ => "Progressing",
+            };
             return Self::busy(reason, message);
+        }
+        if plan.stage == Stage::Finalizing {
+            return Self::busy("Finalizing", "the hook has not said that its work is undone".to_owned());
         }
         if plan.generation.is_none_or(|answered| answered < generation) {
             return Self::busy("Progressing", format!("generation {generation} is not answered yet"));

@@ -8,7 +8,7 @@ use std::{
 
 use boathook_core::{
     fair::Tenant,
-    model::{AdmissionKind, HookName, Limits, Script, ScriptFunction},
+    model::{AdmissionKind, BindingName, HookName, Limits, Script, ScriptFunction},
 };
 use sha2::{Digest, Sha256};
 use wasmtime::{
@@ -121,6 +121,21 @@ impl LoadedHook {
     /// Whether it has the export for `reconcile` bindings.
     pub fn reconciles(&self) -> bool {
         self.0.optional.reconciles() && self.0.script.as_ref().is_none_or(Scripted::reconciles)
+    }
+
+    /// Whether it has the export for the end of a parent of this `reconcile` binding. A script may have a function for
+    /// some of its bindings only.
+    pub fn finalizes(&self, binding: &BindingName) -> bool {
+        let has = |functions: &[ScriptFunction]| {
+            let of = |function: &ScriptFunction| matches!(function, ScriptFunction::Finalize(name) if name == binding.as_str());
+            functions.iter().any(of)
+        };
+        self.has_finalize() && self.functions().is_none_or(has)
+    }
+
+    /// Whether it has the export for the end of parents.
+    pub fn has_finalize(&self) -> bool {
+        self.0.optional.finalizes() && self.0.script.as_ref().is_none_or(Scripted::finalizes)
     }
 
     /// The script, if the hook is one.

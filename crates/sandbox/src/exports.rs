@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use boathook_core::model::{
-    AdmissionKind, BindingName, Conversion, Denial, Mutation, OwnCondition, Reconcile, Reconciled, Review, Reviewed,
-    Verdict,
+    AdmissionKind, BindingName, Conversion, Denial, EventType, Mutation, OwnCondition, OwnEvent, Reconcile, Reconciled,
+    Review, Reviewed, Verdict,
 };
 use wasmtime::{Store, component::InstancePre};
 
@@ -16,8 +16,8 @@ use super::{
         HookPre,
         boathook::hook::types::{Failure, RunInfo},
         optional::{
-            boathook::hook::admission,
-            exports::boathook::hook::{conversion, mutating, reconciling, validating},
+            boathook::hook::{admission, reconciliation},
+            exports::boathook::hook::{conversion, finalizing, mutating, reconciling, validating},
         },
     },
 };
@@ -32,6 +32,7 @@ pub(super) struct Exports {
     mutating: Option<mutating::GuestIndices>,
     conversion: Option<conversion::GuestIndices>,
     reconciling: Option<reconciling::GuestIndices>,
+    finalizing: Option<finalizing::GuestIndices>,
 }
 
 impl Exports {
@@ -43,6 +44,7 @@ impl Exports {
             mutating: has("mutating").then(|| mutating::GuestIndices::new(pre)).transpose()?,
             conversion: has("conversion").then(|| conversion::GuestIndices::new(pre)).transpose()?,
             reconciling: has("reconciling").then(|| reconciling::GuestIndices::new(pre)).transpose()?,
+            finalizing: has("finalizing").then(|| finalizing::GuestIndices::new(pre)).transpose()?,
         })
     }
 
@@ -59,6 +61,10 @@ impl Exports {
 
     pub fn reconciles(&self) -> bool {
         self.reconciling.is_some()
+    }
+
+    pub fn finalizes(&self) -> bool {
+        self.finalizing.is_some()
     }
 
     /// Requests a decision.
@@ -99,7 +105,7 @@ impl Exports {
         guest.call_convert(store, binding, &rule.from, &rule.to, &objects).await
     }
 
-    /// Requests what a parent should become.
+    /// Requests what a parent should become, or how far its end is.
     pub async fn reconcile(
         &self,
         pre: &HookPre<State>,
@@ -108,18 +114,28 @@ impl Exports {
         reconcile: &Reconcile,
     ) -> wasmtime::Result<Result<Reconciled, Failure>> {
         let instance = instantiate(pre, store).await?;
-        let guest = exported(self.reconciling.as_ref(), "reconciling")?.load(&mut *store, &instance)?;
-        let children = reconcile.children.iter().map(|child| reconciling::Child {
+        let children = reconcile.children.iter().map(|child| reconciliation::Child {
             api_version: &child.target.api_version,
             kind: &child.target.kind,
             namespace: child.target.namespace.as_deref(),
             name: &child.target.name,
             object: &child.object,
         });
-        let (children, snapshots): (Vec<_>, Vec<_>) =
-            (children.collect(), reconcile.snapshots.iter().map(BindingName::unique).collect());
-        let parent = reconciling::Parent { object: &reconcile.parent, children: &children, snapshots: &snapshots };
-        Ok(guest.call_reconcile(store, info, reconcile.binding.as_str(), parent).await?.map(Into::into))
+        let related = reconcile
+            .related
+            .iter()
+            .map(|related| reconciliation::RelatedObject { name: &related.entry, object: &related.object });
+        let (children, related): (Vec<_>, Vec<_>) = (children.collect(), related.collect());
+        let snapshots: Vec<_> = reconcile.snapshots.iter().map(BindingName::unique).collect();
+        let (object, children, related, snapshots) = (&*reconcile.parent, &*children, &*related, &*snapshots);
+        let parent = reconciliation::Parent { object, children, related, snapshots };
+        let binding = reconcile.binding.as_str();
+        if reconcile.finalizes {
+            let guest = exported(self.finalizing.as_ref(), "finalizing")?.load(&mut *store, &instance)?;
+            return Ok(guest.call_finalize(store, info, binding, parent).await?.map(Into::into));
+        }
+        let guest = exported(self.reconciling.as_ref(), "reconciling")?.load(&mut *store, &instance)?;
+        Ok(guest.call_reconcile(store, info, binding, parent).await?.map(Into::into))
     }
 }
 
@@ -143,24 +159,59 @@ fn exported<'a, T>(indices: Option<&'a T>, name: &str) -> wasmtime::Result<&'a T
 
 impl From<reconciling::Desired> for Reconciled {
     fn from(desired: reconciling::Desired) -> Self {
-        let reconciling::Desired { children, none_wanted, status, conditions, requeue_after } = desired;
-        let condition = |condition: reconciling::Condition| OwnCondition {
-            r#type: condition.type_,
-            holds: match condition.status {
-                reconciling::ConditionStatus::True => Some(true),
-                reconciling::ConditionStatus::False => Some(false),
-                reconciling::ConditionStatus::Unknown => None,
-            },
-            reason: condition.reason,
-            message: condition.message,
-        };
+        let reconciling::Desired { children, none_wanted, status, conditions, requeue_after, events } = desired;
         Self {
             children,
             none_wanted,
+            done: false,
             status,
-            conditions: conditions.into_iter().map(condition).collect(),
-            requeue_after: requeue_after.map(|time| Duration::from_millis(time).max(SOONEST)),
+            conditions: conditions.into_iter().map(Into::into).collect(),
+            requeue_after: requeue_after.map(soon),
+            events: events.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<finalizing::Finalized> for Reconciled {
+    fn from(finalized: finalizing::Finalized) -> Self {
+        let finalizing::Finalized { done, children, status, conditions, requeue_after, events } = finalized;
+        Self {
+            children,
+            // Children end with their parent, so none is no mistake.
+            none_wanted: true,
+            done,
+            status,
+            conditions: conditions.into_iter().map(Into::into).collect(),
+            requeue_after: requeue_after.map(soon),
+            events: events.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+fn soon(millis: u64) -> Duration {
+    Duration::from_millis(millis).max(SOONEST)
+}
+
+impl From<reconciliation::Condition> for OwnCondition {
+    fn from(condition: reconciliation::Condition) -> Self {
+        let reconciliation::Condition { type_, status, reason, message } = condition;
+        let holds = match status {
+            reconciliation::ConditionStatus::True => Some(true),
+            reconciliation::ConditionStatus::False => Some(false),
+            reconciliation::ConditionStatus::Unknown => None,
+        };
+        Self { r#type: type_, holds, reason, message }
+    }
+}
+
+impl From<reconciliation::Event> for OwnEvent {
+    fn from(event: reconciliation::Event) -> Self {
+        let reconciliation::Event { type_, reason, message } = event;
+        let r#type = match type_ {
+            reconciliation::EventType::Normal => EventType::Normal,
+            reconciliation::EventType::Warning => EventType::Warning,
+        };
+        Self { r#type, reason, message }
     }
 }
 

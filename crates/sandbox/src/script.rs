@@ -51,6 +51,11 @@ impl Scripted {
         self.handlers.contains(&wit::Handler::Reconciling)
     }
 
+    /// Whether there is a function for objects that are being deleted.
+    pub(super) fn finalizes(&self) -> bool {
+        self.handlers.contains(&wit::Handler::Finalizing)
+    }
+
     /// Whether the script answers this export of the interpreter.
     pub(super) fn exports(&self, export: &str) -> bool {
         let named = |interface: &str| export.starts_with(&format!("boathook:hook/{interface}@"));
@@ -59,7 +64,8 @@ impl Scripted {
             _ if named("validating") => self.reviews(AdmissionKind::Validating),
             _ if named("mutating") => self.reviews(AdmissionKind::Mutating),
             _ if named("conversion") => self.converts(),
-            _ => named("reconciling") && self.reconciles(),
+            _ if named("reconciling") => self.reconciles(),
+            _ => named("finalizing") && self.finalizes(),
         }
     }
 }
@@ -78,6 +84,7 @@ pub(super) fn function(function: listed::Function) -> ScriptFunction {
         listed::Purpose::Mutating => ScriptFunction::Mutating(name),
         listed::Purpose::Conversion => ScriptFunction::Conversion(name),
         listed::Purpose::Reconciling => ScriptFunction::Reconcile(name),
+        listed::Purpose::Finalizing => ScriptFunction::Finalize(name),
     }
 }
 

@@ -5,12 +5,12 @@
 use rquickjs::{Array, Ctx, Error, Exception, Object, Result, Value};
 
 use crate::{
-    boathook::hook::admission::{Denial, Verdict},
-    convert::{json, maybe, needed, pairs},
-    exports::boathook::hook::{
-        mutating::Mutation,
-        reconciling::{Condition, ConditionStatus, Desired},
+    boathook::hook::{
+        admission::{Denial, Verdict},
+        reconciliation::{Condition, ConditionStatus, Event, EventType},
     },
+    convert::{json, maybe, needed, pairs},
+    exports::boathook::hook::{finalizing::Finalized, mutating::Mutation, reconciling::Desired},
     globals,
 };
 
@@ -56,27 +56,58 @@ pub fn objects<'js>(ctx: &Ctx<'js>, answer: Value<'js>) -> Result<Vec<String>> {
         .collect()
 }
 
-/// `{children?, noneWanted?, status?, conditions?, requeueAfter?}`.
+/// `{children?, noneWanted?, status?, conditions?, requeueAfter?, events?}`.
 pub fn desired(answer: Value<'_>) -> Result<Desired> {
-    let keys = ["children", "noneWanted", "status", "conditions", "requeueAfter"];
-    let answer = Part::new(answer, String::new(), &keys)?;
+    let keys = ["children", "noneWanted", "status", "conditions", "requeueAfter", "events"];
+    let answer = Part::new("reconcile", answer, String::new(), &keys)?;
     Ok(Desired {
-        children: answer.items("children", |value, place| object(&value, &place))?,
+        children: answer.objects("children")?,
         none_wanted: answer.maybe("noneWanted", "true or false", Value::as_bool)?.unwrap_or_default(),
-        status: maybe(&answer.object, "status")?.map(|status: Value<'_>| object(&status, "status")).transpose()?,
+        status: answer.object("status")?,
         conditions: answer.items("conditions", condition)?,
-        requeue_after: answer.maybe("requeueAfter", "a number of milliseconds that is not negative", millis)?,
+        requeue_after: answer.maybe("requeueAfter", MILLIS, millis)?,
+        events: answer.items("events", event)?,
     })
 }
 
-fn condition(value: Value<'_>, place: String) -> Result<Condition> {
-    let condition = Part::new(value, place, &["type", "status", "reason", "message"])?;
-    let text = |key: &str| condition.needed(key, "a text", |value| value.as_string()?.to_string().ok());
+/// `{done, children?, status?, conditions?, requeueAfter?, events?}`.
+pub fn finalized(answer: Value<'_>) -> Result<Finalized> {
+    let keys = ["done", "children", "status", "conditions", "requeueAfter", "events"];
+    let answer = Part::new("finalize", answer, String::new(), &keys)?;
+    Ok(Finalized {
+        // Needed, because a function that returns nothing has not said that the object may go.
+        done: answer.needed("done", "true or false", Value::as_bool)?,
+        children: answer.objects("children")?,
+        status: answer.object("status")?,
+        conditions: answer.items("conditions", condition)?,
+        requeue_after: answer.maybe("requeueAfter", MILLIS, millis)?,
+        events: answer.items("events", event)?,
+    })
+}
+
+const MILLIS: &str = "a number of milliseconds that is not negative";
+
+fn condition(function: &'static str, value: Value<'_>, place: String) -> Result<Condition> {
+    let condition = Part::new(function, value, place, &["type", "status", "reason", "message"])?;
     Ok(Condition {
-        type_: text("type")?,
+        type_: condition.text("type")?,
         status: condition.needed("status", "true, false, \"True\", \"False\" or \"Unknown\"", condition_status)?,
-        reason: text("reason")?,
-        message: text("message")?,
+        reason: condition.text("reason")?,
+        message: condition.text("message")?,
+    })
+}
+
+fn event(function: &'static str, value: Value<'_>, place: String) -> Result<Event> {
+    let event = Part::new(function, value, place, &["type", "reason", "message"])?;
+    let kind = |value: &Value<'_>| match value.as_string()?.to_string().ok()?.as_str() {
+        "Normal" => Some(EventType::Normal),
+        "Warning" => Some(EventType::Warning),
+        _ => None,
+    };
+    Ok(Event {
+        type_: event.maybe("type", "\"Normal\" or \"Warning\"", kind)?.unwrap_or(EventType::Normal),
+        reason: event.text("reason")?,
+        message: event.text("message")?,
     })
 }
 
@@ -98,23 +129,26 @@ fn millis(value: &Value<'_>) -> Option<u64> {
 }
 
 /// The JSON of an object.
-fn object(value: &Value<'_>, place: &str) -> Result<String> {
+fn object(function: &'static str, value: &Value<'_>, place: &str) -> Result<String> {
     let ctx = value.ctx();
     let text = ctx.json_stringify(value.clone()).and_then(|text| text.map(|text| text.to_string()).transpose());
     let text = text.map_err(|_| {
         let why = globals::shown(ctx, &ctx.catch());
-        invalid(ctx, &format!("{place} cannot be written as JSON: {why}"))
+        invalid(ctx, function, &format!("{place} cannot be written as JSON: {why}"))
     })?;
     // Arrays and functions are objects, too, but not in JSON.
-    text.filter(|text| text.starts_with('{')).ok_or_else(|| invalid(ctx, &format!("{place} must be an object")))
+    let object = text.filter(|text| text.starts_with('{'));
+    object.ok_or_else(|| invalid(ctx, function, &format!("{place} must be an object")))
 }
 
-fn invalid(ctx: &Ctx<'_>, problem: &str) -> Error {
-    Exception::throw_message(ctx, &format!("reconcile returned an invalid answer: {problem}"))
+fn invalid(ctx: &Ctx<'_>, function: &str, problem: &str) -> Error {
+    Exception::throw_message(ctx, &format!("{function} returned an invalid answer: {problem}"))
 }
 
 /// An object of an answer, or the answer itself.
 struct Part<'js> {
+    /// The function that returned it.
+    function: &'static str,
     object: Object<'js>,
     /// `conditions[0]`; empty for the answer itself.
     place: String,
@@ -122,18 +156,20 @@ struct Part<'js> {
 
 impl<'js> Part<'js> {
     /// A key that nobody reads is an error, because a misspelled `children` would look like none.
-    fn new(value: Value<'js>, place: String, keys: &[&str]) -> Result<Self> {
+    fn new(function: &'static str, value: Value<'js>, place: String, keys: &[&str]) -> Result<Self> {
         let (ctx, listed) = (value.ctx().clone(), value.is_array() || value.is_function());
         let Some(object) = value.into_object().filter(|_| !listed) else {
             let place: &str = if place.is_empty() { "it" } else { &place };
-            return Err(invalid(&ctx, &format!("{place} must be an object with {}", keys.join(", "))));
+            let problem = format!("{place} must be an object with {}", keys.join(", "));
+            return Err(invalid(&ctx, function, &problem));
         };
-        let part = Self { object, place };
+        let part = Self { function, object, place };
         for key in part.object.keys::<String>() {
             let key = key?;
             if !keys.contains(&key.as_str()) {
                 let place = part.at(&key);
-                return Err(invalid(&ctx, &format!("{place} is unknown: the keys are {}", keys.join(", "))));
+                let problem = format!("{place} is unknown: the keys are {}", keys.join(", "));
+                return Err(invalid(&ctx, function, &problem));
             }
         }
         Ok(part)
@@ -144,7 +180,7 @@ impl<'js> Part<'js> {
     }
 
     fn wrong(&self, key: &str, must_be: &str) -> Error {
-        invalid(self.object.ctx(), &format!("{} must be {must_be}", self.at(key)))
+        invalid(self.object.ctx(), self.function, &format!("{} must be {must_be}", self.at(key)))
     }
 
     fn maybe<T>(&self, key: &str, must_be: &str, read: impl FnOnce(&Value<'js>) -> Option<T>) -> Result<Option<T>> {
@@ -156,11 +192,26 @@ impl<'js> Part<'js> {
         self.maybe(key, must_be, read)?.ok_or_else(|| self.wrong(key, must_be))
     }
 
+    fn text(&self, key: &str) -> Result<String> {
+        self.needed(key, "a text", |value| value.as_string()?.to_string().ok())
+    }
+
+    /// The JSON of an object that may be absent.
+    fn object(&self, key: &str) -> Result<Option<String>> {
+        let value: Option<Value<'js>> = maybe(&self.object, key)?;
+        value.map(|value| object(self.function, &value, &self.at(key))).transpose()
+    }
+
+    /// The JSON of the objects of an array that may be absent.
+    fn objects(&self, key: &str) -> Result<Vec<String>> {
+        self.items(key, |function, value, place| object(function, &value, &place))
+    }
+
     /// The items of an array that may be absent, with their places.
-    fn items<T>(&self, key: &str, read: impl Fn(Value<'js>, String) -> Result<T>) -> Result<Vec<T>> {
+    fn items<T>(&self, key: &str, read: impl Fn(&'static str, Value<'js>, String) -> Result<T>) -> Result<Vec<T>> {
         let array: Option<Array<'js>> = self.maybe(key, "an array", |value| value.as_array().cloned())?;
         let Some(array) = array else { return Ok(Vec::new()) };
         let place = |at: usize| format!("{}[{at}]", self.at(key));
-        array.iter::<Value<'js>>().enumerate().map(|(at, value)| read(value?, place(at))).collect()
+        array.iter::<Value<'js>>().enumerate().map(|(at, value)| read(self.function, value?, place(at))).collect()
     }
 }

@@ -7,9 +7,11 @@
 use rquickjs::{Array, Ctx, Object, Result};
 
 use crate::{
-    boathook::hook::types::{BindingContext, Change, ObjectRef, RunInfo, Trigger, WatchEvent},
+    boathook::hook::{
+        reconciliation::Parent,
+        types::{BindingContext, Change, ObjectRef, RunInfo, Trigger, WatchEvent},
+    },
     convert,
-    exports::boathook::hook::reconciling::Parent,
 };
 
 /// The circumstances of a run.
@@ -74,7 +76,7 @@ fn put_event<'js>(ctx: &Ctx<'js>, object: &Object<'js>, event: &WatchEvent) -> R
     convert::put(object, "previousObject", event.previous_object.as_deref())
 }
 
-/// A parent, and what the cluster has of it: `{object, children: [{target, object}], snapshots}`.
+/// A parent, and what the cluster has of it: `{object, children: [{target, object}], related: [{name, object}], snapshots}`.
 pub fn parent<'js>(ctx: &Ctx<'js>, parent: Parent) -> Result<Object<'js>> {
     let children = Array::new(ctx.clone())?;
     for (index, child) in parent.children.into_iter().enumerate() {
@@ -84,9 +86,17 @@ pub fn parent<'js>(ctx: &Ctx<'js>, parent: Parent) -> Result<Object<'js>> {
         object.set("object", child.object)?;
         children.set(index, object)?;
     }
+    let related = Array::new(ctx.clone())?;
+    for (index, one) in parent.related.into_iter().enumerate() {
+        let object = Object::new(ctx.clone())?;
+        object.set("name", one.name)?;
+        object.set("object", one.object)?;
+        related.set(index, object)?;
+    }
     let object = Object::new(ctx.clone())?;
     object.set("object", parent.object)?;
     object.set("children", children)?;
+    object.set("related", related)?;
     object.set("snapshots", parent.snapshots)?;
     Ok(object)
 }

@@ -20,9 +20,9 @@ wit_bindgen::generate!({
     generate_all,
 });
 
-use boathook::hook::types;
+use boathook::hook::{reconciliation, types};
 use exports::boathook::{
-    hook::{conversion, mutating, reconciling, validating},
+    hook::{conversion, finalizing, mutating, reconciling, validating},
     interpreter::script as description,
 };
 use script::with_script;
@@ -84,9 +84,19 @@ impl reconciling::Guest for Interpreter {
     fn reconcile(
         info: types::RunInfo,
         binding: String,
-        parent: reconciling::Parent,
+        parent: reconciliation::Parent,
     ) -> Result<reconciling::Desired, types::Failure> {
         with_script(|script| script.reconcile(&info, &binding, parent)).map_err(failure::Failure::into_wire)
+    }
+}
+
+impl finalizing::Guest for Interpreter {
+    fn finalize(
+        info: types::RunInfo,
+        binding: String,
+        parent: reconciliation::Parent,
+    ) -> Result<finalizing::Finalized, types::Failure> {
+        with_script(|script| script.finalize(&info, &binding, parent)).map_err(failure::Failure::into_wire)
     }
 }
 

@@ -10,11 +10,14 @@ use rquickjs::{
 
 use crate::{
     answers,
-    boathook::{hook::types, interpreter::source},
+    boathook::{
+        hook::{reconciliation::Parent, types},
+        interpreter::source,
+    },
     context,
     engine::Engine,
     exports::boathook::{
-        hook::{mutating, reconciling, validating},
+        hook::{finalizing, mutating, reconciling, validating},
         interpreter::script::Handler,
     },
     failure::Failure,
@@ -75,7 +78,7 @@ impl<'js> Script<'js> {
         let script = Self { ctx, exports };
         if script.function("run").is_none() && script.handlers().is_empty() {
             return Err(Failure::permanent(format!(
-                "the default export of {entry} has none of the functions run, validate, mutate, convert and reconcile"
+                "the default export of {entry} has none of the functions run, validate, mutate, convert, reconcile and finalize"
             )));
         }
         Ok(script)
@@ -100,11 +103,12 @@ impl<'js> Script<'js> {
 
     /// What there are functions for.
     pub fn handlers(&self) -> Vec<Handler> {
-        const NAMES: [(&str, Handler); 4] = [
+        const NAMES: [(&str, Handler); 5] = [
             ("validate", Handler::Validating),
             ("mutate", Handler::Mutating),
             ("convert", Handler::Conversion),
             ("reconcile", Handler::Reconciling),
+            ("finalize", Handler::Finalizing),
         ];
         NAMES.into_iter().filter_map(|(name, handler)| self.function(name).map(|_| handler)).collect()
     }
@@ -147,18 +151,23 @@ impl<'js> Script<'js> {
     }
 
     /// `reconcile(info, binding, parent)`.
-    pub fn reconcile(
-        &self,
-        info: &types::RunInfo,
-        binding: &str,
-        parent: reconciling::Parent,
-    ) -> Outcome<reconciling::Desired> {
+    pub fn reconcile(&self, info: &types::RunInfo, binding: &str, parent: Parent) -> Outcome<reconciling::Desired> {
+        let answer = self.about("reconcile", info, binding, parent)?;
+        // A retry would return the same.
+        self.js(answers::desired(answer)).map_err(Failure::without_retry)
+    }
+
+    /// `finalize(info, binding, parent)`.
+    pub fn finalize(&self, info: &types::RunInfo, binding: &str, parent: Parent) -> Outcome<finalizing::Finalized> {
+        let answer = self.about("finalize", info, binding, parent)?;
+        self.js(answers::finalized(answer)).map_err(Failure::without_retry)
+    }
+
+    fn about(&self, name: &str, info: &types::RunInfo, binding: &str, parent: Parent) -> Outcome<Value<'js>> {
         let info = self.js(context::info(&self.ctx, info))?.into_value();
         let binding = self.js(rquickjs::String::from_str(self.ctx.clone(), binding))?.into_value();
         let parent = self.js(context::parent(&self.ctx, parent))?.into_value();
-        let answer = self.call("reconcile", [info, binding, parent])?;
-        // A retry would return the same.
-        self.js(answers::desired(answer)).map_err(Failure::without_retry)
+        self.call(name, [info, binding, parent])
     }
 
     fn ask(&self, name: &str, info: &types::RunInfo, binding: &str, request: &str) -> Outcome<Object<'js>> {

@@ -13,11 +13,13 @@ import sys
 
 from wit_world import WitWorld as World
 from wit_world import exports
+from wit_world.exports.finalizing import Finalized
 from wit_world.exports.functions import Function
 from wit_world.exports.mutating import Mutation
-from wit_world.exports.reconciling import Desired, Parent
+from wit_world.exports.reconciling import Desired
 from wit_world.exports.script import Description
 from wit_world.imports.admission import Verdict
+from wit_world.imports.reconciliation import Parent
 from wit_world.imports.types import BindingContext, RunInfo
 
 from . import answers, contexts, failure, lasting, native, program, streams, warm
@@ -89,6 +91,13 @@ class Reconciling(_Last, exports.Reconciling):
         with failure.told():
             program.load()
             return answers.desired(hook.reconcile(contexts.parent(info, binding, parent)))
+
+
+class Finalizing(_Last, exports.Finalizing):
+    def finalize(self, info: RunInfo, binding: str, parent: Parent) -> Finalized:
+        with failure.told():
+            program.load()
+            return answers.finalized(hook.finalize(contexts.parent(info, binding, parent)))
 
 
 # Garbage goes with the instance: what is here by now is never looked at, and what a run makes rarely.

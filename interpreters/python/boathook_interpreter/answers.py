@@ -3,11 +3,13 @@
 import json
 
 from boathook import admission, hook, kube, reconcile
+from wit_world.exports.finalizing import Finalized
 from wit_world.exports.functions import Function, Purpose
 from wit_world.exports.mutating import Mutation, Mutation_JsonPatch, Mutation_Object, Mutation_Unchanged
-from wit_world.exports.reconciling import Condition, ConditionStatus, Desired
+from wit_world.exports.reconciling import Desired
 from wit_world.exports.script import Handler
 from wit_world.imports.admission import Denial, Verdict
+from wit_world.imports.reconciliation import Condition, ConditionStatus, Event, EventType
 
 from .native import text
 
@@ -19,6 +21,7 @@ def handlers() -> list[Handler]:
         "mutating": Handler.MUTATING,
         "conversion": Handler.CONVERSION,
         "reconcile": Handler.RECONCILING,
+        "finalize": Handler.FINALIZING,
     }
     return [handler for kind, handler in named.items() if hook.answers(kind)]
 
@@ -39,6 +42,7 @@ _PURPOSES = {
     "on_mutating": Purpose.MUTATING,
     "on_conversion": Purpose.CONVERSION,
     "on_reconcile": Purpose.RECONCILING,
+    "on_finalize": Purpose.FINALIZING,
 }
 
 
@@ -68,12 +72,30 @@ def objects(objects: list[kube.Object]) -> list[str]:
     return [json.dumps(one) for one in objects]
 
 
-def desired(desired: reconcile.Written) -> Desired:
-    conditions = [
+def desired(answer: reconcile.Written) -> Desired:
+    return Desired(
+        answer.children, answer.none_wanted, answer.status, _conditions(answer), answer.requeue_after, _events(answer)
+    )
+
+
+def finalized(answer: reconcile.Written) -> Finalized:
+    return Finalized(
+        answer.done, answer.children, answer.status, _conditions(answer), answer.requeue_after, _events(answer)
+    )
+
+
+def _conditions(answer: reconcile.Written) -> list[Condition]:
+    return [
         Condition(text(kind, "type"), _STATUS[holds], text(reason, "reason"), text(message, "message"))
-        for kind, holds, reason, message in desired.conditions
+        for kind, holds, reason, message in answer.conditions
     ]
-    return Desired(desired.children, desired.none_wanted, desired.status, conditions, desired.requeue_after)
+
+
+def _events(answer: reconcile.Written) -> list[Event]:
+    return [
+        Event(EventType.WARNING if warns else EventType.NORMAL, text(reason, "reason"), text(message, "message"))
+        for warns, reason, message in answer.events
+    ]
 
 
 _STATUS = {True: ConditionStatus.TRUE, False: ConditionStatus.FALSE, None: ConditionStatus.UNKNOWN}

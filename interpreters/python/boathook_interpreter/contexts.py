@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 from boathook import admission, context, kube, reconcile
-from wit_world.exports import reconciling
+from wit_world.imports import reconciliation
 from wit_world.imports import types as wit
 
 _CHANGES: dict[wit.Change, context.Change] = {
@@ -60,10 +60,12 @@ def conversion(binding: str, from_version: str, to_version: str, objects: list[s
     return admission.Conversion(binding, from_version, to_version, [json.loads(one) for one in objects])
 
 
-def parent(info_: wit.RunInfo, binding: str, parent: reconciling.Parent) -> reconcile.Parent:
+def parent(info_: wit.RunInfo, binding: str, parent: reconciliation.Parent) -> reconcile.Parent:
     """One object of a custom resource, and what the cluster has of it."""
     children = [
         reconcile.Child(kube.ObjectRef(child.api_version, child.kind, child.name, child.namespace), child.object)
         for child in parent.children
     ]
-    return reconcile.Parent(binding, info(info_), json.loads(parent.object), children, tuple(parent.snapshots))
+    related = [reconcile.Related(one.name, one.object) for one in parent.related]
+    snapshots = tuple(parent.snapshots)
+    return reconcile.Parent(binding, info(info_), json.loads(parent.object), children, snapshots, related)

@@ -24,7 +24,6 @@
 package reconciling
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -32,8 +31,10 @@ import (
 	boathook "github.com/boathook/boathook/sdk/go"
 	"github.com/boathook/boathook/sdk/go/kube"
 
+	"github.com/boathook/boathook/sdk/go/internal/answer"
 	"github.com/boathook/boathook/sdk/go/internal/failure"
 	"github.com/boathook/boathook/sdk/go/internal/reconciling/export_boathook_hook_reconciling"
+	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciliation"
 	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciling"
 	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
 	wit "github.com/boathook/boathook/sdk/go/internal/wit/types"
@@ -49,6 +50,8 @@ type Parent[Spec any] struct {
 	Object kube.JSON
 	// Children are all children that exist, in the order of Owns, then by namespace and name.
 	Children []Child
+	// Related are the objects that exist of those that the object refers to, in the order of Related in the configuration.
+	Related []Related
 	// Binding is the name in the configuration.
 	Binding string
 	// Snapshots are the names that can be opened in this run.
@@ -63,6 +66,14 @@ type Parent[Spec any] struct {
 type Child struct {
 	// Ref names the object. Its APIVersion and Kind are as in Owns.
 	kube.Ref
+	// Object is the whole object.
+	Object kube.JSON
+}
+
+// Related is an object that the parent refers to.
+type Related struct {
+	// Name is that of the entry in the configuration.
+	Name string
 	// Object is the whole object.
 	Object kube.JSON
 }
@@ -99,6 +110,19 @@ type Desired struct {
 	// RequeueAfter calls the function again after this time, if nothing else happens first; 0 does not. A
 	// negative time, such as that until a moment in the past, counts as a second.
 	RequeueAfter time.Duration
+	// Events are about the object, at most 10.
+	Events []Event
+}
+
+// Event is a Kubernetes Event about the parent. It needs the permission to `create` and `patch` `events` of `events.k8s.io`.
+// The host counts equal Events in one.
+type Event struct {
+	// Warning means that it is about a possible problem.
+	Warning bool
+	// Reason is one word in CamelCase.
+	Reason string
+	// Message is a sentence for people.
+	Message string
 }
 
 // Condition is a condition in the parent's status. The host sets its times.
@@ -135,7 +159,7 @@ func Holds(holds bool) Status {
 }
 
 type (
-	wireParent  = boathook_hook_reconciling.Parent
+	wireParent  = boathook_hook_reconciliation.Parent
 	wireDesired = boathook_hook_reconciling.Desired
 	result      = wit.Result[wireDesired, wire.Failure]
 )
@@ -148,7 +172,7 @@ func init() { export_boathook_hook_reconciling.OnReconcile = reconcile }
 // After an error, the host changes nothing, and shows the error in the object's conditions.
 func Handle[Spec any](binding string, function func(*Parent[Spec]) (*Desired, error)) {
 	handlers[binding] = func(info wire.RunInfo, binding string, from wireParent) (*Desired, error) {
-		parent, err := read[Spec](info, binding, from)
+		parent, err := Read[Spec](info, binding, from)
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +201,8 @@ func reconcile(info wire.RunInfo, binding string, from wireParent) result {
 	return wit.Ok[wireDesired, wire.Failure](desired)
 }
 
-func read[Spec any](info wire.RunInfo, binding string, from wireParent) (*Parent[Spec], error) {
+// Read reads an object as the host sends it. It is for the package finalizing.
+func Read[Spec any](info wire.RunInfo, binding string, from wireParent) (*Parent[Spec], error) {
 	var head struct {
 		APIVersion string
 		Kind       string
@@ -204,69 +229,36 @@ func read[Spec any](info wire.RunInfo, binding string, from wireParent) (*Parent
 		}
 		parent.Children = append(parent.Children, Child{ref, kube.JSON(child.Object)})
 	}
+	for _, related := range from.Related {
+		parent.Related = append(parent.Related, Related{related.Name, kube.JSON(related.Object)})
+	}
 	return parent, nil
 }
 
-func (d *Desired) toWire() (wireDesired, error) {
+func (d *Desired) toWire() (written wireDesired, err error) {
 	if d == nil {
-		return wireDesired{}, errors.New("the function returned nil: return what should be, or an error")
+		return written, errors.New("the function returned nil: return what should be, or an error")
 	}
-	written := wireDesired{NoneWanted: d.NoneWanted, Status: wit.None[string](), RequeueAfter: wit.None[uint64]()}
-	for i, child := range d.Children {
-		text, err := write(child)
-		if err != nil {
-			return written, fmt.Errorf("Children[%d]: %w", i, err)
-		}
-		written.Children = append(written.Children, text)
+	written.NoneWanted, written.RequeueAfter = d.NoneWanted, answer.After(d.RequeueAfter)
+	if written.Children, err = answer.Children(d.Children); err != nil {
+		return written, err
 	}
-	status, err := write(d.Status)
-	switch {
-	case err != nil:
-		return written, fmt.Errorf("Status: %w", err)
-	case status[0] == '{':
-		written.Status = wit.Some(status)
-	case status != "null":
-		return written, fmt.Errorf("Status: a %T has no fields: return a struct or a map", d.Status)
+	if written.Status, err = answer.Status(d.Status); err != nil {
+		return written, err
 	}
 	for _, condition := range d.Conditions {
-		condition, err := condition.toWire()
+		one, err := answer.Condition(condition.Type, string(condition.Status), condition.Reason, condition.Message)
 		if err != nil {
 			return written, err
 		}
-		written.Conditions = append(written.Conditions, condition)
+		written.Conditions = append(written.Conditions, one)
 	}
-	switch after := d.RequeueAfter; {
-	case after < 0:
-		written.RequeueAfter = wit.Some(uint64(time.Second.Milliseconds()))
-	case after > 0:
-		// Rounded up: 0 would be at once.
-		written.RequeueAfter = wit.Some(uint64((after-1)/time.Millisecond) + 1)
-	}
-	return written, nil
-}
-
-func (c Condition) toWire() (boathook_hook_reconciling.Condition, error) {
-	written := boathook_hook_reconciling.Condition{Type: c.Type, Reason: c.Reason, Message: c.Message}
-	if c.Type == "" || c.Reason == "" {
-		return written, fmt.Errorf("the condition %+v needs a Type and a Reason, each of one word in CamelCase", c)
-	}
-	switch c.Status {
-	case True:
-		written.Status = boathook_hook_reconciling.ConditionStatusTrue
-	case False:
-		written.Status = boathook_hook_reconciling.ConditionStatusFalse
-	case Unknown:
-		written.Status = boathook_hook_reconciling.ConditionStatusUnknown
-	default:
-		return written, fmt.Errorf("condition %s: its Status is %q: use True, False, Unknown or Holds", c.Type, c.Status)
+	for i, event := range d.Events {
+		one, err := answer.Event(event.Warning, event.Reason, event.Message)
+		if err != nil {
+			return written, fmt.Errorf("Events[%d]: %w", i, err)
+		}
+		written.Events = append(written.Events, one)
 	}
 	return written, nil
-}
-
-func write(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", fmt.Errorf("cannot write a %T as JSON: %w", value, err)
-	}
-	return string(text), nil
 }

@@ -10,7 +10,7 @@ import (
 	boathook "github.com/boathook/boathook/sdk/go"
 	"github.com/boathook/boathook/sdk/go/kube"
 
-	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciling"
+	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciliation"
 	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
 	wit "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
@@ -25,14 +25,14 @@ const object = `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"
 
 var info = wire.RunInfo{RunId: "run-1", Hook: "apps", Attempt: 1, DryRun: true}
 
-func child(apiVersion, kind string, namespace wit.Option[string], name, object string) boathook_hook_reconciling.Child {
-	return boathook_hook_reconciling.Child{
+func child(apiVersion, kind string, namespace wit.Option[string], name, object string) boathook_hook_reconciliation.Child {
+	return boathook_hook_reconciliation.Child{
 		ApiVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Object: object,
 	}
 }
 
 // run calls the export for a binding that this function handles.
-func run[Spec any](object string, function func(*Parent[Spec]) (*Desired, error), children ...boathook_hook_reconciling.Child) result {
+func run[Spec any](object string, function func(*Parent[Spec]) (*Desired, error), children ...boathook_hook_reconciliation.Child) result {
 	Handle("apps", function)
 	return reconcile(info, "apps", wireParent{Object: object, Children: children, Snapshots: []string{"pods"}})
 }
@@ -44,7 +44,7 @@ func returns(desired *Desired) func(*Parent[spec]) (*Desired, error) {
 
 func TestTheFunctionSeesTheObjectAndItsChildren(t *testing.T) {
 	shop := wit.Some("shop")
-	children := []boathook_hook_reconciling.Child{
+	children := []boathook_hook_reconciliation.Child{
 		child("apps/v1", "Deployment", shop, "web", `{"status":{"readyReplicas":3}}`),
 		child("v1", "Service", shop, "web", `{"spec":{}}`),
 		child("serving.knative.dev/v1", "Service", shop, "web", `{"status":[]}`),
@@ -125,16 +125,21 @@ func TestTheHostGetsWhatIsReturned(t *testing.T) {
 			{Type: "Backed", Status: Unknown, Reason: "NotAsked"},
 		},
 		RequeueAfter: 90 * time.Second,
+		Events:       []Event{{Reason: "Made", Message: "it is made"}, {Warning: true, Reason: "Old"}},
 	}))
 	expected := wireDesired{
 		Children: []string{`{"kind":"Service"}`, `{"kind":"Deployment"}`, `{"kind":"Secret"}`},
 		Status:   wit.Some(`{"ready":1}`),
-		Conditions: []boathook_hook_reconciling.Condition{
-			{Type: "Ready", Status: boathook_hook_reconciling.ConditionStatusTrue, Reason: "AllReady", Message: "1 of 1"},
-			{Type: "Synced", Status: boathook_hook_reconciling.ConditionStatusFalse, Reason: "Waiting"},
-			{Type: "Backed", Status: boathook_hook_reconciling.ConditionStatusUnknown, Reason: "NotAsked"},
+		Conditions: []boathook_hook_reconciliation.Condition{
+			{Type: "Ready", Status: boathook_hook_reconciliation.ConditionStatusTrue, Reason: "AllReady", Message: "1 of 1"},
+			{Type: "Synced", Status: boathook_hook_reconciliation.ConditionStatusFalse, Reason: "Waiting"},
+			{Type: "Backed", Status: boathook_hook_reconciliation.ConditionStatusUnknown, Reason: "NotAsked"},
 		},
 		RequeueAfter: wit.Some[uint64](90_000),
+		Events: []boathook_hook_reconciliation.Event{
+			{Type: boathook_hook_reconciliation.EventTypeNormal, Reason: "Made", Message: "it is made"},
+			{Type: boathook_hook_reconciliation.EventTypeWarning, Reason: "Old"},
+		},
 	}
 	if answer.IsErr() || !reflect.DeepEqual(answer.Ok(), expected) {
 		t.Errorf("%+v", answer)

@@ -79,6 +79,19 @@ export interface OwnedKind {
   kind: string;
 }
 
+/** Objects that the objects of a custom resource refer to: by name, by labels, or both. */
+export interface RelatedKind {
+  /** What `parent.related` calls them. */
+  name: string;
+  apiVersion: string;
+  kind: string;
+  /** The field with the name, such as `.spec.secretName` or `.spec.volumes[].secret`. */
+  nameFrom?: string;
+  /** Where the objects are; by default in the namespace of the object that refers to them. */
+  namespace?: string;
+  labelSelector?: LabelSelector;
+}
+
 export interface ReconcileBinding {
   name?: string;
   apiVersion: string;
@@ -86,6 +99,8 @@ export interface ReconcileBinding {
   kind: string;
   /** The kinds that the hook may return. */
   owns: OwnedKind[];
+  /** The objects that the hook reads. A change of one calls the hook for the objects that refer to it. */
+  related?: RelatedKind[];
   namespace?: { nameSelector: NameSelector };
   labelSelector?: LabelSelector;
   /** How many children of an object may be deleted at once without an approval: of those that exist, and in number. */

@@ -3,7 +3,7 @@
 import type { Conversion, Mutation, Review, Verdict } from "./admission.js";
 import type { Config } from "./config.js";
 import { Context, type RawContext, type RunInfo } from "./context.js";
-import { type Desired, Parent, type RawParent } from "./reconcile.js";
+import { type Desired, type Finalized, Parent, type RawParent } from "./reconcile.js";
 
 /** The functions of a hook. Each may be `async`; nothing but other promises can be waited for. */
 export interface Hook {
@@ -19,6 +19,8 @@ export interface Hook {
   convert?(conversion: Conversion): object[] | Promise<object[]>;
   /** Says what should be for one object of a custom resource (`reconcile`). */
   reconcile?(parent: Parent, binding: string, info: RunInfo): Desired | Promise<Desired>;
+  /** Undoes what the hook did outside of the cluster for an object of `reconcile` that is being deleted. */
+  finalize?(parent: Parent, binding: string, info: RunInfo): Finalized | Promise<Finalized>;
 }
 
 /** What the interpreter calls. */
@@ -44,6 +46,10 @@ export function hook(functions: Hook): Exported {
   if (functions.reconcile) {
     exported.reconcile = (info: RunInfo, binding: string, parent: RawParent) =>
       functions.reconcile?.(new Parent(parent), binding, info);
+  }
+  if (functions.finalize) {
+    exported.finalize = (info: RunInfo, binding: string, parent: RawParent) =>
+      functions.finalize?.(new Parent(parent), binding, info);
   }
   return exported;
 }

@@ -26,6 +26,15 @@ export * as kube from "./kube.js";
 export { KubeError, type KubernetesObject, type ObjectRef, type Operation } from "./kube.js";
 export * as log from "./log.js";
 export * as metrics from "./metrics.js";
-export { Child, type Condition, type CustomResource, type Desired, Parent } from "./reconcile.js";
+export {
+  Child,
+  type Condition,
+  type CustomResource,
+  type Desired,
+  type Finalized,
+  Parent,
+  type ReconcileEvent,
+  Related,
+} from "./reconcile.js";
 export { settings } from "./settings.js";
 export { Item, openSnapshot, Snapshot } from "./snapshots.js";

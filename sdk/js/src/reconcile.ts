@@ -28,6 +28,24 @@ export class Child<O = KubernetesObject> {
   }
 }
 
+/** An object that the parent refers to. `O` is the object. */
+export class Related<O = KubernetesObject> {
+  /** The name of the entry in the document's `related`. */
+  readonly name: string;
+  readonly #parts: Parts;
+
+  /** @internal */
+  constructor(related: RawRelated) {
+    this.name = related.name;
+    this.#parts = new Parts(`related ${related.name}`, related);
+  }
+
+  /** The object, without `metadata.managedFields`. */
+  get object(): O {
+    return this.#parts.needed("object", "the host sent none");
+  }
+}
+
 /** One object of a custom resource, and what the cluster has of it. `S` is the object's `spec`. */
 export class Parent<S = unknown> {
   /** The object, without `metadata.managedFields`. */
@@ -38,6 +56,8 @@ export class Parent<S = unknown> {
   readonly namespace: string | undefined;
   /** All children that exist, in the order of the document's `owns`, then by namespace and name. */
   readonly children: readonly Child[];
+  /** The objects that exist of those that the object refers to, in the order of the document's `related`. */
+  readonly related: readonly Related[];
   /** The snapshots that this run may open. */
   readonly snapshots: readonly string[];
 
@@ -47,6 +67,7 @@ export class Parent<S = unknown> {
     this.name = this.object.metadata?.name ?? "";
     this.namespace = this.object.metadata?.namespace;
     this.children = parent.children.map((child) => new Child(child));
+    this.related = parent.related.map((related) => new Related(related));
     this.snapshots = parent.snapshots;
   }
 
@@ -67,6 +88,19 @@ export class Parent<S = unknown> {
       target.kind === kind && target.namespace === namespace && target.name === name;
     return this.children.find(is) as Child<O> | undefined;
   }
+}
+
+/**
+ * A Kubernetes Event about the object. It needs the permission to `create` and `patch` `events` of `events.k8s.io`. Equal
+ * Events are counted in one.
+ */
+export interface ReconcileEvent {
+  /** `Normal` by default. */
+  type?: "Normal" | "Warning";
+  /** One word in CamelCase. */
+  reason: string;
+  /** A sentence for people. */
+  message: string;
 }
 
 /** A condition in the parent's status. The host sets `observedGeneration` and `lastTransitionTime`. */
@@ -96,6 +130,24 @@ export interface Desired {
   conditions?: Condition[];
   /** Reconcile again after this many milliseconds, if nothing else happens first. */
   requeueAfter?: number;
+  /** Events about the object, at most 10. */
+  events?: ReconcileEvent[];
+}
+
+/** How far the work is that undoes what the hook did outside of the cluster. */
+export interface Finalized {
+  /** Everything is undone: the host deletes the children that are left, and then the object. */
+  done: boolean;
+  /** The children that are needed until then. The host deletes the others. */
+  children?: object[];
+  /** Fields of the object's status. */
+  status?: object;
+  /** Conditions in addition to those of the host. */
+  conditions?: Condition[];
+  /** Finalize again after this many milliseconds. Without it, that is the binding's first back-off. */
+  requeueAfter?: number;
+  /** Events about the object, at most 10. */
+  events?: ReconcileEvent[];
 }
 
 /** @internal */
@@ -105,9 +157,16 @@ export interface RawChild {
 }
 
 /** @internal */
+export interface RawRelated {
+  name: string;
+  object: string;
+}
+
+/** @internal */
 export interface RawParent {
   object: string;
   children: RawChild[];
+  related: RawRelated[];
   snapshots: string[];
 }
 

@@ -6,7 +6,18 @@ from datetime import timedelta
 from typing import Any
 
 import boathook
-from boathook import Child, Condition, DefinitionError, Desired, ObjectRef, Parent, Permanent, hook
+from boathook import (
+    Child,
+    Condition,
+    DefinitionError,
+    Desired,
+    Finalized,
+    ObjectRef,
+    Parent,
+    Permanent,
+    ReconcileEvent,
+    hook,
+)
 from boathook.config import Config
 from boathook.testing import parent
 
@@ -61,6 +72,11 @@ class Parents(unittest.TestCase):
         assert found is not None
         self.assertIsNone(found.target.namespace)
 
+    def test_related_objects_have_the_names_of_their_entries(self) -> None:
+        site = parent(SITE, related={"plan": [child("gold")], "keys": [child("a"), child("b")]})
+        found = [(one.name, one.object["metadata"]["name"]) for one in site.related]
+        self.assertEqual(found, [("plan", "gold"), ("keys", "a"), ("keys", "b")])
+
     def test_a_child_is_parsed_when_it_is_used(self) -> None:
         broken = Child(ObjectRef("v1", "ConfigMap", "a"), "{")
         with self.assertRaises(json.JSONDecodeError):
@@ -113,6 +129,9 @@ class Answers(unittest.TestCase):
             (Desired(conditions=[Condition("Ready", "yes", "Ok", "")]), r"conditions\[0\].status must be .*'yes'"),  # type: ignore[arg-type]
             (Desired(conditions=[Condition("Ready", 1, "Ok", "")]), r"conditions\[0\].status must be .* 1"),  # type: ignore[arg-type]
             (Desired(conditions=[Condition("Ready", True, None, "")]), r"conditions\[0\].reason must be a text"),  # type: ignore[arg-type]
+            (Desired(events=["Seen"]), r"events\[0\] must be a ReconcileEvent, and is str"),  # type: ignore[list-item]
+            (Desired(events=[ReconcileEvent("Seen", None)]), r"events\[0\].message must be a text"),  # type: ignore[arg-type]
+            (Desired(events=[ReconcileEvent("Seen", "", "bad")]), r"events\[0\].type must be .*'bad'"),  # type: ignore[arg-type]
             (Desired(requeue_after="1s"), "requeue_after must be a number of seconds or a timedelta, and is str"),  # type: ignore[arg-type]
             (Desired(requeue_after=True), "requeue_after must be a number of seconds or a timedelta, and is bool"),
             (Desired(requeue_after=-1), "requeue_after must not be negative, and is -1"),
@@ -121,6 +140,30 @@ class Answers(unittest.TestCase):
         for answer, told in wrong:
             with self.subTest(told), self.assertRaisesRegex(Permanent, told):
                 self.reconciled(answer)
+
+    def test_events_are_written_as_the_host_takes_them(self) -> None:
+        found = self.reconciled(Desired(events=[ReconcileEvent("Seen", "a"), ReconcileEvent("Late", "b", "Warning")]))
+        self.assertEqual(found.events, [(False, "Seen", "a"), (True, "Late", "b")])
+
+    def test_a_function_says_how_far_the_end_is(self) -> None:
+        answers: list[Any] = [Finalized(False, [child("page")], requeue_after=2), Finalized(done=True), None, Finalized(1)]  # type: ignore[arg-type]
+        boathook.on_finalize("reconcile")(lambda site: answers.pop(0))
+        left, done = hook.finalize(parent(SITE)), hook.finalize(parent(SITE))
+        self.assertEqual((left.done, len(left.children), left.requeue_after), (False, 1, 2000))
+        self.assertEqual((done.done, done.children), (True, []))
+        for told in ["it must be a Finalized, and is NoneType", "done must be True or False, and is int"]:
+            with self.assertRaisesRegex(Permanent, rf'@on_finalize\("reconcile"\) returned an invalid answer: {told}'):
+                hook.finalize(parent(SITE))
+
+    def test_the_end_needs_no_function_and_its_function_needs_a_binding(self) -> None:
+        boathook.on_reconcile("reconcile")(lambda site: Desired())
+        self.assertFalse(hook.answers("finalize"))
+        boathook.on_finalize("reconcile")(lambda site: Finalized(done=True))
+        self.assertTrue(hook.answers("finalize"))
+        hook.document()
+        boathook.on_finalize("other")(lambda site: Finalized(done=True))
+        with self.assertRaisesRegex(DefinitionError, r'@on_finalize\("other"\): the configuration has no such binding'):
+            hook.document()
 
     def test_a_run_has_its_circumstances(self) -> None:
         seen: list[str] = []

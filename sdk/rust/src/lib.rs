@@ -83,12 +83,12 @@ pub mod prelude {
     pub use crate::admission::{Mutation, Review, Verdict};
     pub use crate::config::{
         Config, Content, Conversion, FailurePolicy, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Mutating,
-        Permission, Reconcile, Retry, Rule, Schedule, Validating,
+        Permission, Reconcile, Related, Retry, Rule, Schedule, Validating,
     };
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};
     pub use crate::kube::{self, ObjectRef};
-    pub use crate::reconcile::{self, Desired};
+    pub use crate::reconcile::{self, Desired, Finalized};
     pub use crate::{conversion, log, snapshots};
 }
 

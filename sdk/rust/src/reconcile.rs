@@ -22,6 +22,26 @@
 //!
 //! boathook_sdk::hook!(config, reconcile = reconcile);
 //! ```
+//!
+//! A hook that does something outside of the cluster also has a function `finalize`, which undoes it before an object is
+//! deleted. The host calls it until it returns [`Finalized::done`].
+//!
+//! ```
+//! # use boathook_sdk::prelude::*;
+//! # fn config() -> Config {
+//! #     Config::new().reconcile(Reconcile::new("sites", "example.com/v1", "Site").owns("v1", "ConfigMap"))
+//! # }
+//! # fn reconcile(_: reconcile::Parent) -> Result<Desired> { Ok(Desired::none()) }
+//! # fn remove(_: &str) -> Result<bool> { Ok(true) }
+//! fn finalize(site: reconcile::Parent) -> Result<Finalized> {
+//!     if remove(site.name())? {
+//!         return Ok(Finalized::done().event(reconcile::Event::normal("Removed", "the site is offline")));
+//!     }
+//!     Ok(Finalized::not_yet())
+//! }
+//!
+//! boathook_sdk::hook!(config, reconcile = reconcile, finalize = finalize);
+//! ```
 
 use crate::data::{Json, absent, decode};
 use crate::error::{Error, Result};
@@ -42,6 +62,31 @@ pub struct Parent {
     json: Json,
     object: Object,
     children: Vec<Child>,
+    related: Vec<Related>,
+}
+
+/// What the host says of a parent.
+#[derive(Debug, Default)]
+pub(crate) struct Shown {
+    pub json: String,
+    pub children: Vec<Child>,
+    pub related: Vec<Related>,
+}
+
+/// An object that the parent refers to.
+#[derive(Clone, Debug)]
+pub struct Related {
+    /// The name of the entry in `related`.
+    pub entry: String,
+    /// The object.
+    pub json: Json,
+}
+
+impl Related {
+    /// Reads it as a `T`.
+    pub fn object<T: DeserializeOwned>(&self) -> Result<T> {
+        Ok(decode(self.json.as_str(), || format!("a related object of {:?}", self.entry))?)
+    }
 }
 
 /// A child as the cluster has it.
@@ -61,9 +106,15 @@ impl Child {
 }
 
 impl Parent {
-    pub(crate) fn new(binding: String, run: String, dry_run: bool, json: String, children: Vec<Child>) -> Result<Self> {
+    pub(crate) fn new(binding: String, run: String, dry_run: bool, shown: Shown) -> Result<Self> {
+        let Shown { json, children, related } = shown;
         let object = decode(&json, || "the parent".to_owned())?;
-        Ok(Self { binding, run, dry_run, json: Json::new(json), object, children })
+        Ok(Self { binding, run, dry_run, json: Json::new(json), object, children, related })
+    }
+
+    /// Whether the object is being deleted.
+    pub fn is_deleting(&self) -> bool {
+        self.object.pointer("/metadata/deletionTimestamp").is_some()
     }
 
     /// `metadata.name`.
@@ -93,6 +144,11 @@ impl Parent {
         &self.children
     }
 
+    /// The objects that exist of those that the object refers to by this entry of `related`.
+    pub fn related<'p>(&'p self, entry: &'p str) -> impl Iterator<Item = &'p Related> + 'p {
+        self.related.iter().filter(move |related| related.entry == entry)
+    }
+
     /// The child of this kind and name, if it exists. The namespace does not matter, as it is the parent's.
     pub fn child(&self, kind: &str, name: &str) -> Option<&Child> {
         self.children.iter().find(|child| child.target.kind == kind && child.target.name == name)
@@ -114,8 +170,32 @@ pub struct Desired {
     pub(crate) status: Option<String>,
     pub(crate) conditions: Vec<Condition>,
     pub(crate) requeue_after: Option<Duration>,
+    pub(crate) events: Vec<Event>,
     /// The first thing that could not be written as JSON.
     pub(crate) unwritable: Option<String>,
+}
+
+/// A Kubernetes Event about the object. It needs the permission to `create` and `patch` `events` of `events.k8s.io`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Whether it is about a possible problem.
+    pub warns: bool,
+    /// One word in CamelCase.
+    pub reason: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Event {
+    /// Information.
+    pub fn normal(reason: &str, message: impl Into<String>) -> Self {
+        Self { warns: false, reason: reason.to_owned(), message: message.into() }
+    }
+
+    /// A possible problem.
+    pub fn warning(reason: &str, message: impl Into<String>) -> Self {
+        Self { warns: true, ..Self::normal(reason, message) }
+    }
 }
 
 /// A condition of the parent.
@@ -177,5 +257,61 @@ impl Desired {
     pub fn requeue_after(mut self, time: Duration) -> Self {
         self.requeue_after = Some(time);
         self
+    }
+
+    /// An Event about the object. The host writes at most 10 for each answer.
+    pub fn event(mut self, event: Event) -> Self {
+        self.events.push(event);
+        self
+    }
+}
+
+/// How far the work is that undoes what the hook did outside of the cluster.
+#[derive(Debug, Default)]
+#[must_use = "it is only an answer when the function returns it"]
+pub struct Finalized {
+    pub(crate) done: bool,
+    pub(crate) desired: Desired,
+}
+
+impl Finalized {
+    /// Everything is undone: the host deletes the children that are left, and then the object.
+    pub fn done() -> Self {
+        Self { done: true, ..Self::default() }
+    }
+
+    /// Ask again. The children that are needed until then are added by [`child`](Self::child). The host deletes the others.
+    pub fn not_yet() -> Self {
+        Self::default()
+    }
+
+    /// A child that is still needed. See [`Desired::child`].
+    pub fn child(self, object: &impl Serialize) -> Self {
+        Self { desired: self.desired.child(object), ..self }
+    }
+
+    /// Several children. See [`child`](Self::child).
+    pub fn children<T: Serialize>(self, objects: impl IntoIterator<Item = T>) -> Self {
+        Self { desired: self.desired.children(objects), ..self }
+    }
+
+    /// Fields of the object's status.
+    pub fn status(self, status: &impl Serialize) -> Self {
+        Self { desired: self.desired.status(status), ..self }
+    }
+
+    /// A condition. `reason` is one word in CamelCase.
+    pub fn condition(self, name: &str, holds: bool, reason: &str, message: impl Into<String>) -> Self {
+        Self { desired: self.desired.condition(name, holds, reason, message), ..self }
+    }
+
+    /// Ask again after this time. Without it, that is the binding's first back-off.
+    pub fn requeue_after(self, time: Duration) -> Self {
+        Self { desired: self.desired.requeue_after(time), ..self }
+    }
+
+    /// An Event about the object.
+    pub fn event(self, event: Event) -> Self {
+        Self { desired: self.desired.event(event), ..self }
     }
 }

@@ -126,3 +126,41 @@ fn a_question_that_can_not_be_is_told() {
         assert!(text.contains(complaint), "no {complaint:?} in {text}");
     }
 }
+
+#[test]
+fn an_object_ends_when_the_hook_has_undone_its_work() {
+    fn config() -> Config {
+        let apps = Reconcile::new("apps", "example.com/v1", "App").owns("v1", "ConfigMap");
+        Config::new().reconcile(apps.related(Related::by_name("key", "v1", "Secret", ".spec.keys[].name")))
+    }
+    fn reconcile(app: reconcile::Parent) -> Result<Desired> {
+        let keys: Vec<_> =
+            app.related("key").map(|key| Ok(key.object::<kube::Object>()?.name().to_owned())).collect::<Result<_>>()?;
+        let page = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "page"}});
+        let made = reconcile::Event::warning("Made", "it is made");
+        Ok(Desired::new().child(&page).status(&json!({"keys": keys})).event(made))
+    }
+    fn finalize(app: reconcile::Parent) -> Result<Finalized> {
+        assert!(app.is_deleting());
+        let left = app.children().len();
+        let answer = if left == 0 { Finalized::done() } else { Finalized::not_yet() };
+        Ok(answer.status(&json!({"left": left})).requeue_after(std::time::Duration::from_secs(1)))
+    }
+    let mut kit = Kit::answering(config);
+    for (namespace, name) in [("shop", "a"), ("shop", "b"), ("other", "c")] {
+        let metadata = json!({"namespace": namespace, "name": name});
+        kit.given(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}));
+    }
+    let metadata = json!({"namespace": "shop", "name": "web"});
+    let spec = json!({"keys": [{"name": "a"}, {"name": "c"}, {}]});
+    let app = json!({"apiVersion": "example.com/v1", "kind": "App", "metadata": metadata, "spec": spec});
+    let app = kit.given(&app).object_ref();
+    let made = kit.reconcile(reconcile, "apps", &app);
+    assert_eq!(made.answer().status, json!({"keys": ["a"]}));
+    assert!(made.answer().events[0].warns && made.answer().events[0].reason == "Made");
+    let first = kit.finalize(finalize, "apps", &app);
+    assert_eq!((first.answer().done, &first.answer().status), (false, &json!({"left": 1})));
+    assert!(kit.find::<Value>(&ObjectRef::new("v1", "ConfigMap", "shop", "page")).is_none());
+    let second = kit.finalize(finalize, "apps", &app);
+    assert!(second.answer().done && kit.find::<Value>(&app).is_none());
+}

@@ -113,6 +113,8 @@ fn every_other_field() {
             Reconcile::new("hello", "example.com/v1", "HelloApp")
                 .owns("apps/v1", "Deployment")
                 .owns("v1", "Service")
+                .related(Related::by_name("pull", "v1", "Secret", ".spec.pull[].secret").namespace("shared"))
+                .related(Related::by_labels("quotas", "v1", "ResourceQuota", Labels::new().eq("app", "web")))
                 .namespaces(["one"])
                 .labels(Labels::new().eq("app", "web"))
                 .prune(30, 5)

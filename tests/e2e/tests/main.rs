@@ -147,6 +147,7 @@ suite! {
             two_parents_claim_one_object,
             a_refused_child_is_named,
             a_definition_is_upgraded,
+            a_parent_refers_to_others_and_ends_when_its_hook_says_so,
             an_operator_that_is_killed_again_and_again_ends_right;
         shell:
             a_secret_is_copied,

@@ -282,3 +282,39 @@ pub async fn an_operator_that_is_killed_again_and_again_ends_right(test: Arc<Tes
     }
     running.stop().await;
 }
+
+/// What a parent refers to reaches the hook, its Events are seen by `kubectl`, and it ends when the hook says so.
+pub async fn a_parent_refers_to_others_and_ends_when_its_hook_says_so(test: Arc<Test>) {
+    let cluster = test.own_cluster().await;
+    apply_file(&cluster, &workspace().join(format!("{WISH}/wishes.yaml"))).await;
+    let operator = test.operator_with(&cluster.kubeconfig, &["test/farewell"]).await;
+    operator.ready().await;
+    let events = json!([{"type": "Warning", "reason": "Wet", "message": "it is wet"}]);
+    let mut parent = wish("web", &[child("a", "0", "1"), child("b", "0", "1")]);
+    for (name, value) in [("secret", json!("key")), ("events", events), ("end", json!({"done": false}))] {
+        parent["spec"][name] = value;
+    }
+    apply(&test, &cluster, &parent).await;
+    let made = has(&cluster, "wish", "web", "/metadata/finalizers", json!(["boathook.dev/teardown"])).await;
+    has(&cluster, "wish", "web", "/status/related", json!([])).await;
+    cluster.kubectl(&["create", "secret", "generic", "key", "--from-literal=a=b"]).await;
+    has(&cluster, "wish", "web", "/status/related", json!(["secret default/key"])).await;
+    cluster.kubectl(&["delete", "secret", "key"]).await;
+    has(&cluster, "wish", "web", "/status/related", json!([])).await;
+    let uid = made["metadata"]["uid"].as_str().unwrap();
+    let about = format!("involvedObject.uid={uid},reason=Wet");
+    eventually("the Event is there", async || {
+        let found = cluster.try_kubectl(&["get", "events", "--field-selector", &about, "--output", "name"]).await?;
+        if found.lines().count() == 1 { Ok(()) } else { Err(found) }
+    })
+    .await;
+
+    cluster.kubectl(&["delete", "wish", "web", "--wait=false"]).await;
+    for name in ["a", "b"] {
+        gone(&cluster, "configmap", name).await;
+    }
+    told(&cluster, "wish", "web", "Reconciling", "True").await;
+    cluster.kubectl(&["patch", "wish", "web", "--type=merge", "--patch", r#"{"spec":{"end":{"done":true}}}"#]).await;
+    gone(&cluster, "wish", "web").await;
+    operator.stop().await;
+}

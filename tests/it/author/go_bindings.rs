@@ -15,12 +15,13 @@ const UPDATE: &str = "BOATHOOK_UPDATE_BINDINGS";
 const MODULE: &str = "github.com/boathook/boathook/sdk/go";
 
 /// A hook imports and exports the first; it exports the others when it imports the package.
-const WORLDS: [(&str, &str); 5] = [
+const WORLDS: [(&str, &str); 6] = [
     ("hook", "include hook;"),
     ("validating", "export validating;"),
     ("mutating", "export mutating;"),
     ("conversion", "export conversion;"),
     ("reconciling", "export reconciling;"),
+    ("finalizing", "export finalizing;"),
 ];
 
 /// Paths below `sdk/go`, and texts.

@@ -5,9 +5,9 @@ use std::{num::NonZeroU32, time::Duration};
 use boathook_core::{
     hooks::print,
     model::{
-        Adopt, BindingName, Content, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef, OwnedKind,
-        Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, RetryPolicy, ScheduleBinding, StartupBinding,
-        WatchEventKind,
+        Adopt, BindingName, Content, FieldPath, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef,
+        OwnedKind, Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy,
+        ScheduleBinding, StartupBinding, WatchEventKind,
     },
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -216,7 +216,7 @@ fn name(kubernetes: &mut [KubernetesBinding], schedules: &mut [ScheduleBinding],
     schedules.iter_mut().enumerate().for_each(|(i, b)| b.include_snapshots_from = list(i + 1, &b.group));
 }
 
-/// Reconcilers named `r0` and so on, each with other kinds.
+/// Reconcilers named `r0` and so on, each of another kind.
 fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
     let kinds = vec![("apps/v1", "Deployment"), ("v1", "Service"), ("v1", "ConfigMap"), ("example.com/v1", "Other")];
     let owned = |(api_version, kind): (&str, &str)| OwnedKind { api_version: api_version.into(), kind: kind.into() };
@@ -225,13 +225,25 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
         .prop_map(|(share, max_objects)| PruneLimits { max_share: share.try_into().unwrap(), max_objects });
     let adopt = select(vec![Adopt::Never, Adopt::IfUnowned, Adopt::Always]);
     let resync = option::of((1..10_000_u64).prop_map(Duration::from_secs));
-    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), owns, prune, adopt, resync, retry()).prop_map(
-        move |(namespaces, label_selector, owns, prune, adopt, resync, retry)| ReconcileBinding {
+    let related = vec((option::of("[a-z]{1,4}"), "\\.[a-z]{1,4}(\\[\\]|\\.[a-z])?", label_selector()), 0..3);
+    let entry =
+        move |(i, (namespace, path, label_selector)): (usize, (Option<String>, String, Option<String>))| Related {
+            name: format!("e{i}").into(),
+            kind: owned(("v1", "Secret")),
+            namespace,
+            // Without a selector, a path is needed.
+            name_from: (i % 2 == 0 || label_selector.is_none()).then(|| FieldPath::parse(&path).unwrap()),
+            label_selector,
+        };
+    let related = related.prop_map(move |all| all.into_iter().enumerate().map(entry).collect::<Vec<_>>());
+    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), owns, related, prune, adopt, resync, retry()).prop_map(
+        move |(namespaces, label_selector, owns, related, prune, adopt, resync, retry)| ReconcileBinding {
             name: BindingName::new("later"),
             parent: owned(("example.com/v1", "App")),
             namespaces,
             label_selector,
             owns: owns.into_iter().map(owned).collect(),
+            related,
             prune,
             adopt,
             resync,
@@ -241,7 +253,10 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
         },
     );
     vec(one, 0..3).prop_map(|mut all| {
-        all.iter_mut().enumerate().for_each(|(i, binding)| binding.name = BindingName::new(format!("r{i}")));
+        for (i, binding) in all.iter_mut().enumerate() {
+            binding.name = BindingName::new(format!("r{i}"));
+            binding.parent.kind = format!("App{i}").into();
+        }
         all
     })
 }

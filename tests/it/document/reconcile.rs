@@ -31,6 +31,26 @@ fn defaults_are_careful() {
     );
 }
 
+/// Nothing is reconciled before everything that a parent refers to was listed.
+#[test]
+fn related_objects_are_watched_where_parents_are_or_where_the_document_says() {
+    let related = "related: [{name: own, apiVersion: v1, kind: Secret, nameFrom: .spec.secret}, \
+        {name: shared, apiVersion: v1, kind: ConfigMap, namespace: infra, labelSelector: {matchLabels: {a: b}}}]";
+    let spec = good(&reconcile(&format!(
+        "owns: [{{apiVersion: v1, kind: Service}}], namespace: {{nameSelector: {{matchNames: [apps]}}}}, \
+         includeSnapshotsFrom: [maps], {related}"
+    )));
+    let of = |name: &str| spec.kubernetes.iter().find(|binding| binding.name.as_str() == name).unwrap();
+    let (own, shared) = (of("reconcile/related/own"), of("reconcile/related/shared"));
+    assert_eq!((&*own.namespaces, &*shared.namespaces), (&["apps".to_owned()][..], &["infra".to_owned()][..]));
+    assert_eq!((own.label_selector.as_deref(), shared.label_selector.as_deref()), (None, Some("a=b")));
+    let inputs: Vec<_> = of("reconcile").include_snapshots_from.iter().map(|name| name.as_str().to_owned()).collect();
+    assert_eq!(inputs, ["maps", "reconcile/Service", "reconcile/related/own", "reconcile/related/shared"]);
+    let asks: Vec<_> = spec.asks().iter().map(ToString::to_string).collect();
+    assert!(asks.contains(&"watch secrets in apps".to_owned()), "{asks:?}");
+    assert!(asks.contains(&"watch configmaps in infra".to_owned()), "{asks:?}");
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     const OWNS: &str = "owns: [{apiVersion: v1, kind: Service}]";
@@ -57,7 +77,35 @@ fn what_cannot_be_is_refused() {
             "names no kubernetes binding",
         ),
         (&format!("{OWNS}, name: maps"), "reconcile[0].name", "clashes with the kubernetes binding"),
-        (&format!("{OWNS}, related: []"), "reconcile[0].related", "not"),
+        (
+            &format!("{OWNS}}}\n- {{name: other, apiVersion: example.com/v2, kind: App, {OWNS}"),
+            "reconcile[1].kind",
+            r#"is App.example.com, and the binding "reconcile" has this kind, too"#,
+        ),
+        (&format!("{OWNS}, related: []"), "reconcile[0].related", "is an empty list"),
+        (
+            &format!("{OWNS}, related: [{{name: a, apiVersion: v1, kind: Secret}}]"),
+            "reconcile[0].related[0].nameFrom",
+            "is missing; name the parent's field",
+        ),
+        (
+            &format!("{OWNS}, related: [{{name: a, apiVersion: v1, kind: Secret, nameFrom: spec.x}}]"),
+            "reconcile[0].related[0].nameFrom",
+            r#"is "spec.x"; a path looks like ".spec.secretName""#,
+        ),
+        (
+            &format!("{OWNS}, related: [{{name: a, apiVersion: v1, kind: Secret, nameFrom: .x, namespace: a/b}}]"),
+            "reconcile[0].related[0].namespace",
+            "cannot be a namespace",
+        ),
+        (
+            &format!(
+                "{OWNS}, related: [{{name: a, apiVersion: v1, kind: Secret, nameFrom: .x}}, \
+                 {{name: a, apiVersion: v1, kind: Pod, nameFrom: .y}}]"
+            ),
+            "reconcile[0].related[1].name",
+            "once more",
+        ),
         (&format!("{OWNS}, decorates: []"), "reconcile[0].decorates", "not"),
         (
             &format!("{OWNS}, namespace: {{labelSelector: {{}}}}"),

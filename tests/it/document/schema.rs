@@ -10,7 +10,7 @@ use super::read;
 const FULL: &str = include_str!("full.yaml");
 
 /// What only the reader can say: parts of its messages.
-const BEYOND: [&str; 20] = [
+const BEYOND: [&str; 21] = [
     "a crontab has 5 fields",
     "is not a value, a range",
     "is not known; there are @yearly",
@@ -26,6 +26,7 @@ const BEYOND: [&str; 20] = [
     "is not within",
     "watches, one for each name",
     "once more",
+    "has this kind, too",
     "which stands for all",
     "has already",
     "the group of crdName",

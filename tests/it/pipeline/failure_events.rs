@@ -45,7 +45,7 @@ async fn a_failing_hook_is_seen_on_the_operators_namespace_as_one_event() {
 }
 
 /// It fails on purpose, so that an Event of its own words stands in another namespace.
-// mutant: crates/operator/src/app/failure_events.rs: `Caller { permissions: Arc::new([permission]), ..hook.caller(RunId::new("event", 0), false) }` => `Caller::new(hook.spec.name.clone(), RunId::new("event", 0), Arc::new([permission]), false)`
+// mutant: crates/operator/src/app/events.rs: `Caller { permissions, ..hook.caller(RunId::new("event", 0), false) }` => `Caller::new(hook.spec.name.clone(), RunId::new("event", 0), permissions, false)`
 #[tokio::test]
 async fn a_tenants_hook_tells_of_its_failures_with_its_own_rights() {
     let pipeline = with_rbac_and(|options| options.grace_period = Duration::ZERO).await;
@@ -56,7 +56,7 @@ async fn a_tenants_hook_tells_of_its_failures_with_its_own_rights() {
         spins("50ms", ", failureEvents: {regarding: {apiVersion: v1, kind: Namespace, name: x, namespace: default}}");
     let bundle = Installation { identity: account("prod"), ..shelf.bundle(&[("spin", &elsewhere)]) };
     installer.install(bundle.clone()).await.unwrap();
-    let refused = "failures cannot be shown as Kubernetes Events: ServiceAccount prod/hook may not create and patch \
+    let refused = "failures' Kubernetes Events cannot be written: ServiceAccount prod/hook may not create and patch \
                    events.events.k8s.io";
     let told = until("it is refused, or told", async || {
         let refused = !pipeline.operator.log.told(refused).is_empty();

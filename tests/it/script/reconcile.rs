@@ -5,7 +5,8 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use boathook_author::author::{PythonScripts, Scripts};
 use boathook_core::model::{
-    BindingName, Cause, Child, Failure, FailureKind, ObjectRef, OwnCondition, Reconcile, Reconciled, error_chain,
+    BindingName, Cause, Child, EventType, Failure, FailureKind, ObjectRef, OwnCondition, OwnEvent, Reconcile,
+    Reconciled, RelatedObject, error_chain,
 };
 use boathook_operator::app::load;
 use boathook_sandbox::{ReconcileRequest, Sandbox};
@@ -130,13 +131,28 @@ async fn reconciled(sandbox: &Sandbox, component: &[u8]) -> Result<Reconciled, F
 }
 
 async fn of_parent(sandbox: &Sandbox, component: &[u8], parent: &str) -> Result<Reconciled, Failure> {
+    asked(sandbox, component, parent, false).await
+}
+
+/// What a script says of the end of [`SITE`].
+async fn finalized(sandbox: &Sandbox, component: &[u8]) -> Result<Reconciled, Failure> {
+    asked(sandbox, component, SITE, true).await
+}
+
+async fn asked(sandbox: &Sandbox, component: &[u8], parent: &str, finalizes: bool) -> Result<Reconciled, Failure> {
     let hook = support::load(sandbox, "h", component).await;
-    assert!(hook.reconciles());
-    assert!(hook.exports().contains(&"boathook:hook/reconciling@0.1.0".to_owned()), "{:?}", hook.exports());
+    assert!(hook.reconciles() && hook.finalizes(&BindingName::new("sites")) == finalizes);
+    for (interface, exported) in [("reconciling", true), ("finalizing", finalizes)] {
+        let export = format!("boathook:hook/{interface}@0.1.0");
+        assert_eq!(hook.exports().contains(&export), exported, "{:?}", hook.exports());
+    }
+    let plan = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gold"}});
     let reconcile = Reconcile {
         binding: BindingName::new("sites"),
         parent: parent.into(),
+        finalizes,
         children: vec![page("other"), page("shop")],
+        related: vec![RelatedObject { entry: "plan".into(), object: plan.to_string().into() }],
         snapshots: Arc::new([BindingName::new("plans")]),
     };
     let (caller, trigger) = (caller("h"), trigger("h", "sites", Cause::Synchronization));
@@ -159,14 +175,16 @@ export default hook({
       binding, attempt: info.attempt, hook: info.hook, name: site.name, namespace: site.namespace, size: site.spec.size,
       kind: site.object.kind, snapshots: site.snapshots, targets: site.children.map(({ target }) => target),
       own: place()?.data, other: place("other")?.data, gone: site.child("Secret", "page") === undefined,
+      related: site.related.map(({ name, object }) => `${name} ${object.metadata?.name}`),
     };
-    return { children: [{ kind: "ConfigMap" }], status, conditions, requeueAfter: 1500 };
+    const events = [{ reason: "Seen", message: "it is seen" }, { type: "Warning" as const, reason: "Late", message: "" }];
+    return { children: [{ kind: "ConfigMap" }], status, conditions, requeueAfter: 1500, events };
   },
 });
 "#;
 
 const PYTHON: &str = r#"import boathook
-from boathook import Condition, Desired, Parent
+from boathook import Condition, Desired, Parent, ReconcileEvent
 
 boathook.configure({"reconcile": [
     {"name": "sites", "apiVersion": "example.com/v1", "kind": "Site", "owns": [{"apiVersion": "v1", "kind": "ConfigMap"}]}
@@ -189,8 +207,10 @@ def reconcile(site: Parent) -> Desired:
         "own": site.child("ConfigMap", "page").object["data"],
         "other": site.child("ConfigMap", "page", "other").object["data"],
         "gone": site.child("Secret", "page") is None,
+        "related": [f"{one.name} {one.object['metadata']['name']}" for one in site.related],
     }
-    return Desired([{"kind": "ConfigMap"}], status=status, conditions=conditions, requeue_after=1.5)
+    events = [ReconcileEvent("Seen", "it is seen"), ReconcileEvent("Late", "", "Warning")]
+    return Desired([{"kind": "ConfigMap"}], status=status, conditions=conditions, requeue_after=1.5, events=events)
 "#;
 
 fn typescript(text: &str) -> Vec<u8> {
@@ -206,8 +226,12 @@ async fn a_script_sees_the_parent_and_says_what_should_be() {
     let seen = json!({
         "binding": "sites", "attempt": 3, "hook": "h", "name": "web", "namespace": "shop", "size": 2, "kind": "Site",
         "snapshots": ["plans"], "targets": [target("other"), target("shop")],
-        "own": {"of": "shop"}, "other": {"of": "other"}, "gone": true,
+        "own": {"of": "shop"}, "other": {"of": "other"}, "gone": true, "related": ["plan gold"],
     });
+    let event = |r#type, reason: &str, message: &str| {
+        let (reason, message) = (reason.to_owned(), message.to_owned());
+        OwnEvent { r#type, reason, message }
+    };
     let condition = |of: &str, holds, reason: &str, message: &str| {
         let (r#type, reason, message) = (of.to_owned(), reason.to_owned(), message.to_owned());
         OwnCondition { r#type, holds, reason, message }
@@ -227,8 +251,72 @@ async fn a_script_sees_the_parent_and_says_what_should_be() {
                 condition("Known", None, "NoAnswer", ""),
             ],
             requeue_after: Some(Duration::from_millis(1500)),
+            done: false,
+            events: vec![event(EventType::Normal, "Seen", "it is seen"), event(EventType::Warning, "Late", "")],
         };
         assert_eq!(found, expected);
+    }
+}
+
+fn nothing() -> Reconciled {
+    Reconciled {
+        children: Vec::new(),
+        none_wanted: false,
+        done: false,
+        status: None,
+        conditions: Vec::new(),
+        requeue_after: None,
+        events: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_script_says_when_a_parent_may_end() {
+    let js = super::sandbox();
+    let script = |answer: &str| {
+        let text = format!(
+            "export default {{ config: {{}}, reconcile() {{ return {{}} }}, finalize(info, binding, parent) {{\n{answer}\n}} }};\n"
+        );
+        packed(&[("hook.js", &text)])
+    };
+    let done = Reconciled { none_wanted: true, done: true, ..nothing() };
+    assert_eq!(finalized(&js, &script("return { done: true }")).await, Ok(done.clone()));
+    let left = "return { done: false, children: [JSON.parse(parent.children[0].object)], requeueAfter: 200 }";
+    let found = finalized(&js, &script(left)).await.unwrap();
+    assert!(!found.done && found.children.len() == 1 && found.children[0].contains("ConfigMap"), "{found:?}");
+    assert_eq!(found.requeue_after, Some(Duration::from_millis(200)));
+    for (answer, told) in [
+        ("return", "it must be an object with done, children, status, conditions, requeueAfter, events"),
+        ("return {}", "done must be true or false"),
+        ("return { done: 1 }", "done must be true or false"),
+        ("return { done: true, noneWanted: true }", "noneWanted is unknown: the keys are done, children"),
+    ] {
+        let failure = finalized(&js, &script(answer)).await.unwrap_err();
+        let told = format!("finalize returned an invalid answer: {told}");
+        assert!(failure.kind == FailureKind::Permanent && failure.message.starts_with(&told), "{answer}: {failure}");
+    }
+
+    let python = python::sandbox().await;
+    let script = |answer: &str| {
+        let text = format!(
+            "import boathook\nfrom boathook import Desired, Finalized\nboathook.configure('configVersion: v1')\n\
+             @boathook.on_reconcile('sites')\ndef reconcile(site): return Desired()\n\
+             @boathook.on_finalize('sites')\ndef finalize(site):\n    {answer}\n"
+        );
+        python::packed(&[("hook.py", &text)])
+    };
+    assert_eq!(finalized(&python, &script("return Finalized(done=True)")).await, Ok(done));
+    let left = "return Finalized(False, [site.children[0].object], requeue_after=0.2)";
+    let found = finalized(&python, &script(left)).await.unwrap();
+    assert!(!found.done && found.children.len() == 1 && found.children[0].contains("ConfigMap"), "{found:?}");
+    for (answer, told) in [
+        ("return None", "it must be a Finalized, and is NoneType"),
+        ("return Desired()", "it must be a Finalized, and is Desired"),
+        ("return Finalized(done='yes')", "done must be True or False, and is str"),
+    ] {
+        let failure = finalized(&python, &script(answer)).await.unwrap_err();
+        let told = format!("@on_finalize(\"sites\") returned an invalid answer: {told}");
+        assert!(failure.kind == FailureKind::Permanent && failure.message.starts_with(&told), "{answer}: {failure}");
     }
 }
 
@@ -236,8 +324,7 @@ async fn a_script_sees_the_parent_and_says_what_should_be() {
 async fn nothing_is_wanted_only_if_the_script_says_so() {
     let (js, python) = (super::sandbox(), python::sandbox().await);
     for (none_wanted, script, snake) in [(false, "{}", ""), (true, "{ noneWanted: true }", "none_wanted=True")] {
-        let nothing =
-            Reconciled { children: Vec::new(), none_wanted, status: None, conditions: Vec::new(), requeue_after: None };
+        let nothing = Reconciled { none_wanted, ..nothing() };
         let of_js = reconciled(&js, &in_javascript(&format!("return {script}"))).await;
         assert_eq!(of_js, Ok(nothing.clone()));
         let of_python = reconciled(&python, &in_python(&format!("return Desired({snake})"))).await;
@@ -256,7 +343,7 @@ fn in_javascript(body: &str) -> Vec<u8> {
 /// The body is line 6 of `hook.py`.
 fn in_python(body: &str) -> Vec<u8> {
     let text = format!(
-        "import boathook\nfrom boathook import Condition, Desired, Permanent, Retry\nboathook.configure('configVersion: v1')\n\
+        "import boathook\nfrom boathook import Condition, Desired, Permanent, ReconcileEvent, Retry\nboathook.configure('configVersion: v1')\n\
          @boathook.on_reconcile('sites')\ndef reconcile(site):\n    {body}\n"
     );
     python::packed(&[("hook.py", &text)])
@@ -266,10 +353,13 @@ fn in_python(body: &str) -> Vec<u8> {
 async fn an_answer_of_a_wrong_type_is_reported_with_its_key() {
     let sandbox = super::sandbox();
     for (answer, told) in [
-        ("undefined", "it must be an object with children, noneWanted, status, conditions, requeueAfter"),
+        ("undefined", "it must be an object with children, noneWanted, status, conditions, requeueAfter, events"),
         ("[]", "it must be an object"),
         ("'children'", "it must be an object"),
-        ("{ child: [] }", "child is unknown: the keys are children, noneWanted, status, conditions, requeueAfter"),
+        (
+            "{ child: [] }",
+            "child is unknown: the keys are children, noneWanted, status, conditions, requeueAfter, events",
+        ),
         ("{ children: {} }", "children must be an array"),
         ("{ children: [{}, null] }", "children[1] must be an object"),
         ("{ children: [[]] }", "children[0] must be an object"),
@@ -289,6 +379,8 @@ async fn an_answer_of_a_wrong_type_is_reported_with_its_key() {
             "{ conditions: [{ type: 'A', status: true, reason: 'A', message: '', since: 1 }] }",
             "conditions[0].since is unknown: the keys are type, status, reason, message",
         ),
+        ("{ events: [{ reason: 'A' }] }", "events[0].message must be a text"),
+        ("{ events: [{ type: 'Bad', reason: 'A', message: '' }] }", "events[0].type must be \"Normal\" or \"Warning\""),
         ("{ requeueAfter: '1s' }", "requeueAfter must be a number of milliseconds that is not negative"),
         ("{ requeueAfter: -1 }", "requeueAfter must be a number of milliseconds that is not negative"),
         ("{ requeueAfter: NaN }", "requeueAfter must be a number of milliseconds that is not negative"),
@@ -314,6 +406,8 @@ async fn an_answer_of_a_wrong_type_is_reported_with_its_key() {
             "conditions[0].status must be True, False or \"Unknown\"",
         ),
         ("Desired(conditions=[Condition('A', True, 'A', 1)])", "conditions[0].message must be a text, and is int"),
+        ("Desired(events=['A'])", "events[0] must be a ReconcileEvent, and is str"),
+        ("Desired(events=[ReconcileEvent('A', 1)])", "events[0].message must be a text, and is int"),
         ("Desired(requeue_after='1s')", "requeue_after must be a number of seconds or a timedelta, and is str"),
     ] {
         let failure = reconciled(&sandbox, &in_python(&format!("return {answer}"))).await.unwrap_err();
@@ -390,6 +484,8 @@ async fn a_function_and_its_binding_need_each_other() {
     assert!(told.contains("no function is reconcile, which the configuration's reconcile bindings need"), "{told}");
     let told = refused(&js, script("onStartup: 1", "run() {}, reconcile() { return {} }")).await;
     assert!(told.contains("the function reconcile: the configuration has no reconcile binding; add one"), "{told}");
+    let told = refused(&js, script("onStartup: 1", "run() {}, finalize() { return { done: true } }")).await;
+    assert!(told.contains("the function finalize: the configuration has no reconcile binding; add one"), "{told}");
 
     let python = python::sandbox().await;
     // The SDK compares a dictionary, and the operator a text.

@@ -62,6 +62,8 @@ pub struct Policy {
     pub adopt: Adopt,
     pub limits: Limits,
     pub deletion: Deletion,
+    /// The producer does something before the parent ends: see [`Set::must_finalize`].
+    pub finalizes: bool,
     /// How long the watch may take to show a write.
     pub own_writes: Duration,
 }
@@ -74,6 +76,7 @@ impl Policy {
             adopt: Adopt::default(),
             limits: Limits::default(),
             deletion: Deletion::default(),
+            finalizes: false,
             own_writes: Duration::from_secs(10),
         }
     }
@@ -115,6 +118,19 @@ pub enum Verb {
     },
 }
 
+/// How far the producer is with the end of its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Finalize {
+    /// It has no say in it.
+    #[default]
+    No,
+    /// It has not answered, so no member is touched.
+    Asked,
+    /// Its last answer has the members that it still needs.
+    GoesOn,
+    Done,
+}
+
 /// Everything that is known about one parent and its set.
 #[derive(Debug)]
 pub struct Set {
@@ -136,6 +152,7 @@ pub struct Set {
     mark: State,
     approved: Option<String>,
     stored: Option<Hold>,
+    finalize: Finalize,
     hasher: RandomState,
     tokens: u64,
 }
@@ -164,6 +181,7 @@ impl Set {
             mark: State::default(),
             approved: None,
             stored: None,
+            finalize: Finalize::No,
             hasher: RandomState::new(),
             tokens: 0,
         }
@@ -186,9 +204,12 @@ impl Set {
         if self.parent.uid != parent.uid {
             // A parent of the same name. The owner references of the old answer name the old one.
             (self.desired, self.invalid) = (None, None);
+            self.finalize = Finalize::No;
             self.want_nothing();
         }
-        let before = std::mem::replace(&mut self.parent, parent);
+        // Kubernetes removes its mark when it has orphaned what the parent owned, and the parent may stay for a while.
+        let orphans = parent.orphans || self.parent.uid == parent.uid && self.parent.orphans;
+        let before = std::mem::replace(&mut self.parent, Parent { orphans, ..parent });
         // A write of the status changes only the version.
         self.parent != Parent { version: self.parent.version.clone(), ..before }
     }
@@ -293,6 +314,28 @@ impl Set {
         self.members.retain(|_, state| !state.is_empty());
         self.desired = Some(desired);
         Ok(true)
+    }
+
+    /// Whether the producer must say that the parent may end, before the members are deleted. In the meantime, its answers
+    /// say which members it still needs.
+    pub fn must_finalize(&mut self, must: bool) {
+        match (must, self.finalize) {
+            (false, _) => self.finalize = Finalize::No,
+            (true, Finalize::No) => self.finalize = Finalize::Asked,
+            (true, _) => {}
+        }
+    }
+
+    /// Whether the producer must be asked about the parent's end.
+    pub fn is_finalizing(&self) -> bool {
+        matches!(self.finalize, Finalize::Asked | Finalize::GoesOn)
+    }
+
+    /// The producer answered that the parent may end, or what it still needs, which [`Set::desire`] has got.
+    pub fn finalized(&mut self, done: bool) {
+        if self.is_finalizing() {
+            self.finalize = if done { Finalize::Done } else { Finalize::GoesOn };
+        }
     }
 
     /// The producer's answer was invalid. What was desired before stays desired.
@@ -544,15 +587,16 @@ impl Set {
         }
     }
 
-    /// Whether the parent needs the operator's finalizer, because owner references do not delete all members, or not
-    /// in the right order.
+    /// Whether the parent needs the operator's finalizer, because the producer does something before the parent ends, or
+    /// because owner references do not delete all members, or not in the right order.
     pub fn needs_finalizer(&self) -> bool {
         let members = self.desired.iter().flat_map(|desired| desired.members.iter());
         let mut first = None;
         let desired = members.map(|member| (&member.id, member.order));
         let seen = self.members.iter().filter(|(_, state)| state.is_ours());
         let seen = seen.filter_map(|(id, state)| Some((id, state.seen.as_ref()?.order)));
-        self.policy.deletion == Deletion::Orphan
+        self.policy.finalizes
+            || self.policy.deletion == Deletion::Orphan
             || desired.chain(seen).any(|(id, order)| {
                 let group = *first.get_or_insert(order.teardown());
                 group != order.teardown() || order::is_precious(id) || !self.parent.can_own(id.namespace.as_deref())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use boathook_core::model::{ObjectRef, Propagation};
 use serde_json::Value;
 
-use super::{Adopt, Deletion, Request, Set, State, Verb, state::Seen};
+use super::{Adopt, Deletion, Finalize, Request, Set, State, Verb, state::Seen};
 use crate::{
     canonical::Digest,
     desired::{Desired, Member},
@@ -30,11 +30,16 @@ pub enum Stage {
     /// The producer has not answered.
     Answer,
     Applying,
-    /// The parent is being deleted.
+    /// The parent is being deleted, and the producer still needs some members.
+    Finalizing,
+    /// The parent is being deleted, and so are the members.
     Deleting,
     /// The parent is being deleted, and no member is left. The finalizer can go.
     Deleted,
 }
+
+/// Somebody deleted the parent, and means it. Only what takes more with it needs an approval.
+const UNLIMITED: Limits = Limits { max_share: 100, max_objects: usize::MAX };
 
 /// What is to be done, and what is in the way.
 #[derive(Debug, Clone, PartialEq)]
@@ -167,7 +172,13 @@ impl Set {
         };
         match (&plan.stage, &self.desired) {
             (Stage::Deleting, _) => self.tear_down(&mut plan, now),
-            (Stage::Applying, Some(desired)) => self.apply(desired, &mut plan, now),
+            (Stage::Applying, Some(desired)) => self.apply(desired, self.policy.limits, &mut plan, now),
+            // They stay. Kubernetes takes the parent out of them at once, and does not say any more that it did.
+            (Stage::Finalizing, _) if self.parent.orphans => self.tear_down(&mut plan, now),
+            // In the foreground, Kubernetes deletes the members. To write them would undo that.
+            (Stage::Finalizing, Some(desired)) if self.finalize == Finalize::GoesOn && !self.parent.foreground => {
+                self.apply(desired, UNLIMITED, &mut plan, now);
+            }
             _ => {}
         }
         let steps = plan.steps.iter().filter_map(|step| step.at);
@@ -183,6 +194,7 @@ impl Set {
         }
         match (self.parent.deleting, self.listed) {
             // What is deleted needs no inputs.
+            (true, true) if self.is_finalizing() => Stage::Finalizing,
             (true, true) => Stage::Deleting,
             (_, false) if self.missing.is_empty() || self.parent.deleting => Stage::Listing,
             _ if !self.missing.is_empty() => Stage::Inputs(self.missing.iter().cloned().collect()),
@@ -191,7 +203,7 @@ impl Set {
         }
     }
 
-    fn apply(&self, desired: &Desired, plan: &mut Plan, now: Instant) {
+    fn apply(&self, desired: &Desired, limits: Limits, plan: &mut Plan, now: Instant) {
         let mark = self.mark_body();
         if mark.is_some() {
             let step = |action, at| Step { member: MemberId::of(&self.parent.object), action, at };
@@ -212,7 +224,7 @@ impl Set {
             means_empty: desired.means_empty,
         };
         let unwanted = self.members.iter().filter(|(_, state)| state.wanted.is_none());
-        self.remove(unwanted, situation, self.policy.limits, plan, now);
+        self.remove(unwanted, situation, limits, plan, now);
     }
 
     /// What the parent must be marked with. Kinds and namespaces of members that are to go are in it until they are gone.
@@ -356,8 +368,8 @@ impl Set {
         plan: &mut Plan,
         now: Instant,
     ) {
-        let orphans =
-            plan.stage == Stage::Deleting && (self.policy.deletion == Deletion::Orphan || self.parent.orphans);
+        let orphans = matches!(plan.stage, Stage::Deleting | Stage::Finalizing)
+            && (self.policy.deletion == Deletion::Orphan || self.parent.orphans);
         let (mut candidates, mut last): (Vec<(&MemberId, &Seen, &State)>, _) = (Vec::new(), None);
         for (id, state) in members {
             if state.uid().is_none() && state.flight.is_none() && !state.read {
@@ -420,10 +432,8 @@ impl Set {
         let names = Digest::read("the parent is deleted");
         let existing = self.members.values().filter(|state| state.is_ours()).count();
         let situation = Situation { set: &self.id, names: &names, existing, empty: true, means_empty: true };
-        // Somebody deleted the parent, and means it. Only what takes more with it needs an approval.
-        let limits = Limits { max_share: 100, max_objects: usize::MAX };
-        self.remove(self.members.iter(), situation, limits, plan, now);
-        if plan.steps.is_empty() && plan.hold.is_none() {
+        self.remove(self.members.iter(), situation, UNLIMITED, plan, now);
+        if plan.stage == Stage::Deleting && plan.steps.is_empty() && plan.hold.is_none() {
             plan.stage = Stage::Deleted;
         }
     }

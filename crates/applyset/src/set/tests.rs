@@ -673,6 +673,62 @@ fn a_deleted_parent_is_torn_down_in_reverse() {
 }
 
 #[test]
+fn a_producer_that_finalizes_says_what_goes_and_when() {
+    let build = |finalizers: &[&str]| {
+        let mut bench = Bench::new(|policy| policy.finalizes = true);
+        bench.want(vec![map("a"), in_wave("ConfigMap", "b", "1"), map("c")]);
+        for _ in 0..3 {
+            bench.run();
+        }
+        assert!(bench.set.needs_finalizer());
+        bench.set.update_parent(parent(|object| {
+            object["metadata"]["deletionTimestamp"] = json!("2024-05-01T10:00:00Z");
+            object["metadata"]["finalizers"] = json!(finalizers);
+        }));
+        bench.set.must_finalize(true);
+        bench
+    };
+    let mut bench = build(&[]);
+    assert_eq!(bench.set.plan(bench.now).stage, Stage::Finalizing);
+    assert_eq!(bench.planned(), [""; 0], "it has not answered");
+    let mut changed = map("a");
+    changed["data"] = json!({"new": "1"});
+    bench.want(vec![changed, map("d")]);
+    bench.set.finalized(false);
+    // More than half of them go without an approval, after what replaces them is there, and the last ones first.
+    assert_eq!(bench.planned(), ["a: change", "d: create"]);
+    bench.run();
+    assert_eq!(bench.run(), ["b"]);
+    assert_eq!(bench.run(), ["c"]);
+    bench.set.must_finalize(true);
+    assert!(bench.set.is_finalizing() && bench.planned().is_empty());
+    assert!(!bench.set.plan(bench.now).waits);
+    bench.set.finalized(true);
+    bench.set.must_finalize(true);
+    assert!(!bench.set.is_finalizing(), "it is not asked again");
+    assert_eq!(bench.planned(), ["a: prune", "d: prune"]);
+    // What Kubernetes deletes is not written.
+    let mut bench = build(&["foregroundDeletion"]);
+    bench.want(vec![map("d")]);
+    bench.set.finalized(false);
+    assert_eq!((bench.set.plan(bench.now).stage, bench.planned()), (Stage::Finalizing, Vec::new()));
+    // What Kubernetes takes the parent out of leaves the set at once, and stays when its mark is gone.
+    let mut bench = build(&["orphan"]);
+    let released = ["a: release", "b: release", "c: release"];
+    assert_eq!(
+        (bench.set.plan(bench.now).stage, bench.planned()),
+        (Stage::Finalizing, released.map(String::from).to_vec())
+    );
+    bench.set.update_parent(parent(|object| object["metadata"]["deletionTimestamp"] = json!("2024-05-01T10:00:00Z")));
+    assert_eq!(bench.planned(), released);
+    bench.set.finalized(true);
+    assert_eq!(
+        (bench.set.plan(bench.now).stage, bench.planned()),
+        (Stage::Deleting, released.map(String::from).to_vec())
+    );
+}
+
+#[test]
 fn a_finalizer_is_needed_only_where_owner_references_are_not_enough() {
     let needs = |across: bool, members: Vec<Value>| {
         let mut bench = Bench::new(|_| ());

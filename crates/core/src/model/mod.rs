@@ -8,6 +8,7 @@ mod chain;
 mod crontab;
 mod duration;
 mod failure;
+mod field_path;
 mod hook;
 mod ids;
 mod metric;
@@ -36,6 +37,7 @@ pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
+pub use field_path::FieldPath;
 pub use hook::{
     BindingRef, Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, RateLimit, RetryPolicy,
     ScheduleBinding, StartupBinding, WatchEventKind,
@@ -46,7 +48,8 @@ pub use object::{InvalidObject, Object};
 pub use path_key::{PathKey, hide_secrets, without_secret};
 pub use permission::{Permission, confine, missing};
 pub use reconcile::{
-    Adopt, Child, OwnCondition, OwnedKind, PART_OF, PruneLimits, Reconcile, ReconcileBinding, Reconciled, Role,
+    Adopt, Child, OwnCondition, OwnEvent, OwnedKind, PART_OF, PruneLimits, Reconcile, ReconcileBinding, Reconciled,
+    Related, RelatedObject, Role,
 };
 pub use requested::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use resource::{Resource, percent_encode};

@@ -2,7 +2,10 @@
 
 use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
-use super::{BindingName, Content, KubernetesBinding, MayWatch, ObjectRef, QueueName, RetryPolicy, WatchEventKind};
+use super::{
+    BindingName, Content, EventType, FieldPath, KubernetesBinding, MayWatch, ObjectRef, QueueName, RetryPolicy,
+    WatchEventKind,
+};
 
 /// One entry of `reconcile[]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +20,8 @@ pub struct ReconcileBinding {
     pub label_selector: Option<String>,
     /// `owns`: the kinds that the hook may return.
     pub owns: Vec<OwnedKind>,
+    /// `related`: what its hook reads, and what wakes its parents.
+    pub related: Vec<Related>,
     pub prune: PruneLimits,
     pub adopt: Adopt,
     /// `resync`: each parent is reconciled again after this time, although nothing changed. Default: never.
@@ -43,6 +48,33 @@ impl OwnedKind {
     /// `Deployment.apps`, or `ConfigMap` in the core group.
     pub fn group_kind(&self) -> String {
         if self.group().is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group()) }
+    }
+}
+
+/// One entry of `related[]`: objects that a parent refers to. A parent with a namespace refers to objects in this namespace
+/// only, unless the document names another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Related {
+    /// `name`: what the hook calls these objects.
+    pub name: Arc<str>,
+    pub kind: OwnedKind,
+    /// `namespace`: where the objects are, for all parents.
+    pub namespace: Option<String>,
+    /// `nameFrom`: where the parent has their names. Without it, all objects that are watched are meant.
+    pub name_from: Option<FieldPath>,
+    /// `labelSelector`: what is watched.
+    pub label_selector: Option<String>,
+}
+
+impl Related {
+    /// Whether a parent in this namespace may refer to an object in that namespace. A cluster-scoped parent refers to
+    /// objects in namespaces by a selector only, because a name alone does not say which of them is meant.
+    pub fn reaches(&self, parent: Option<&str>, object: Option<&str>) -> bool {
+        match (object, self.namespace.as_deref().or(parent)) {
+            (None, _) => true,
+            (Some(object), Some(namespace)) => object == namespace,
+            (Some(_), None) => self.name_from.is_none(),
+        }
     }
 }
 
@@ -85,6 +117,8 @@ pub enum Role {
     Parents,
     /// Members of the sets of the `reconcile` binding with this name.
     Members(BindingName),
+    /// What the parents of the `reconcile` binding with this name refer to.
+    Related(BindingName),
 }
 
 /// A parent, and what the cluster has of it.
@@ -93,7 +127,10 @@ pub struct Reconcile {
     pub binding: BindingName,
     /// The object as JSON.
     pub parent: Arc<str>,
+    /// The parent is being deleted, so the question is to `finalize`.
+    pub finalizes: bool,
     pub children: Vec<Child>,
+    pub related: Vec<RelatedObject>,
     /// The snapshots that the hook may open.
     pub snapshots: Arc<[BindingName]>,
 }
@@ -106,6 +143,15 @@ pub struct Child {
     pub object: Arc<str>,
 }
 
+/// An object that a parent refers to.
+#[derive(Debug, Clone)]
+pub struct RelatedObject {
+    /// The entry of the document's `related`.
+    pub entry: Arc<str>,
+    /// The object as JSON.
+    pub object: Arc<str>,
+}
+
 /// What a hook wants for a parent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reconciled {
@@ -113,19 +159,31 @@ pub struct Reconciled {
     pub children: Vec<String>,
     /// No children are wanted. Without this, an empty list is an error.
     pub none_wanted: bool,
+    /// Nothing outside of the cluster is left to undo. Only `finalize` says so.
+    pub done: bool,
     /// The status as JSON.
     pub status: Option<String>,
     pub conditions: Vec<OwnCondition>,
     pub requeue_after: Option<Duration>,
+    pub events: Vec<OwnEvent>,
 }
 
 impl Reconciled {
     /// The bytes of its texts.
     pub fn bytes(&self) -> usize {
         let conditions = self.conditions.iter().map(|one| one.r#type.len() + one.reason.len() + one.message.len());
+        let events = self.events.iter().map(|one| one.reason.len() + one.message.len());
         let children = self.children.iter().map(String::len);
-        children.chain(conditions).sum::<usize>() + self.status.as_ref().map_or(0, String::len)
+        children.chain(conditions).chain(events).sum::<usize>() + self.status.as_ref().map_or(0, String::len)
     }
+}
+
+/// An Event about the parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnEvent {
+    pub r#type: EventType,
+    pub reason: String,
+    pub message: String,
 }
 
 /// A condition that the hook itself sets.
@@ -142,19 +200,47 @@ pub struct OwnCondition {
 pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
 
 impl ReconcileBinding {
-    /// The bindings that watch its parents and its members.
+    /// Whether both are about objects of one kind. An object's set and its finalizer depend on the object alone, so two
+    /// bindings with the same object would delete each other's children. Selectors are not compared: an object that one of
+    /// them selects may get the other's labels at any time.
+    pub fn has_parents_of(&self, other: &Self) -> bool {
+        (self.parent.group(), &self.parent.kind) == (other.parent.group(), &other.parent.kind)
+    }
+
+    /// The bindings that watch its parents, its members, and what is related.
     pub fn informers(&self) -> impl Iterator<Item = KubernetesBinding> {
         let members = self.owns.iter().map(|kind| {
             let name = self.members_of(kind);
             self.informer(name, kind, Some(PART_OF.to_owned()), Role::Members(self.name.clone()))
         });
+        let related = self.related.iter().map(|related| {
+            let (name, labels) = (self.watching(related), related.label_selector.clone());
+            let informer = self.informer(name, &related.kind, labels, Role::Related(self.name.clone()));
+            match &related.namespace {
+                Some(namespace) => KubernetesBinding { namespaces: vec![namespace.clone()], ..informer },
+                None => informer,
+            }
+        });
         let parents = self.informer(self.name.clone(), &self.parent, self.label_selector.clone(), Role::Parents);
-        std::iter::once(parents).chain(members)
+        let parents = KubernetesBinding { include_snapshots_from: self.inputs(), ..parents };
+        std::iter::once(parents).chain(members).chain(related)
+    }
+
+    /// What must be listed before a parent is reconciled.
+    pub fn inputs(&self) -> Arc<[BindingName]> {
+        let members = self.owns.iter().map(|kind| self.members_of(kind));
+        let related = self.related.iter().map(|related| self.watching(related));
+        self.include_snapshots_from.iter().cloned().chain(members).chain(related).collect()
     }
 
     /// The name of the binding that watches members of this kind: `hello/Deployment.apps`.
     pub fn members_of(&self, kind: &OwnedKind) -> BindingName {
         BindingName::new(format!("{}/{}", self.name, kind.group_kind()))
+    }
+
+    /// The name of the binding that watches what is related: `hello/related/images`.
+    pub fn watching(&self, related: &Related) -> BindingName {
+        BindingName::new(format!("{}/related/{}", self.name, related.name))
     }
 
     fn informer(&self, name: BindingName, of: &OwnedKind, labels: Option<String>, role: Role) -> KubernetesBinding {
@@ -183,6 +269,42 @@ impl ReconcileBinding {
             allow_failure: false,
             retry: self.retry,
             may_watch: MayWatch::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn related(namespace: Option<&str>, name_from: Option<&str>) -> Related {
+        Related {
+            name: "config".into(),
+            kind: OwnedKind { api_version: "v1".into(), kind: "ConfigMap".into() },
+            namespace: namespace.map(str::to_owned),
+            name_from: name_from.map(|path| FieldPath::parse(path).unwrap()),
+            label_selector: None,
+        }
+    }
+
+    #[test]
+    fn a_reference_stays_in_its_namespace_unless_the_document_names_another_one() {
+        let (path, own) = (Some(".spec.config"), Some("a"));
+        for (entry, parent, object, reaches) in [
+            (related(None, path), own, Some("a"), true),
+            (related(None, path), own, Some("b"), false),
+            (related(None, None), own, Some("b"), false),
+            (related(Some("b"), path), own, Some("b"), true),
+            (related(Some("b"), path), own, Some("a"), false),
+            // Cluster-scoped objects and parents.
+            (related(None, path), own, None, true),
+            (related(None, path), None, Some("a"), false),
+            (related(None, None), None, Some("a"), true),
+            (related(Some("b"), path), None, Some("b"), true),
+            (related(Some("b"), None), None, Some("a"), false),
+        ] {
+            assert_eq!(entry.reaches(parent, object), reaches, "{entry:?} {parent:?} {object:?}");
         }
     }
 }

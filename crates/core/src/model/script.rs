@@ -68,6 +68,8 @@ pub enum ScriptFunction {
     Conversion(String),
     /// Objects of this `reconcile` binding.
     Reconcile(String),
+    /// Objects of this `reconcile` binding that are being deleted.
+    Finalize(String),
 }
 
 impl fmt::Display for ScriptFunction {
@@ -84,6 +86,7 @@ impl fmt::Display for ScriptFunction {
             Self::Mutating(name) => write!(f, "@on_mutating({name:?})"),
             Self::Conversion(name) => write!(f, "@on_conversion({name:?})"),
             Self::Reconcile(name) => write!(f, "@on_reconcile({name:?})"),
+            Self::Finalize(name) => write!(f, "@on_finalize({name:?})"),
         }
     }
 }

@@ -156,7 +156,7 @@ impl HookManager {
         }
         for file in files {
             let (name, path) = (file.stem(), file.path.clone());
-            match load_file(file, &self.services.sandbox).await {
+            match self.load_file(file).await {
                 Ok(hook) => self.loaded(hook),
                 Err(reason) => {
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -363,9 +363,10 @@ impl HookManager {
         let permissions = narrow(spec.permissions.iter().cloned(), terms);
         let spec = HookSpec { permissions: permissions.into(), ..spec };
         self.check_rights(&spec, terms).await?;
+        let claim = self.services.claims.take(&spec).map_err(HookLoadError::from)?;
         let Terms { bundle, identity, settings, .. } = &**terms;
         let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
-        Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
+        Ok(Hook { bundled: Some(bundled), claim: Some(claim), ..Hook::new(spec, hook.component) })
     }
 
     /// Checks that the hook's ServiceAccount exists and has the rights that its bindings need. A kind that is not
@@ -396,7 +397,14 @@ impl HookManager {
             return self.judge(&origin).await;
         }
         let file = find_hook(&self.directory.clone().unwrap_or_default(), name);
-        Ok(load_file(file, &self.services.sandbox).await?)
+        Ok(self.load_file(file).await?)
+    }
+
+    /// Loads one of the directory's hooks, unless another hook reconciles its objects.
+    async fn load_file(&self, file: HookFile) -> Result<Hook, HookLoadError> {
+        let hook = load_file(file, &self.services.sandbox).await?;
+        let claim = self.services.claims.take(&hook.spec)?;
+        Ok(Hook { claim: Some(claim), ..hook })
     }
 
     /// The hooks that do not run, with the reasons.
@@ -469,7 +477,7 @@ impl HookManager {
         let _one_at_a_time = self.swapping.lock().await;
         let began = Instant::now();
         let name = file.name.clone().map_err(SwapError::Name)?;
-        let loaded = match load_file(file, &self.services.sandbox).await {
+        let loaded = match self.load_file(file).await {
             Ok(hook) => Ok(self.replace(hook).await?),
             Err(reason) => Err(SwapError::Refused { name: name.clone(), reason }),
         };

@@ -19,6 +19,8 @@ use boathook_core::{
 use boathook_sandbox::{Filters, LoadError, LoadedHook, Sandbox};
 use tokio_util::sync::CancellationToken;
 
+use super::claims::{Claim, ClaimedTwice};
+
 /// A hook that can run.
 pub struct Hook {
     pub spec: HookSpec,
@@ -27,6 +29,8 @@ pub struct Hook {
     pub interrupt: CancellationToken,
     /// What the hook has from its bundle, if it belongs to one.
     pub bundled: Option<Bundled>,
+    /// The objects that it reconciles. Absent until it may run.
+    pub(super) claim: Option<Claim>,
 }
 
 /// What a hook has from its bundle.
@@ -42,13 +46,13 @@ pub struct Bundled {
 impl Hook {
     /// Creates a hook outside of any bundle.
     pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
-        Self { spec, component, interrupt: CancellationToken::new(), bundled: None }
+        Self { spec, component, interrupt: CancellationToken::new(), bundled: None, claim: None }
     }
 
     /// Returns the same version again, so that it can replace another one.
     pub(super) fn again(&self) -> Self {
-        let bundled = self.bundled.clone();
-        Self { bundled, ..Self::new(self.spec.clone(), self.component.clone()) }
+        let (bundled, claim) = (self.bundled.clone(), self.claim.clone());
+        Self { bundled, claim, ..Self::new(self.spec.clone(), self.component.clone()) }
     }
 
     /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
@@ -116,6 +120,8 @@ pub enum HookLoadError {
     Functions(Vec<String>),
     #[error(transparent)]
     Document(#[from] DocumentError),
+    #[error(transparent)]
+    Claimed(#[from] ClaimedTwice),
     /// The operator is ending, or its parser of documents has a defect.
     #[error("its configuration was not read completely")]
     Unread(#[source] tokio::task::JoinError),
@@ -216,6 +222,7 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     }
     wanted.extend(spec.conversions.iter().map(|binding| F::Conversion(name(&binding.name))));
     wanted.extend(spec.reconcilers.iter().map(|binding| F::Reconcile(name(&binding.name))));
+    possible.extend(spec.reconcilers.iter().map(|binding| F::Finalize(name(&binding.name))));
     let unbound = functions.iter().filter(|function| !possible.contains(function) && !wanted.contains(function));
     let mut misfits: Vec<_> =
         unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();
@@ -240,10 +247,13 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
 /// The same for a script that has one function for all bindings of a list. Only `reconcile` is compared: earlier operators
 /// accepted functions without bindings, and such scripts continue to run.
 fn unmatched(spec: &HookSpec, component: &LoadedHook) -> Vec<String> {
-    let problem = match (spec.reconcilers.is_empty(), component.reconciles()) {
-        (false, false) => "no function is reconcile, which the configuration's reconcile bindings need",
-        (true, true) => {
+    let problem = match (spec.reconcilers.is_empty(), component.reconciles(), component.has_finalize()) {
+        (false, false, _) => "no function is reconcile, which the configuration's reconcile bindings need",
+        (true, true, _) => {
             "the function reconcile: the configuration has no reconcile binding; add one, or remove the function"
+        }
+        (true, _, true) => {
+            "the function finalize: the configuration has no reconcile binding; add one, or remove the function"
         }
         _ => return Vec::new(),
     };
@@ -476,6 +486,9 @@ reconcile: [{name: web, apiVersion: example.com/v1, kind: Site, owns: [{apiVersi
             F::Reconcile("web".into()),
         ];
         assert_eq!(misfits(all, &functions), [""; 0]);
+        let with = |function: F| functions.iter().cloned().chain([function]).collect::<Vec<_>>();
+        assert_eq!(misfits(all, &with(F::Finalize("web".into()))), [""; 0]);
+        assert_eq!(misfits(all, &with(F::Finalize("other".into()))).len(), 1);
         for left_out in 0..functions.len() {
             let rest = functions.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, it)| it.clone());
             let rest: Vec<_> = rest.collect();

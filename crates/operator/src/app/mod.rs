@@ -6,11 +6,11 @@
 //! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
-//! | `reconcile` | parents and their sets |
+//! | `reconcile`, `claims` | parents and their sets, and which hook has them |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
 //! | `bundles`, `scope`, `service_account`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
-//! | `admin`, `health`, `history`, `api_server_health`, `observers`, `failure_events`, `crd_watcher` | what people, probes and metrics see |
+//! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
 
 mod admin;
 mod answers;
@@ -18,8 +18,9 @@ mod api_server_health;
 mod binding_states;
 mod bindings;
 mod bundles;
+mod claims;
 mod crd_watcher;
-mod failure_events;
+mod events;
 mod health;
 mod history;
 mod hold_reason;
@@ -77,6 +78,7 @@ use crate::{
 use answers::Answers;
 use api_server_health::Contact;
 use bundles::Bundles;
+use claims::Claims;
 use health::Health;
 use history::{History, LastRuns};
 use hook_manager::HookManager;
@@ -157,12 +159,13 @@ impl App {
 
         options.sandbox.tasks = tasks.clone();
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
-        let (failures, reported) = failure_events::Outlet::new();
+        let (failures, reported) = events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), failures));
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let services = Arc::new(connect(&options, hook_registry, sandbox, report, &shown, health, recorder));
+        let (services, of_answers) = connect(&options, hook_registry, sandbox, report, &shown, health, recorder);
+        let services = Arc::new(services);
         let runs = Runs::new(services.clone());
         let runner = runner(&services, &runs);
         let left_out = options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default();
@@ -189,8 +192,10 @@ impl App {
         let mut own = Vec::new();
         let namespace = options.client.default_namespace().to_owned();
         if !options.plan {
-            let events = failure_events::send(reported, services.clone(), namespace);
+            // Each has its own queue, so that Events of answers do not keep failures from being reported.
+            let events = events::send(reported, services.clone(), namespace.clone());
             own.push(tasks.spawn("failure Events", events));
+            own.push(tasks.spawn("Events of answers", events::send(of_answers, services.clone(), namespace)));
         }
         own.push(tasks.spawn("news of kinds", crd_watcher::run(services.clone())));
         let leading = follow(leadership, runner.handle(), metrics.clone());
@@ -376,7 +381,7 @@ fn connect(
     shown: &Shown,
     health: Arc<Health>,
     recorder: Option<Arc<Recorder>>,
-) -> Services {
+) -> (Services, events::Inlet) {
     let (leadership, tasks) = (health.leadership().clone(), health.tasks().clone());
     let filters = sandbox.filters().clone();
     let snapshots = Arc::new(Snapshots::default());
@@ -394,7 +399,8 @@ fn connect(
     if !leadership.is_alone() {
         queue.stand_by();
     }
-    Services {
+    let (events, of_answers) = events::Outlet::new();
+    let services = Services {
         server: options.server.clone(),
         hook_registry,
         sandbox,
@@ -415,13 +421,16 @@ fn connect(
         run_ids: RunIds::new(),
         last: LastRuns::new(options.keep_last_run),
         reconcilers: Arc::default(),
+        claims: Claims::default(),
+        events,
         effects: options.effects.clone(),
         schedules_tick: options.schedules_tick,
         plan: options.plan,
         hold: options.hold,
         tasks,
         jumps: watch::Sender::default(),
-    }
+    };
+    (services, of_answers)
 }
 
 /// Drives the queues: each job is a run.

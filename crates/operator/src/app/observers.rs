@@ -9,7 +9,7 @@ use boathook_core::{
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
 
-use super::{Services, failure_events, ms};
+use super::{Services, events, ms};
 use crate::{
     record::RecordObserver,
     telemetry::{Metrics, metrics::RunLabels},
@@ -18,11 +18,11 @@ use crate::{
 /// An observer of all services.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
-    failures: failure_events::Outlet,
+    failures: events::Outlet,
 }
 
 impl Report {
-    pub fn new(metrics: Arc<Metrics>, failures: failure_events::Outlet) -> Self {
+    pub fn new(metrics: Arc<Metrics>, failures: events::Outlet) -> Self {
         Self { metrics, failures }
     }
 }

@@ -103,6 +103,10 @@ impl Runs {
                     reconcile::listed(services, &hook.spec.name, &binding);
                     RunReport::without_guest(Ok(()))
                 }
+                reconcile::Task::Related(binding, informer) => {
+                    reconcile::related(services, &hook.spec.name, &binding, &informer);
+                    RunReport::without_guest(Ok(()))
+                }
             }
         };
         self.until_interrupted(hook, pass).await

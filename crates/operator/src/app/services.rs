@@ -19,6 +19,8 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::{
+    claims::Claims,
+    events,
     health::Health,
     history::{History, LastRuns},
     hooks::HookRegistry,
@@ -51,6 +53,9 @@ pub(super) struct Services {
     pub run_ids: RunIds,
     pub last: LastRuns,
     pub reconcilers: Arc<Reconcilers>,
+    pub claims: Claims,
+    /// Receives the Events that answers contain.
+    pub events: events::Outlet,
     /// Receives what answers do to objects.
     pub effects: Option<Arc<dyn Sink>>,
     pub schedules_tick: bool,

@@ -37,6 +37,7 @@ from .hook import (
     info,
     on_conversion,
     on_event,
+    on_finalize,
     on_group,
     on_mutating,
     on_reconcile,
@@ -47,7 +48,7 @@ from .hook import (
     on_validating,
 )
 from .kube import Object, ObjectRef
-from .reconcile import Child, Condition, Desired, Parent
+from .reconcile import Child, Condition, Desired, Finalized, Parent, ReconcileEvent, Related
 from .snapshots import Item, Snapshot
 
 __version__ = "0.1.0"
@@ -64,6 +65,7 @@ __all__ = [
     "Denial",
     "Desired",
     "Event",
+    "Finalized",
     "Group",
     "Item",
     "KubeError",
@@ -72,6 +74,8 @@ __all__ = [
     "ObjectRef",
     "Parent",
     "Permanent",
+    "ReconcileEvent",
+    "Related",
     "Retry",
     "Review",
     "RunInfo",
@@ -93,6 +97,7 @@ __all__ = [
     "mutate",
     "on_conversion",
     "on_event",
+    "on_finalize",
     "on_group",
     "on_mutating",
     "on_reconcile",

@@ -98,6 +98,20 @@ class OwnedKind(TypedDict):
     kind: str
 
 
+class RelatedKind(TypedDict, total=False):
+    """Objects that the objects of a custom resource refer to: by name, by labels, or both."""
+
+    #: The name in ``parent.related``.
+    name: str
+    apiVersion: str
+    kind: str
+    #: The field with the name: ``.spec.secretName``, ``.spec.volumes[].secret``.
+    nameFrom: str
+    #: Where the objects are. By default, that is the namespace of the object that refers to them.
+    namespace: str
+    labelSelector: LabelSelector
+
+
 class Names(TypedDict):
     nameSelector: NameSelector
 
@@ -117,6 +131,8 @@ class ReconcileBinding(TypedDict, total=False):
     kind: str
     #: The kinds that the hook may return.
     owns: list[OwnedKind]
+    #: The objects that the hook reads. A change of one calls the hook for the objects that refer to it.
+    related: list[RelatedKind]
     namespace: Names
     labelSelector: LabelSelector
     prune: Prune

@@ -15,7 +15,7 @@ from .config import Config
 from .context import BindingContext, Context, Event, Group, RunInfo, Startup, Synchronization, Tick
 from .errors import DefinitionError, Permanent
 from .kube import Object
-from .reconcile import Desired, Parent, Written, written
+from .reconcile import Desired, Finalized, Parent, Written, written, written_finalized
 from .snapshots import Snapshot
 
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -96,6 +96,12 @@ def on_reconcile(binding: str) -> Callable[[Callable[[Parent], Desired]], Callab
     return _keeping("on_reconcile", binding)
 
 
+def on_finalize(binding: str) -> Callable[[Callable[[Parent], Finalized]], Callable[[Parent], Finalized]]:
+    """For each object of a ``reconcile`` binding that is being deleted: undoes what the hook did outside of the cluster. The
+    host calls it until it returns ``Finalized(done=True)``."""
+    return _keeping("on_finalize", binding)
+
+
 def _keeping(kind: str, binding: str) -> Callable[[_F], _F]:
     # `@on_event` without its parentheses would take the function for the name.
     if not isinstance(binding, str):
@@ -116,7 +122,7 @@ def _keep(kind: str, binding: str, function: _F) -> _F:
     return function
 
 
-_ANSWERS = {"on_validating", "on_mutating", "on_conversion", "on_reconcile"}
+_ANSWERS = {"on_validating", "on_mutating", "on_conversion", "on_reconcile", "on_finalize"}
 
 
 def _kinds() -> set[str]:
@@ -158,7 +164,7 @@ def functions() -> list[tuple[str, str]]:
 
 
 def answers(kind: str) -> bool:
-    """Whether there is a function of this kind: ``validating``, ``mutating``, ``conversion``, ``reconcile``."""
+    """Whether there is a function of this kind: ``validating``, ``mutating``, ``conversion``, ``reconcile``, ``finalize``."""
     return f"on_{kind}" in _kinds()
 
 
@@ -235,13 +241,22 @@ def convert(conversion: Conversion) -> list[Object]:
 
 def reconcile(parent: Parent) -> Written:
     """Says what should be for one object."""
+    return _about("on_reconcile", parent, written)
+
+
+def finalize(parent: Parent) -> Written:
+    """Says how far the end of one object is."""
+    return _about("on_finalize", parent, written_finalized)
+
+
+def _about(kind: str, parent: Parent, check: Callable[[object], Written]) -> Written:
     global _info
     _info = parent.info
-    answer = _asked("on_reconcile", parent.binding)(parent)
+    answer = _asked(kind, parent.binding)(parent)
     try:
-        return written(answer)
+        return check(answer)
     except Permanent as error:
-        raise Permanent(f"{_shown('on_reconcile', parent.binding)} returned an invalid answer: {error}") from None
+        raise Permanent(f"{_shown(kind, parent.binding)} returned an invalid answer: {error}") from None
 
 
 def _asked(kind: str, binding: str) -> Callable[..., Any]:
@@ -303,5 +318,6 @@ def _wanted(config: Mapping[str, Any]) -> tuple[list[tuple[str, str]], set[tuple
         ("on_reconcile", "reconcile"),
     ):
         wanted += [(kind, binding.get("name", key)) for binding in config.get(key) or []]
+    possible |= {("on_finalize", binding.get("name", "reconcile")) for binding in config.get("reconcile") or []}
     wanted = list(dict.fromkeys(wanted))
     return wanted, possible | set(wanted)

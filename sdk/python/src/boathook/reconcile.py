@@ -13,7 +13,7 @@ from .context import RunInfo
 from .errors import Permanent
 from .kube import Object, ObjectRef
 
-__all__ = ["Child", "Condition", "Desired", "Parent"]
+__all__ = ["Child", "Condition", "Desired", "Finalized", "Parent", "ReconcileEvent", "Related"]
 
 
 class Child:
@@ -24,6 +24,26 @@ class Child:
     def __init__(self, target: ObjectRef, raw: str) -> None:
         #: The child's name in the cluster.
         self.target = target
+        self._raw = raw
+        self._object: Object | None = None
+
+    @property
+    def object(self) -> Object:
+        """The object, without ``metadata.managedFields``."""
+        if self._object is None:
+            parsed: Object = json.loads(self._raw)
+            self._object = parsed
+        return self._object
+
+
+class Related:
+    """An object that the parent refers to. ``object`` is parsed when you use it."""
+
+    __slots__ = ("_object", "_raw", "name")
+
+    def __init__(self, name: str, raw: str) -> None:
+        #: The name of the entry in the document's ``related``.
+        self.name = name
         self._raw = raw
         self._object: Object | None = None
 
@@ -50,6 +70,8 @@ class Parent:
     children: Sequence[Child] = ()
     #: The snapshots that this run may open.
     snapshots: Sequence[str] = ()
+    #: The objects that exist of those that the object refers to, in the order of the document's ``related``.
+    related: Sequence[Related] = ()
 
     @property
     def name(self) -> str:
@@ -102,6 +124,19 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class ReconcileEvent:
+    """A Kubernetes Event about the object. It needs the permission to ``create`` and ``patch`` ``events`` of
+    ``events.k8s.io``. Equal Events are counted in one."""
+
+    #: One word in CamelCase.
+    reason: str
+    #: A sentence for people.
+    message: str
+    #: Whether it is about a possible problem.
+    type: Literal["Normal", "Warning"] = "Normal"
+
+
+@dataclass(frozen=True, slots=True)
 class Desired:
     """What should be."""
 
@@ -116,6 +151,26 @@ class Desired:
     conditions: Sequence[Condition] = ()
     #: Reconcile again after this delay, or after so many seconds, if nothing else happens first.
     requeue_after: float | timedelta | None = None
+    #: Events about the object, at most 10.
+    events: Sequence[ReconcileEvent] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finalized:
+    """How far the work is that undoes what the hook did outside of the cluster."""
+
+    #: Everything is undone: the host deletes the children that are left, and then the object.
+    done: bool
+    #: The children that are needed until then. The host deletes the others.
+    children: Sequence[Mapping[str, Any]] = ()
+    #: Fields of the object's status.
+    status: Mapping[str, Any] | None = None
+    #: Conditions in addition to those of the host.
+    conditions: Sequence[Condition] = ()
+    #: Finalize again after this delay, or after so many seconds. Without it, that is the binding's first back-off.
+    requeue_after: float | timedelta | None = None
+    #: Events about the object, at most 10.
+    events: Sequence[ReconcileEvent] = ()
 
 
 # What follows is called by the interpreter, and by tests.
@@ -123,31 +178,51 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What should be, as the host takes it."""
+    """An answer, as the host takes it."""
 
     #: JSON.
     children: list[str]
-    none_wanted: bool
     #: JSON.
     status: str | None
     conditions: list[tuple[str, bool | None, str, str]]
     #: Milliseconds.
     requeue_after: int | None
+    #: Whether it is a warning, the reason, and the message.
+    events: list[tuple[bool, str, str]]
+    none_wanted: bool = False
+    done: bool = False
 
 
 def written(desired: object) -> Written:
-    """Checks what a function returned. An error names the field."""
+    """Checks what a function with ``@on_reconcile`` returned. An error names the field."""
     if not isinstance(desired, Desired):
         raise _invalid("it", "a Desired", desired)
-    if not isinstance(desired.none_wanted, bool):
-        raise _invalid("none_wanted", "True or False", desired.none_wanted)
+    return _written(desired, none_wanted=_flag("none_wanted", desired.none_wanted))
+
+
+def written_finalized(finalized: object) -> Written:
+    """Checks what a function with ``@on_finalize`` returned. An error names the field."""
+    if not isinstance(finalized, Finalized):
+        raise _invalid("it", "a Finalized", finalized)
+    return _written(finalized, done=_flag("done", finalized.done))
+
+
+def _written(answer: Desired | Finalized, *, none_wanted: bool = False, done: bool = False) -> Written:
     return Written(
-        [_json(f"children[{at}]", child) for at, child in enumerate(_items("children", desired.children))],
-        desired.none_wanted,
-        None if desired.status is None else _json("status", desired.status),
-        [_condition(f"conditions[{at}]", one) for at, one in enumerate(_items("conditions", desired.conditions))],
-        None if desired.requeue_after is None else _millis("requeue_after", desired.requeue_after),
+        [_json(f"children[{at}]", child) for at, child in enumerate(_items("children", answer.children))],
+        None if answer.status is None else _json("status", answer.status),
+        [_condition(f"conditions[{at}]", one) for at, one in enumerate(_items("conditions", answer.conditions))],
+        None if answer.requeue_after is None else _millis("requeue_after", answer.requeue_after),
+        [_event(f"events[{at}]", one) for at, one in enumerate(_items("events", answer.events))],
+        none_wanted,
+        done,
     )
+
+
+def _flag(place: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _invalid(place, "True or False", value)
+    return value
 
 
 def _invalid(place: str, must_be: str, found: object) -> Permanent:
@@ -175,12 +250,25 @@ _STATUS: dict[object, bool | None] = {True: True, False: False, "True": True, "F
 def _condition(place: str, value: object) -> tuple[str, bool | None, str, str]:
     if not isinstance(value, Condition):
         raise _invalid(place, "a Condition", value)
-    for name in ("type", "reason", "message"):
-        if not isinstance(getattr(value, name), str):
-            raise _invalid(f"{place}.{name}", "a text", getattr(value, name))
+    _texts(place, value, "type", "reason", "message")
     if not isinstance(value.status, (bool, str)) or value.status not in _STATUS:
         raise Permanent(f"{place}.status must be True, False or \"Unknown\", and is {value.status!r}")
     return value.type, _STATUS[value.status], value.reason, value.message
+
+
+def _event(place: str, value: object) -> tuple[bool, str, str]:
+    if not isinstance(value, ReconcileEvent):
+        raise _invalid(place, "a ReconcileEvent", value)
+    _texts(place, value, "reason", "message")
+    if value.type not in ("Normal", "Warning"):
+        raise Permanent(f"{place}.type must be \"Normal\" or \"Warning\", and is {value.type!r}")
+    return value.type == "Warning", value.reason, value.message
+
+
+def _texts(place: str, value: object, *names: str) -> None:
+    for name in names:
+        if not isinstance(getattr(value, name), str):
+            raise _invalid(f"{place}.{name}", "a text", getattr(value, name))
 
 
 def _millis(place: str, value: object) -> int:

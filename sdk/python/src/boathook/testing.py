@@ -17,7 +17,7 @@ from ._host import Handle, Labels, Level, Page, RawItem
 from .context import RunInfo
 from .errors import KubeError
 from .kube import Create, Delete, Object, ObjectRef, Operation, Patch, Query, Update, ref_of
-from .reconcile import Child, Parent
+from .reconcile import Child, Parent, Related
 
 __all__ = ["FakeHost", "parent"]
 
@@ -150,10 +150,17 @@ class FakeHost:
         return found
 
 
-def parent(object: Mapping[str, Any], *children: Mapping[str, Any], binding: str = "reconcile") -> Parent:
-    """An object of a custom resource with the children that exist, for a function with ``@on_reconcile``."""
+def parent(
+    object: Mapping[str, Any],
+    *children: Mapping[str, Any],
+    binding: str = "reconcile",
+    related: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+) -> Parent:
+    """An object of a custom resource with the children that exist, and the related objects by the names of their entries,
+    for a function with ``@on_reconcile`` or ``@on_finalize``."""
     there = [Child(ref_of(child), json.dumps(child)) for child in children]
-    return Parent(binding, RunInfo("test", "test"), copy.deepcopy(dict(object)), there)
+    of = [Related(name, json.dumps(one)) for name, all in (related or {}).items() for one in all]
+    return Parent(binding, RunInfo("test", "test"), copy.deepcopy(dict(object)), there, (), of)
 
 
 class _Handle:

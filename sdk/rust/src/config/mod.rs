@@ -17,7 +17,7 @@ pub use conversion::Conversion;
 pub use kubernetes::{Content, Kubernetes};
 pub use labels::Labels;
 pub use permission::Permission;
-pub use reconcile::{Adopt, Reconcile};
+pub use reconcile::{Adopt, Reconcile, Related};
 pub use rules::{Limits, Retry};
 pub use schedule::{MissedRuns, Schedule};
 

@@ -10,6 +10,45 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reconcile(pub(super) Fields);
 
+/// Objects that the objects of a custom resource refer to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Related(Fields);
+
+impl Related {
+    /// An entry with this name, about objects of this kind.
+    fn new(name: &str, api_version: &str, kind: &str) -> Self {
+        let mut map = Fields::default();
+        map.text("name", name);
+        map.text("apiVersion", api_version);
+        map.text("kind", kind);
+        Self(map)
+    }
+
+    /// Objects whose name is in a field of the object: `Related::by_name("config", "v1", "ConfigMap", ".spec.config")`.
+    pub fn by_name(name: &str, api_version: &str, kind: &str, path: &str) -> Self {
+        let mut related = Self::new(name, api_version, kind);
+        related.0.text("nameFrom", path);
+        related
+    }
+
+    /// All objects with these labels.
+    pub fn by_labels(name: &str, api_version: &str, kind: &str, labels: Labels) -> Self {
+        Self::new(name, api_version, kind).labels(labels)
+    }
+
+    /// Only objects with these labels are watched.
+    pub fn labels(mut self, labels: Labels) -> Self {
+        self.0.set("labelSelector", Node::Map(labels.0));
+        self
+    }
+
+    /// The objects are in this namespace.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.0.text("namespace", namespace);
+        self
+    }
+}
+
 /// What happens if an object that the hook returns exists and belongs to no set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adopt {
@@ -37,6 +76,14 @@ impl Reconcile {
         owned.text("apiVersion", api_version);
         owned.text("kind", kind);
         self.0.push("owns", owned);
+        self
+    }
+
+    /// Objects that the hook reads: their name is in a field of the object, such as `.spec.secretName`, or in the items of a
+    /// list, such as `.spec.volumes[].secret`. They are in the object's namespace, unless [`namespace`](Related::namespace)
+    /// names another one. A change of one of them calls the hook for the objects that refer to it.
+    pub fn related(mut self, related: Related) -> Self {
+        self.0.push("related", related.0);
         self
     }
 

@@ -3,22 +3,29 @@
 //! It only carries texts and decisions over; what they are is in `admission`, `conversion` and `reconcile`.
 
 use super::bindings::boathook::hook::types::{Failure, RunInfo};
-use super::bindings::reconcile::exports::boathook::hook::reconciling::{Condition as WireCondition, ConditionStatus};
+use super::bindings::reconcile::boathook::hook::reconciliation::{
+    Condition as WireCondition, ConditionStatus, Event as WireEvent, EventType,
+};
 use super::bindings::validate::boathook::hook::admission::Denial;
 use crate::admission::{Change, Mutation, Review, Verdict};
 use crate::conversion::{Converted, Request};
 use crate::error::{Error, Result};
 use crate::kube::ObjectRef;
 use crate::logger;
-use crate::reconcile::{Child, Desired, Parent};
+use crate::reconcile::{Child, Desired, Event, Finalized, Parent, Related, Shown};
 
 pub use super::bindings::convert::export_convert;
 pub use super::bindings::convert::exports::boathook::hook::conversion::Guest as Convert;
+pub use super::bindings::finalize::export_finalize;
+pub use super::bindings::finalize::exports::boathook::hook::finalizing::{
+    Finalized as WireFinalized, Guest as Finalize,
+};
 pub use super::bindings::mutate::export_mutate;
 pub use super::bindings::mutate::exports::boathook::hook::mutating::{Guest as Mutate, Mutation as WireMutation};
+pub use super::bindings::reconcile::boathook::hook::reconciliation::Parent as WireParent;
 pub use super::bindings::reconcile::export_reconcile;
 pub use super::bindings::reconcile::exports::boathook::hook::reconciling::{
-    Desired as WireDesired, Guest as Reconcile, Parent as WireParent,
+    Desired as WireDesired, Guest as Reconcile,
 };
 pub use super::bindings::validate::boathook::hook::admission::Verdict as WireVerdict;
 pub use super::bindings::validate::export_validate;
@@ -70,16 +77,40 @@ pub fn reconcile(
     parent: WireParent,
 ) -> Answer<WireDesired> {
     logger::install();
+    let parent = Parent::new(binding, info.run_id, info.dry_run, shown(parent));
+    parent.and_then(reconcile).and_then(into_desired).map_err(Error::into_wire)
+}
+
+/// The export `finalize`.
+pub fn finalize(
+    finalize: fn(Parent) -> Result<Finalized>,
+    info: RunInfo,
+    binding: String,
+    parent: WireParent,
+) -> Answer<WireFinalized> {
+    logger::install();
+    let parent = Parent::new(binding, info.run_id, info.dry_run, shown(parent));
+    parent.and_then(finalize).and_then(into_finalized).map_err(Error::into_wire)
+}
+
+fn shown(parent: WireParent) -> Shown {
     let children = parent.children.into_iter().map(|child| Child {
         target: ObjectRef::new(&child.api_version, &child.kind, child.namespace.as_deref(), &child.name),
         json: crate::data::Json::new(child.object),
     });
-    let parent = Parent::new(binding, info.run_id, info.dry_run, parent.object, children.collect());
-    parent.and_then(reconcile).and_then(into_desired).map_err(Error::into_wire)
+    let related = parent.related.into_iter();
+    let related = related.map(|one| Related { entry: one.name, json: crate::data::Json::new(one.object) });
+    Shown { json: parent.object, children: children.collect(), related: related.collect() }
+}
+
+fn into_finalized(finalized: Finalized) -> Result<WireFinalized> {
+    let Finalized { done, desired } = finalized;
+    let WireDesired { children, none_wanted: _, status, conditions, requeue_after, events } = into_desired(desired)?;
+    Ok(WireFinalized { done, children, status, conditions, requeue_after, events })
 }
 
 fn into_desired(desired: Desired) -> Result<WireDesired> {
-    let Desired { children, none_wanted, status, conditions, requeue_after, unwritable } = desired;
+    let Desired { children, none_wanted, status, conditions, requeue_after, events, unwritable } = desired;
     if let Some(what) = unwritable {
         return Err(Error::permanent(format!("cannot be written as JSON: {what}")));
     }
@@ -93,12 +124,17 @@ fn into_desired(desired: Desired) -> Result<WireDesired> {
         reason: condition.reason,
         message: condition.message,
     };
+    let event = |Event { warns, reason, message }| {
+        let type_ = if warns { EventType::Warning } else { EventType::Normal };
+        WireEvent { type_, reason, message }
+    };
     Ok(WireDesired {
         children,
         none_wanted,
         status,
         conditions: conditions.into_iter().map(condition).collect(),
         requeue_after: requeue_after.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        events: events.into_iter().map(event).collect(),
     })
 }
 

@@ -52,6 +52,13 @@ answering!(
     "package boathook:sdk; world reconcile { export boathook:hook/reconciling@0.1.0; }"
 );
 answering!(
+    finalize,
+    "boathook:sdk/finalize",
+    "export_finalize",
+    "package boathook:sdk; world finalize { export boathook:hook/finalizing@0.1.0; }",
+    "boathook:hook/reconciliation@0.1.0" from crate::entry::bindings::reconcile::boathook::hook::reconciliation
+);
+answering!(
     convert,
     "boathook:sdk/convert",
     "export_convert",

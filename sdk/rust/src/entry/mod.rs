@@ -76,20 +76,20 @@ pub(crate) fn prepare() {
 #[macro_export]
 macro_rules! hook {
     ($config:path $(,)?) => {
-        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …, reconcile = …");
+        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …, reconcile = … (with finalize = …)");
     };
-    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(,)?) => {
+    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(, finalize = $finalize:path)? $(,)?) => {
         const _: () = {
             fn run(_: $crate::Context) -> $crate::Result<()> {
                 ::std::result::Result::Ok(())
             }
 
-            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)? $(, reconcile = $reconcile)?);
+            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)? $(, reconcile = $reconcile)? $(, finalize = $finalize)?);
         };
     };
     (
         $config:path, $run:path
-        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(,)?
+        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(, finalize = $finalize:path)? $(,)?
     ) => {
         const _: () = {
             struct Hook;
@@ -123,6 +123,7 @@ macro_rules! hook {
             $($crate::hook!(@mutate $mutate);)?
             $($crate::hook!(@convert $convert);)?
             $($crate::hook!(@reconcile $reconcile);)?
+            $($crate::hook!(@finalize $finalize);)?
         };
     };
     (@validate $validate:path) => {
@@ -199,6 +200,24 @@ macro_rules! hook {
         #[allow(unsafe_code)]
         const _: () = {
             $crate::entry::answers::export_reconcile!(Hook with_types_in $crate::entry::bindings::reconcile);
+        };
+    };
+    (@finalize $finalize:path) => {
+        impl $crate::entry::answers::Finalize for Hook {
+            fn finalize(
+                info: $crate::entry::RunInfo,
+                binding: ::std::string::String,
+                parent: $crate::entry::answers::WireParent,
+            ) -> ::std::result::Result<$crate::entry::answers::WireFinalized, $crate::entry::Failure> {
+                $crate::entry::answers::finalize($finalize, info, binding, parent)
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn($crate::reconcile::Parent) -> $crate::Result<$crate::reconcile::Finalized> = $finalize;
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)]
+        const _: () = {
+            $crate::entry::answers::export_finalize!(Hook with_types_in $crate::entry::bindings::finalize);
         };
     };
 }

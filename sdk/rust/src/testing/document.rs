@@ -81,6 +81,8 @@ pub(super) struct Reconciling {
     #[serde(default)]
     pub owns: Vec<OwnedKind>,
     #[serde(default)]
+    pub related: Vec<Relating>,
+    #[serde(default)]
     pub include_snapshots_from: Vec<String>,
 }
 
@@ -90,6 +92,43 @@ pub(super) struct Reconciling {
 pub(super) struct OwnedKind {
     api_version: String,
     kind: String,
+}
+
+/// An entry of `related`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Relating {
+    pub name: String,
+    #[serde(flatten)]
+    kind: OwnedKind,
+    namespace: Option<String>,
+    name_from: Option<String>,
+    label_selector: Option<LabelSelector>,
+}
+
+impl Relating {
+    /// Whether a parent refers to the object.
+    pub fn is_of(&self, parent: &Object, object: &Object) -> bool {
+        let named = self.name_from.as_deref().is_none_or(|path| texts(path, parent).contains(&object.name()));
+        let place = match (object.namespace(), self.namespace.as_deref().or(parent.namespace())) {
+            (None, _) => true,
+            (Some(place), Some(namespace)) => place == namespace,
+            (Some(_), None) => self.name_from.is_none(),
+        };
+        let selected = self.label_selector.as_ref().is_none_or(|labels| labels.matches(object));
+        Reconciling::is(&self.kind, object) && named && place && selected
+    }
+}
+
+/// The texts at a path such as `.spec.volumes[].secret`.
+fn texts<'v>(path: &str, object: &'v Value) -> Vec<&'v str> {
+    let mut found = vec![object];
+    for field in path.trim_start_matches('.').split('.') {
+        let (name, each) = field.strip_suffix("[]").map_or((field, false), |name| (name, true));
+        let values = found.into_iter().filter_map(|value| value.get(name));
+        found = if each { values.filter_map(Value::as_array).flatten().collect() } else { values.collect() };
+    }
+    found.into_iter().filter_map(Value::as_str).collect()
 }
 
 impl Reconciling {

@@ -7,7 +7,7 @@ use super::ran::{Ran, failed};
 use super::run::Run;
 use crate::data::Json;
 use crate::kube::{Object, ObjectRef};
-use crate::reconcile::{Child, Condition, Desired, Parent};
+use crate::reconcile::{Child, Condition, Desired, Event, Finalized, Parent, Related, Shown};
 use crate::{Error, Result};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -26,6 +26,10 @@ pub struct Reconciled {
     pub conditions: Vec<Condition>,
     /// When the hook wants to be asked again.
     pub requeue_after: Option<Duration>,
+    /// About the parent.
+    pub events: Vec<Event>,
+    /// Whether the parent may end. Only `finalize` says so.
+    pub done: bool,
 }
 
 impl Kit {
@@ -41,6 +45,42 @@ impl Kit {
         binding: &str,
         parent: &ObjectRef,
     ) -> Ran<Reconciled> {
+        self.asked(binding, parent, |parent| Ok((reconcile(parent)?, None)))
+    }
+
+    /// Asks the hook's function `finalize` about an object that is being deleted, and makes the cluster like the answer: the
+    /// children that are not needed any more are removed, and after [`Finalized::done`], all children and the object.
+    ///
+    /// Panics like [`reconcile`](Self::reconcile).
+    #[track_caller]
+    pub fn finalize(
+        &mut self,
+        finalize: fn(Parent) -> Result<Finalized>,
+        binding: &str,
+        parent: &ObjectRef,
+    ) -> Ran<Reconciled> {
+        let Some(mut object) = self.cluster.get(parent).cloned() else { failed(&format!("the test gave no {parent}")) };
+        if let Some(metadata) = object.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+            metadata.entry("deletionTimestamp").or_insert_with(|| json!("2000-01-01T00:00:00Z"));
+        }
+        self.place(object);
+        let ran = self.asked(binding, parent, |parent| {
+            let Finalized { done, desired } = finalize(parent)?;
+            Ok((desired, Some(done)))
+        });
+        if ran.result.as_ref().is_ok_and(|answer| answer.done) {
+            self.cluster.remove(parent);
+        }
+        ran
+    }
+
+    #[track_caller]
+    fn asked(
+        &mut self,
+        binding: &str,
+        parent: &ObjectRef,
+        ask: impl FnOnce(Parent) -> Result<(Desired, Option<bool>)>,
+    ) -> Ran<Reconciled> {
         let Some(known) = self.document.reconcile.iter().find(|known| known.name == binding).cloned() else {
             failed(&format!("the hook has no reconcile binding {binding:?}"));
         };
@@ -49,20 +89,45 @@ impl Kit {
             failed(&format!("the binding {binding:?} is about {} {}", known.api_version, known.kind));
         }
         let children = self.children(&known, &object);
-        let shown =
-            children.iter().map(|child| Child { target: child.object_ref(), json: Json::new(child.to_string()) });
-        let shown: Vec<_> = shown.collect();
-        let (name, text) = (binding.to_owned(), object.to_string());
+        let shown = Shown {
+            children: (children.iter())
+                .map(|child| Child { target: child.object_ref(), json: Json::new(child.to_string()) })
+                .collect(),
+            related: self.related(&known, &object),
+            json: object.to_string(),
+        };
+        let name = binding.to_owned();
         let ran = self.call(&known.include_snapshots_from, &Run::new(), |info| {
-            let desired = reconcile(Parent::new(name, info.run_id, info.dry_run, text, shown)?)?;
+            let (desired, done) = ask(Parent::new(name, info.run_id, info.dry_run, shown)?)?;
             match desired.unwritable {
                 Some(what) => Err(Error::permanent(format!("cannot be written as JSON: {what}"))),
-                None => Ok(desired),
+                None => Ok((desired, done)),
             }
         });
         let Ran { result, writes, events, log } = ran;
-        let result = result.map(|desired| self.apply(&known, object, &children, desired));
+        let result = result.map(|(desired, done)| {
+            // No children are needed when the work is done, and none is no mistake before.
+            let desired = match done {
+                Some(true) => Desired { children: Vec::new(), none_wanted: true, ..desired },
+                Some(false) => Desired { none_wanted: true, ..desired },
+                None => desired,
+            };
+            let answer = self.apply(&known, object, &children, desired);
+            Reconciled { done: done.unwrap_or_default(), ..answer }
+        });
         Ran { result, writes, events, log }
+    }
+
+    /// The objects that the parent refers to, in the order of `related`.
+    fn related(&self, known: &Reconciling, parent: &Object) -> Vec<Related> {
+        let of_entry = |entry: &super::document::Relating| {
+            let found: Vec<_> = (self.cluster.all())
+                .filter(|object| entry.is_of(parent, object))
+                .map(|object| Related { entry: entry.name.clone(), json: Json::new(object.to_string()) })
+                .collect();
+            found
+        };
+        known.related.iter().flat_map(of_entry).collect()
     }
 
     /// The objects that the parent owns, in the order of `owns`.
@@ -79,7 +144,7 @@ impl Kit {
 
     #[track_caller]
     fn apply(&mut self, known: &Reconciling, mut parent: Object, before: &[Object], desired: Desired) -> Reconciled {
-        let Desired { children, none_wanted, status, conditions, requeue_after, .. } = desired;
+        let Desired { children, none_wanted, status, conditions, requeue_after, events, .. } = desired;
         let children: Vec<_> = children.iter().map(|text| owned_by(&parent, known, text)).collect();
         if children.is_empty() && !none_wanted && !before.is_empty() {
             failed("the answer has no children, and does not say that none are wanted: see Desired::none");
@@ -102,7 +167,7 @@ impl Kit {
             fields.insert("status".to_owned(), status.clone());
         }
         self.place(parent);
-        Reconciled { children, none_wanted, status, conditions, requeue_after }
+        Reconciled { children, none_wanted, status, conditions, requeue_after, events, done: false }
     }
 }
 

@@ -6,12 +6,18 @@
 //! | `behavior` | what becomes of an answer, and when the hook is asked |
 //! | `refused` | answers that cannot be, and parents that cannot have a status |
 //! | `crashes` | an operator that dies between any two writes |
+//! | `claims` | two hooks for one kind |
+//! | `finalize` | hooks that undo something before their parents end |
+//! | `related` | what parents refer to, and the Events of answers |
 //! | `tenants` | hooks of a tenant's bundle |
 
 mod behavior;
+mod claims;
 mod crashes;
+mod finalize;
 mod hello;
 mod refused;
+mod related;
 mod tenants;
 
 use serde_json::{Value, json};

@@ -73,6 +73,15 @@ fn check_unique(spec: &HookSpec, reader: &Problems<'_>) {
             let message = format!("clashes with the kubernetes binding \"{}\"; give it another name", other.name);
             reader.wrong(&format!("reconcile[{i}].name"), message);
         }
+        let before = spec.reconcilers.iter().take(i).find(|before| before.has_parents_of(binding));
+        if let Some(before) = before.filter(|_| !binding.parent.kind.is_empty()) {
+            let (kind, name) = (binding.parent.group_kind(), short(before.name.as_str(), 80));
+            let message = format!(
+                "is {kind}, and the binding \"{name}\" has this kind, too: each would delete the other's children; use one \
+                 binding, which returns the children of both"
+            );
+            reader.wrong(&format!("reconcile[{i}].kind"), message);
+        }
     }
 }
 

@@ -8,12 +8,15 @@ use super::{
     schedule::{include_snapshots_from, name},
     selector,
 };
-use crate::model::{Adopt, HookName, OwnedKind, PruneLimits, QueueName, ReconcileBinding, RetryPolicy};
+use crate::model::{
+    Adopt, FieldPath, HookName, OwnedKind, PruneLimits, QueueName, ReconcileBinding, Related, RetryPolicy,
+};
 
 /// Each time, all parents are reconciled.
 const LEAST_RESYNC: Duration = Duration::from_secs(1);
 /// Each kind needs a watch.
 const MAX_KINDS: usize = 50;
+const MAX_RELATED: usize = 20;
 
 pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> ReconcileBinding {
     fields.need("owns", Some(()));
@@ -23,6 +26,7 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         namespaces: fields.fields("namespace").map(|namespace| namespaces(&namespace)).unwrap_or_default(),
         label_selector: fields.fields("labelSelector").and_then(|labels| selector::labels(&labels)),
         owns: fields.items("owns").map(|item| owned(&item)).collect(),
+        related: fields.items("related").map(|item| related(&item)).collect(),
         prune: fields.fields("prune").map(|fields| prune(&fields)).unwrap_or_default(),
         adopt: fields
             .word("adopt", &[("never", Adopt::Never), ("ifUnowned", Adopt::IfUnowned), ("always", Adopt::Always)])
@@ -32,9 +36,9 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         queue: QueueName::Own(hook.clone()),
         retry: policy::binding_retry(fields, retry),
     };
-    fields.not_yet("related", "reconciling the parents that refer to an object is");
     fields.not_yet("decorates", "attaching objects to those of others is");
     check_kinds(fields, &binding);
+    check_related(fields, &binding);
     fields.finish();
     binding
 }
@@ -52,6 +56,43 @@ fn owned(fields: &Fields<'_, '_>) -> OwnedKind {
     let kind = kind(fields);
     fields.finish();
     kind
+}
+
+fn related(fields: &Fields<'_, '_>) -> Related {
+    let name_from = fields.string("nameFrom").and_then(|text| {
+        let path = FieldPath::parse(text);
+        path.map_err(|problem| fields.wrong("nameFrom", format!("is {}; {problem}", quoted(text)))).ok()
+    });
+    let related = Related {
+        name: fields.required_string("name").unwrap_or_default().into(),
+        kind: kind(fields),
+        namespace: fields.some_string("namespace").map(str::to_owned),
+        name_from,
+        label_selector: fields.fields("labelSelector").and_then(|labels| selector::labels(&labels)),
+    };
+    if let Some(namespace) = &related.namespace {
+        let valid = namespace.len() <= 63 && namespace.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        fields.check(valid, "namespace", || format!("is {}, which cannot be a namespace", quoted(namespace)));
+    }
+    if !fields.has("nameFrom") && !fields.has("labelSelector") {
+        let message = "is missing; name the parent's field with the object's name, or give a labelSelector";
+        fields.wrong("nameFrom", message);
+    }
+    fields.finish();
+    related
+}
+
+/// Hooks find related objects by the entries' names.
+fn check_related(fields: &Fields<'_, '_>, binding: &ReconcileBinding) {
+    let mut known = HashSet::new();
+    for (i, related) in binding.related.iter().enumerate().filter(|(_, related)| !related.name.is_empty()) {
+        fields.check(known.insert(&related.name), &format!("related[{i}].name"), || {
+            format!("is {} once more; each needs a name of its own", quoted(&related.name))
+        });
+    }
+    fields.check(binding.related.len() <= MAX_RELATED, "related", || {
+        format!("has {} items; at most {MAX_RELATED} are allowed, because each needs a watch", binding.related.len())
+    });
 }
 
 fn namespaces(fields: &Fields<'_, '_>) -> Vec<String> {

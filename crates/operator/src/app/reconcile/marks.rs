@@ -4,8 +4,9 @@
 use boathook_applyset::Hold;
 use serde_json::{Map, Value, json};
 
-/// Kept while owner references would not delete all members, or not in their order.
-const FINALIZER: &str = "boathook.dev/teardown";
+/// Kept while the hook must be asked before the parent ends, or while owner references would not delete all members, or not
+/// in their order.
+pub(super) const FINALIZER: &str = "boathook.dev/teardown";
 /// The prune that waits, as JSON.
 const HOLD: &str = "boathook.dev/prune-hold";
 /// A person writes the digest of the prune here: `kubectl annotate … boathook.dev/approve-prune=DIGEST`.
@@ -28,6 +29,11 @@ impl Marks {
         let finalizer = finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER));
         let hold = annotation(HOLD).and_then(|text| serde_json::from_str(text).ok());
         (Self { finalizer, hold }, annotation(APPROVE).map(str::to_owned))
+    }
+
+    /// These, and the finalizer if it is needed.
+    pub fn with_finalizer(&self, needed: bool) -> Self {
+        Self { finalizer: self.finalizer || needed, hold: self.hold.clone() }
     }
 
     /// The fields of `metadata` to apply. What is not among them is removed.

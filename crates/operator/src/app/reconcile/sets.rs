@@ -51,9 +51,15 @@ pub(in super::super) struct Terms {
     pub binding: ReconcileBinding,
     /// The kind of the parents, as it is served.
     pub resource: Arc<Resource>,
+    /// What must be listed before a parent is reconciled.
+    inputs: Arc<[BindingName]>,
 }
 
 impl Terms {
+    pub fn new(hook: &HookName, binding: &ReconcileBinding, resource: Arc<Resource>) -> Self {
+        Self { hook: hook.clone(), inputs: binding.inputs(), binding: binding.clone(), resource }
+    }
+
     /// A trigger for one parent. It carries no object: the run reads the newest one from the snapshot.
     pub fn wake(&self, key: &ObjectKey, uid: &str) -> Trigger {
         let item = Item {
@@ -76,7 +82,7 @@ impl Terms {
             queue: self.binding.queue.clone(),
             cause: Cause::Event(event),
             group: None,
-            snapshots: self.binding.include_snapshots_from.clone(),
+            snapshots: self.inputs.clone(),
             allow_failure: false,
             retry: self.binding.retry,
             debounce: Duration::ZERO,
@@ -98,7 +104,7 @@ impl Informed {
     pub fn new(services: &Services, hook: &HookName, role: &Role, informer: &KubernetesBinding) -> Arc<Self> {
         let of = match role {
             Role::Parents => &informer.name,
-            Role::Members(binding) => binding,
+            Role::Members(binding) | Role::Related(binding) => binding,
         };
         let reconciler = services.reconcilers.of(hook, of);
         let (informer, role, queue) = (informer.name.clone(), role.clone(), services.queue.clone());
@@ -131,6 +137,12 @@ impl Informed {
                     self.queue.push(wake);
                 }
             }
+            // The snapshot has the change already, so each parent that is reconciled because of it sees it.
+            (Role::Related(_), Cause::Event(event)) => {
+                for wake in self.reconciler.referring(&self.informer, Some(&event.item.key)) {
+                    self.queue.push(wake);
+                }
+            }
             _ => {
                 self.queue.push(trigger);
             }
@@ -152,7 +164,14 @@ struct State {
     members: HashMap<Box<str>, BTreeSet<MemberKey>>,
     /// The set of each member.
     set_of: HashMap<MemberKey, Box<str>>,
+    /// The parents that refer to an object.
+    referring: HashMap<Reference, BTreeSet<ObjectKey>>,
+    /// What each parent refers to.
+    references: HashMap<ObjectKey, Vec<Reference>>,
 }
+
+/// What a parent refers to: the binding that watches it, and a name. `None`: everything that is watched.
+pub(super) type Reference = (BindingName, Option<Box<str>>);
 
 /// A member: the binding that watches its kind, and its name.
 type MemberKey = (BindingName, ObjectKey);
@@ -172,8 +191,7 @@ impl Reconciler {
         let known = self.state().terms.clone();
         let known = known.filter(|terms| terms.binding == *binding && terms.resource == *resource);
         known.unwrap_or_else(|| {
-            let (binding, resource) = (binding.clone(), resource.clone());
-            let terms = Arc::new(Terms { hook: hook.clone(), binding, resource });
+            let terms = Arc::new(Terms::new(hook, binding, resource.clone()));
             self.knows(terms.clone());
             terms
         })
@@ -263,9 +281,48 @@ impl Reconciler {
         members.filter(|(of, _)| of == informer).map(|(_, key)| key.clone()).collect()
     }
 
+    /// The parent refers to these objects, and to no others any more.
+    pub fn refers(&self, key: &ObjectKey, references: Vec<Reference>) {
+        let mut state = self.state();
+        if state.references.get(key).map_or(references.is_empty(), |known| *known == references) {
+            return;
+        }
+        state.unrefer(key);
+        for reference in &references {
+            state.referring.entry(reference.clone()).or_default().insert(key.clone());
+        }
+        state.references.insert(key.clone(), references);
+    }
+
+    /// Wakes the parents that refer to an object. `None`: to any object that this binding watches.
+    pub fn referring(&self, informer: &BindingName, object: Option<&ObjectKey>) -> Vec<Trigger> {
+        let entries: Vec<_> = {
+            let state = self.state();
+            let Some(terms) = &state.terms else { return Vec::new() };
+            let mut related = terms.binding.related.iter();
+            let Some(related) = related.find(|related| terms.binding.watching(related) == *informer) else {
+                return Vec::new();
+            };
+            let of = |name: Option<Box<str>>| state.referring.get(&(informer.clone(), name)).into_iter().flatten();
+            let parents: BTreeSet<_> = match object {
+                Some(object) => of(Some((&*object.name).into()))
+                    .chain(of(None))
+                    .filter(|parent| related.reaches(parent.namespace.as_deref(), object.namespace.as_deref()))
+                    .collect(),
+                None => {
+                    let to_it = state.referring.iter().filter(|((of, _), _)| of == informer);
+                    to_it.flat_map(|(_, parents)| parents).collect()
+                }
+            };
+            parents.into_iter().filter_map(|parent| state.entries.get(parent).cloned()).collect()
+        };
+        entries.iter().filter_map(|entry| self.wake(entry)).collect()
+    }
+
     /// The binding does not have the parent any more.
     pub fn forget(&self, key: &ObjectKey) {
         let mut state = self.state();
+        state.unrefer(key);
         state.entries.remove(key);
         state.parents.retain(|_, parent| parent != key);
     }
@@ -280,11 +337,24 @@ impl Reconciler {
         let mut state = self.state();
         state.entries.clear();
         state.parents.clear();
+        state.referring.clear();
+        state.references.clear();
         state.terms.take().map(|terms| terms.resource.clone())
     }
 }
 
 impl State {
+    fn unrefer(&mut self, key: &ObjectKey) {
+        for reference in self.references.remove(key).into_iter().flatten() {
+            if let Some(parents) = self.referring.get_mut(&reference) {
+                parents.remove(key);
+                if parents.is_empty() {
+                    self.referring.remove(&reference);
+                }
+            }
+        }
+    }
+
     /// Puts a member into a set, or into none. Returns the set that it was in.
     fn place(&mut self, key: MemberKey, set: Option<&str>) -> Option<Box<str>> {
         let before = match set {
@@ -403,8 +473,13 @@ impl Entry {
             }
             known.share.shrink(has.saturating_sub(units));
             match Desired::new(wanted, parent, rules) {
+                // All members go.
+                _ if answer.done => known.set.finalized(true),
                 // No input is missing, because the queue waited for all of them.
-                Ok(desired) => drop(known.set.desire(desired)),
+                Ok(desired) => {
+                    drop(known.set.desire(desired));
+                    known.set.finalized(false);
+                }
                 Err(invalid) => known.set.reject(invalid),
             }
             known.requeue = answer.requeue_after.map(|after| Instant::now() + after);

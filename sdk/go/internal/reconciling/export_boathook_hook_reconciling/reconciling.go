@@ -2,15 +2,16 @@
 package export_boathook_hook_reconciling
 
 import (
+	reconciliation "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciliation"
 	reconciling "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciling"
 	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
 	wit "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
 
 // OnReconcile decides.
-var OnReconcile func(wire.RunInfo, string, reconciling.Parent) wit.Result[reconciling.Desired, wire.Failure]
+var OnReconcile func(wire.RunInfo, string, reconciliation.Parent) wit.Result[reconciling.Desired, wire.Failure]
 
 // Reconcile is the export `reconcile`.
-func Reconcile(info wire.RunInfo, binding string, parent reconciling.Parent) wit.Result[reconciling.Desired, wire.Failure] {
+func Reconcile(info wire.RunInfo, binding string, parent reconciliation.Parent) wit.Result[reconciling.Desired, wire.Failure] {
 	return OnReconcile(info, binding, parent)
 }

@@ -7,7 +7,7 @@ package wit_exports
 
 import (
 	"github.com/boathook/boathook/sdk/go/internal/reconciling/export_boathook_hook_reconciling"
-	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciling"
+	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciliation"
 	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
 	witRuntime "github.com/boathook/boathook/sdk/go/internal/wit/runtime"
 	witTypes "github.com/boathook/boathook/sdk/go/internal/wit/types"
@@ -16,18 +16,18 @@ import (
 )
 
 var staticPinner = runtime.Pinner{}
-var exportReturnArea = uintptr(witRuntime.Allocate(&staticPinner, (24 + 8*4), 8))
+var exportReturnArea = uintptr(witRuntime.Allocate(&staticPinner, (24 + 10*4), 8))
 var syncExportPinner = runtime.Pinner{}
 
 //go:wasmexport boathook:hook/reconciling@0.1.0#reconcile
-func wasm_export_boathook_hook_reconciling_reconcile(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 int32, arg5 int32, arg6 uintptr, arg7 uint32, arg8 uintptr, arg9 uint32, arg10 uintptr, arg11 uint32, arg12 uintptr, arg13 uint32) uintptr {
+func wasm_export_boathook_hook_reconciling_reconcile(arg0 uintptr, arg1 uint32, arg2 uintptr, arg3 uint32, arg4 int32, arg5 int32, arg6 uintptr, arg7 uint32, arg8 uintptr, arg9 uint32, arg10 uintptr, arg11 uint32, arg12 uintptr, arg13 uint32, arg14 uintptr, arg15 uint32) uintptr {
 
 	pinner := &syncExportPinner
 	value := unsafe.String((*uint8)(unsafe.Pointer(arg0)), arg1)
 	value0 := unsafe.String((*uint8)(unsafe.Pointer(arg2)), arg3)
 	value1 := unsafe.String((*uint8)(unsafe.Pointer(arg6)), arg7)
 	value2 := unsafe.String((*uint8)(unsafe.Pointer(arg8)), arg9)
-	result := make([]boathook_hook_reconciling.Child, 0, arg11)
+	result := make([]boathook_hook_reconciliation.Child, 0, arg11)
 	for index := 0; index < int(arg11); index++ {
 		base := unsafe.Add(unsafe.Pointer(arg10), index*(11*4))
 		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
@@ -47,29 +47,38 @@ func wasm_export_boathook_hook_reconciling_reconcile(arg0 uintptr, arg1 uint32, 
 		value6 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (7 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (8 * 4))))
 		value7 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (9 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (10 * 4))))
 
-		result = append(result, boathook_hook_reconciling.Child{ApiVersion: value3, Kind: value4, Namespace: option, Name: value6, Object: value7})
+		result = append(result, boathook_hook_reconciliation.Child{ApiVersion: value3, Kind: value4, Namespace: option, Name: value6, Object: value7})
 	}
 
-	result9 := make([]string, 0, arg13)
+	result10 := make([]boathook_hook_reconciliation.RelatedObject, 0, arg13)
 	for index := 0; index < int(arg13); index++ {
-		base := unsafe.Add(unsafe.Pointer(arg12), index*(2*4))
+		base := unsafe.Add(unsafe.Pointer(arg12), index*(4*4))
 		value8 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value9 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
 
-		result9 = append(result9, value8)
+		result10 = append(result10, boathook_hook_reconciliation.RelatedObject{Name: value8, Object: value9})
+	}
+
+	result12 := make([]string, 0, arg15)
+	for index := 0; index < int(arg15); index++ {
+		base := unsafe.Add(unsafe.Pointer(arg14), index*(2*4))
+		value11 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+
+		result12 = append(result12, value11)
 	}
 
 	witRuntime.Unpin()
-	result10 := export_boathook_hook_reconciling.Reconcile(boathook_hook_types.RunInfo{RunId: value, Hook: value0, Attempt: uint32(arg4), DryRun: (arg5 != 0)}, value1, boathook_hook_reconciling.Parent{Object: value2, Children: result, Snapshots: result9})
+	result13 := export_boathook_hook_reconciling.Reconcile(boathook_hook_types.RunInfo{RunId: value, Hook: value0, Attempt: uint32(arg4), DryRun: (arg5 != 0)}, value1, boathook_hook_reconciliation.Parent{Object: value2, Children: result, Related: result10, Snapshots: result12})
 
-	switch result10.Tag() {
+	switch result13.Tag() {
 	case witTypes.ResultOk:
-		payload := result10.Ok()
+		payload := result13.Ok()
 		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
 		slice := (payload).Children
 		length := uint32(len(slice))
-		result11 := witRuntime.Allocate(pinner, uintptr(length*(2*4)), 4)
+		result14 := witRuntime.Allocate(pinner, uintptr(length*(2*4)), 4)
 		for index, element := range slice {
-			base := unsafe.Add(result11, index*(2*4))
+			base := unsafe.Add(result14, index*(2*4))
 			utf8 := unsafe.Pointer(unsafe.StringData(element))
 			pinner.Pin(utf8)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len(element)))
@@ -78,14 +87,14 @@ func wasm_export_boathook_hook_reconciling_reconcile(arg0 uintptr, arg1 uint32, 
 		}
 
 		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 1*4))) = uint32(length)
-		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(result11)))
-		var result12 int32
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = uint32(uintptr(uintptr(result14)))
+		var result15 int32
 		if (payload).NoneWanted {
-			result12 = 1
+			result15 = 1
 		} else {
-			result12 = 0
+			result15 = 0
 		}
-		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = int8(result12)
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 2*4))) = int8(result15)
 
 		switch (payload).Status.Tag() {
 		case witTypes.OptionNone:
@@ -94,37 +103,37 @@ func wasm_export_boathook_hook_reconciling_reconcile(arg0 uintptr, arg1 uint32, 
 		case witTypes.OptionSome:
 			payload := (payload).Status.Some()
 			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 3*4))) = int8(int32(1))
-			utf813 := unsafe.Pointer(unsafe.StringData(payload))
-			pinner.Pin(utf813)
+			utf816 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf816)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 5*4))) = uint32(uint32(len(payload)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf813)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 4*4))) = uint32(uintptr(uintptr(utf816)))
 
 		default:
 			panic("unreachable")
 		}
-		slice17 := (payload).Conditions
-		length19 := uint32(len(slice17))
-		result18 := witRuntime.Allocate(pinner, uintptr(length19*(7*4)), 4)
-		for index, element := range slice17 {
-			base := unsafe.Add(result18, index*(7*4))
-			utf814 := unsafe.Pointer(unsafe.StringData((element).Type))
-			pinner.Pin(utf814)
+		slice20 := (payload).Conditions
+		length22 := uint32(len(slice20))
+		result21 := witRuntime.Allocate(pinner, uintptr(length22*(7*4)), 4)
+		for index, element := range slice20 {
+			base := unsafe.Add(result21, index*(7*4))
+			utf817 := unsafe.Pointer(unsafe.StringData((element).Type))
+			pinner.Pin(utf817)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).Type)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf814)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf817)))
 			*(*int8)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = int8(int32((element).Status))
-			utf815 := unsafe.Pointer(unsafe.StringData((element).Reason))
-			pinner.Pin(utf815)
+			utf818 := unsafe.Pointer(unsafe.StringData((element).Reason))
+			pinner.Pin(utf818)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uint32(len((element).Reason)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uintptr(uintptr(utf815)))
-			utf816 := unsafe.Pointer(unsafe.StringData((element).Message))
-			pinner.Pin(utf816)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uintptr(uintptr(utf818)))
+			utf819 := unsafe.Pointer(unsafe.StringData((element).Message))
+			pinner.Pin(utf819)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = uint32(uint32(len((element).Message)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uintptr(uintptr(utf816)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uintptr(uintptr(utf819)))
 
 		}
 
-		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 7*4))) = uint32(length19)
-		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = uint32(uintptr(uintptr(result18)))
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 7*4))) = uint32(length22)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = uint32(uintptr(uintptr(result21)))
 
 		switch (payload).RequeueAfter.Tag() {
 		case witTypes.OptionNone:
@@ -138,36 +147,55 @@ func wasm_export_boathook_hook_reconciling_reconcile(arg0 uintptr, arg1 uint32, 
 		default:
 			panic("unreachable")
 		}
+		slice25 := (payload).Events
+		length27 := uint32(len(slice25))
+		result26 := witRuntime.Allocate(pinner, uintptr(length27*(5*4)), 4)
+		for index, element := range slice25 {
+			base := unsafe.Add(result26, index*(5*4))
+			*(*int8)(unsafe.Add(unsafe.Pointer(base), 0)) = int8(int32((element).Type))
+			utf823 := unsafe.Pointer(unsafe.StringData((element).Reason))
+			pinner.Pin(utf823)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uint32(len((element).Reason)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uintptr(uintptr(utf823)))
+			utf824 := unsafe.Pointer(unsafe.StringData((element).Message))
+			pinner.Pin(utf824)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uint32(len((element).Message)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uintptr(uintptr(utf824)))
+
+		}
+
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 9*4))) = uint32(length27)
+		*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 8*4))) = uint32(uintptr(uintptr(result26)))
 
 	case witTypes.ResultErr:
-		payload := result10.Err()
+		payload := result13.Err()
 		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
 
 		switch payload.Tag() {
 		case boathook_hook_types.FailureRetry:
 			payload := payload.Retry()
 			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(0))
-			utf820 := unsafe.Pointer(unsafe.StringData(payload))
-			pinner.Pin(utf820)
+			utf828 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf828)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 1*4))) = uint32(uint32(len(payload)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 16)) = uint32(uintptr(uintptr(utf820)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 16)) = uint32(uintptr(uintptr(utf828)))
 
 		case boathook_hook_types.FailureRetryAfter:
 			payload := payload.RetryAfter()
 			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(1))
 			*(*int64)(unsafe.Add(unsafe.Pointer(exportReturnArea), 16)) = int64((payload).F0)
-			utf821 := unsafe.Pointer(unsafe.StringData((payload).F1))
-			pinner.Pin(utf821)
+			utf829 := unsafe.Pointer(unsafe.StringData((payload).F1))
+			pinner.Pin(utf829)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (24 + 1*4))) = uint32(uint32(len((payload).F1)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 24)) = uint32(uintptr(uintptr(utf821)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 24)) = uint32(uintptr(uintptr(utf829)))
 
 		case boathook_hook_types.FailurePermanent:
 			payload := payload.Permanent()
 			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 8)) = int8(int32(2))
-			utf822 := unsafe.Pointer(unsafe.StringData(payload))
-			pinner.Pin(utf822)
+			utf830 := unsafe.Pointer(unsafe.StringData(payload))
+			pinner.Pin(utf830)
 			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (16 + 1*4))) = uint32(uint32(len(payload)))
-			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 16)) = uint32(uintptr(uintptr(utf822)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), 16)) = uint32(uintptr(uintptr(utf830)))
 
 		default:
 			panic("unreachable")

@@ -6,6 +6,7 @@
 package boathook_hook_reconciling
 
 import (
+	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_reconciliation"
 	"github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
 	witTypes "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
@@ -13,56 +14,9 @@ import (
 type Json = string
 type RunInfo = boathook_hook_types.RunInfo
 type Failure = boathook_hook_types.Failure
-
-// A child as the cluster has it.
-type Child struct {
-	// `v1`, `apps/v1`, as the document's `owns` has it.
-	ApiVersion string
-	// `Deployment`.
-	Kind string
-	// Absent for cluster-scoped objects.
-	Namespace witTypes.Option[string]
-	// `metadata.name`.
-	Name string
-	// The object, without `metadata.managedFields`.
-	Object string
-}
-
-// An object, and what the cluster has of it.
-type Parent struct {
-	// The object, without `metadata.managedFields`.
-	Object string
-	// All children that exist, in the order of the document's `owns`, then by namespace and name.
-	Children []Child
-	// The names that `snapshots.open` accepts: the names in the binding's `includeSnapshotsFrom`.
-	Snapshots []string
-}
-
-const (
-	// It holds.
-	ConditionStatusTrue uint8 = 0
-	// It does not hold.
-	ConditionStatusFalse uint8 = 1
-	// The hook does not know.
-	ConditionStatusUnknown uint8 = 2
-)
-
-// Whether a condition holds.
-type ConditionStatus = uint8
-
-// A condition in the parent's status. The host sets `observedGeneration` and
-// `lastTransitionTime`. It also sets `Ready`, `Reconciling` and `Stalled`, and uses the hook's
-// `Ready` if there is one and all children are applied.
-type Condition struct {
-	// One word in CamelCase: `Ready`, `DatabaseAvailable`.
-	Type string
-	// Whether it holds.
-	Status ConditionStatus
-	// One word in CamelCase.
-	Reason string
-	// A sentence for people.
-	Message string
-}
+type Parent = boathook_hook_reconciliation.Parent
+type Condition = boathook_hook_reconciliation.Condition
+type Event = boathook_hook_reconciliation.Event
 
 // What should be.
 type Desired struct {
@@ -77,8 +31,10 @@ type Desired struct {
 	// now are removed.
 	Status witTypes.Option[string]
 	// Conditions in addition to those of the host.
-	Conditions []Condition
+	Conditions []boathook_hook_reconciliation.Condition
 	// Call `reconcile` again after this many milliseconds, but at least 100, if nothing else happens
 	// first.
 	RequeueAfter witTypes.Option[uint64]
+	// Events about the parent. The host writes at most 10 for each call.
+	Events []boathook_hook_reconciliation.Event
 }

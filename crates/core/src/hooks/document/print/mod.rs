@@ -12,7 +12,7 @@ pub(super) use selector::labels as label_selector;
 use crate::model::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Adopt, BindingName, Content, ConversionBinding, ConversionRule,
     HookSpec, KubernetesBinding, Limits, MatchCondition, MissedRuns, ObjectRef, OwnedKind, Permission, PruneLimits,
-    QueueName, RateLimit, ReconcileBinding, RetryPolicy, ScheduleBinding, format_duration,
+    QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy, ScheduleBinding, format_duration,
 };
 
 /// The normalised document of a hook.
@@ -131,6 +131,7 @@ fn reconcile(binding: &ReconcileBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "namespace", match_names(&binding.namespaces).map(|names| json!({ "nameSelector": names })));
     set(&mut item, "labelSelector", binding.label_selector.as_deref().map(selector::labels));
     set(&mut item, "owns", list(&binding.owns, kind));
+    set(&mut item, "related", list(&binding.related, related));
     let PruneLimits { max_share, max_objects } = binding.prune;
     set(&mut item, "prune", Some(json!({ "maxShare": format!("{max_share}%"), "maxObjects": max_objects })));
     let adopt = match binding.adopt {
@@ -142,6 +143,15 @@ fn reconcile(binding: &ReconcileBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "resync", binding.resync.map(|period| json!(format_duration(period))));
     set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
     set(&mut item, "retry", Some(retry(&binding.retry)));
+    item
+}
+
+fn related(related: &Related) -> Value {
+    let OwnedKind { api_version, kind } = &related.kind;
+    let mut item = json!({ "name": &*related.name, "apiVersion": &**api_version, "kind": &**kind });
+    set(&mut item, "namespace", related.namespace.as_ref().map(|namespace| json!(namespace)));
+    set(&mut item, "nameFrom", related.name_from.as_ref().map(|path| json!(path.to_string())));
+    set(&mut item, "labelSelector", related.label_selector.as_deref().map(selector::labels));
     item
 }
 

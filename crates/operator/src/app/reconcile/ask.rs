@@ -1,0 +1,190 @@
+//! The question to the hook about one parent, and what becomes of its answer.
+
+use std::sync::Arc;
+
+use boathook_applyset::{Bounds, Parent, Rules};
+use boathook_core::model::{
+    Child, Failure, FailureKind, ObjectKey, ObjectRef, Reconcile, Reconciled, RelatedObject, Resource, SnapshotSet,
+    error_chain,
+};
+use boathook_kube::discovery::DiscoveryError;
+use boathook_sandbox::{ReconcileRequest, RunReport};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::super::events;
+use super::{
+    Pass, nothing, retry,
+    sets::{Entry, Reconciler},
+    status,
+};
+
+/// The parent of a question.
+pub(super) struct Subject<'a> {
+    pub reconciler: &'a Reconciler,
+    pub entry: &'a Entry,
+    pub text: &'a Arc<str>,
+    pub value: &'a Value,
+    pub parent: &'a Parent,
+    pub resource: &'a Resource,
+}
+
+impl Pass<'_> {
+    /// Asks the hook, unless its last answer is still right, and gives the answer to the set. The failure is the hook's.
+    pub(super) async fn ask(&self, of: &Subject<'_>) -> (RunReport, Option<Failure>) {
+        // The hook has a say about a parent that is being deleted only until it has finalized it.
+        let finalizes = of.entry.with(|set| set.is_finalizing());
+        if of.parent.deleting && !finalizes {
+            return (nothing(), None);
+        }
+        // A change of what is related wakes the parent from now on. What changed before is in the snapshot.
+        of.reconciler.refers(&of.entry.key, self.references(of.value));
+        let now = self.services.snapshots.snapshot_set(&self.hook.spec.name);
+        let (children, related) = (self.children(of, &now), self.related(of.value, &now));
+        let seen = self.hook.is_pure().then(|| digest(of.text, &children, &related));
+        if seen.as_ref().is_some_and(|seen| of.entry.has_answered(seen)) {
+            return (nothing(), None);
+        }
+        let reconcile = Reconcile {
+            binding: self.binding.name.clone(),
+            parent: of.text.clone(),
+            finalizes,
+            children,
+            related,
+            snapshots: self.binding.include_snapshots_from.clone(),
+        };
+        let request = ReconcileRequest {
+            caller: self.caller.clone(),
+            attempt: self.attempt,
+            trigger: self.trigger.clone(),
+            reconcile,
+            limits: self.hook.spec.limits,
+        };
+        let host = self.services.operator.clone();
+        let report = self.services.sandbox.reconcile(&self.hook.component, request, host).await;
+        let (report, outcome) = report.split();
+        match outcome {
+            Ok(answer) if !status::is_object(&answer) => {
+                let message = "the status that the hook returned is not a JSON object".to_owned();
+                (report, Some(Failure { kind: FailureKind::Permanent, message, backtrace: None }))
+            }
+            Ok(answer) => {
+                self.report(of.parent, &answer);
+                (report, self.take(of, answer, seen).await.err())
+            }
+            Err(failure) => (report, Some(failure)),
+        }
+    }
+
+    async fn take(&self, of: &Subject<'_>, answer: Reconciled, seen: Option<[u8; 32]>) -> Result<(), Failure> {
+        let again = self.binding.retry.initial;
+        let answer = match of.parent.deleting && !answer.done {
+            // Nothing else may come that has the hook asked again.
+            true => Reconciled { requeue_after: answer.requeue_after.or(Some(again)), ..answer },
+            false => answer,
+        };
+        let rules = self.rules(of.resource).await?;
+        of.entry.answered(&rules, seen, answer, of.parent).map_err(|error| retry(error.to_string()))
+    }
+
+    fn report(&self, parent: &Parent, answer: &Reconciled) {
+        if !answer.events.is_empty() {
+            let about = events::Parent { object: parent.object.clone(), uid: parent.uid.to_string() };
+            self.services.events.answered(&self.hook.spec.name, &self.binding.name, &about, &answer.events);
+        }
+    }
+
+    /// The kinds that are served. An answer with another one is invalid until that one is served, too.
+    async fn rules(&self, parent: &Resource) -> Result<Rules, Failure> {
+        let mut owns = Vec::new();
+        for kind in &self.binding.owns {
+            match self.services.discovery.find(Some(&kind.api_version), &kind.kind).await {
+                Ok(resource) => owns.push((*resource).clone()),
+                Err(DiscoveryError::Unknown { .. }) => {}
+                Err(error) => return Err(retry(error_chain(&error))),
+            }
+        }
+        // A namespaced parent cannot own what is elsewhere, and a cluster-scoped one owns anything.
+        Ok(Rules { owns, across: !parent.namespaced, bounds: Bounds::default() })
+    }
+
+    fn children(&self, of: &Subject<'_>, now: &SnapshotSet) -> Vec<Child> {
+        let mut children = Vec::new();
+        for kind in &self.binding.owns {
+            let informer = self.binding.members_of(kind);
+            let Some(items) = now.items(&informer) else { continue };
+            for key in of.reconciler.members(of.entry, &informer) {
+                let Some(object) = items.get(&key).and_then(|item| item.item.object.clone()) else { continue };
+                let target = ObjectRef {
+                    api_version: kind.api_version.to_string(),
+                    kind: kind.kind.to_string(),
+                    namespace: key.namespace.as_deref().map(str::to_owned),
+                    name: key.name.to_string(),
+                };
+                children.push(Child { target, object });
+            }
+        }
+        children
+    }
+
+    /// Which objects the parent refers to: the binding that watches them, and their name. `None`: all that it watches.
+    fn references(&self, parent: &Value) -> Vec<super::sets::Reference> {
+        let mut all = Vec::new();
+        for entry in &self.binding.related {
+            let informer = self.binding.watching(entry);
+            match &entry.name_from {
+                Some(path) => {
+                    all.extend(path.texts(parent).into_iter().map(|name| (informer.clone(), Some(name.into()))))
+                }
+                None => all.push((informer, None)),
+            }
+        }
+        all
+    }
+
+    /// The objects that the parent refers to and may refer to.
+    fn related(&self, parent: &Value, now: &SnapshotSet) -> Vec<RelatedObject> {
+        let own = parent.pointer("/metadata/namespace").and_then(Value::as_str);
+        let mut all = Vec::new();
+        for entry in &self.binding.related {
+            let Some(items) = now.items(&self.binding.watching(entry)) else { continue };
+            let mut add = |key: &ObjectKey, object: &Option<Arc<str>>| {
+                if let Some(object) = object.clone().filter(|_| entry.reaches(own, key.namespace.as_deref())) {
+                    all.push(RelatedObject { entry: entry.name.clone(), object });
+                }
+            };
+            let Some(path) = &entry.name_from else {
+                items.iter().for_each(|(key, item)| add(key, &item.item.object));
+                continue;
+            };
+            let namespace = entry.namespace.as_deref().or(own).map(Arc::<str>::from);
+            for name in path.texts(parent) {
+                // The kind has namespaces, or has none.
+                for namespace in namespace.iter().cloned().map(Some).chain([None]) {
+                    let key = ObjectKey { namespace, name: name.into() };
+                    if let Some(item) = items.get(&key) {
+                        add(&key, &item.item.object);
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Identifies what the hook would see.
+fn digest(parent: &str, children: &[Child], related: &[RelatedObject]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let children = children.iter().map(|child| &*child.object);
+    let related = related.iter().flat_map(|related| [&*related.entry, &*related.object]);
+    let mut write = |text: &str| {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    };
+    write(parent);
+    children.for_each(&mut write);
+    // No child is an empty text.
+    write("");
+    related.for_each(&mut write);
+    digest.finalize().into()
+}
