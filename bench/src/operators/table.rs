@@ -38,7 +38,7 @@ impl<F> Table<F> {
             all.iter().map(|(_, spread)| spread.map_or("–".to_owned(), |one| cell(&one, unit))).collect();
         let of = |kind| all.iter().find(|(of, _)| *of == kind)?.1.map(|spread| spread.median);
         let ratio = match (of(Kind::Boathook), of(Kind::Bare)) {
-            (Some(boathook), Some(bare)) if boathook > 0.01 * bare => format!("{:.2} ×", boathook / bare),
+            (Some(boathook), Some(bare)) if bare > 0.0 && boathook > 0.01 * bare => format!("{:.2} ×", boathook / bare),
             (Some(boathook), Some(bare)) if bare > 0.0 => format!("{:.4} ×", boathook / bare),
             _ => "–".to_owned(),
         };
