@@ -116,9 +116,7 @@ pub fn observed(calls: &Calls, kinds: &Kinds) -> Vec<Need> {
     }
     let mut needs = Vec::new();
     for ((group, resource, verb), places) in found {
-        let many = |part: fn(&At) -> &Option<String>| {
-            places.iter().map(part).collect::<BTreeSet<_>>().len() > FEW
-        };
+        let many = |part: fn(&At) -> &Option<String>| places.iter().map(part).collect::<BTreeSet<_>>().len() > FEW;
         let (any_namespace, any_name) = (many(|place| &place.0), many(|place| &place.1));
         for (namespace, name) in &places {
             let access = NeededAccess {
