@@ -35,7 +35,8 @@ pub(super) fn run(args: Import) -> anyhow::Result<ExitCode> {
         Ok(true) => Ok(ExitCode::SUCCESS),
         Ok(false) => Ok(ExitCode::FAILURE),
         Err(error) => {
-            eprintln!("error: {}", error_chain(error.as_ref()));
+            let error = error_chain(error.as_ref());
+            eprintln!("error: {}", error.lines().map(rbac::one_line).collect::<Vec<_>>().join("\n"));
             Ok(ExitCode::from(UNUSABLE))
         }
     }
@@ -91,10 +92,15 @@ async fn act(args: &Import) -> anyhow::Result<bool> {
     let mut all = Vec::new();
     for found in files {
         all.push(match hooks.get(&found.path).filter(|_| found.what == What::Hook) {
-            Some(hook) => read(args, found, hook, &sandbox, &kinds, &mut evidence).await?,
+            Some(hook) => {
+                let read = read(args, found.clone(), hook, &sandbox, &kinds, &mut evidence).await;
+                // One hook that cannot be read leaves the report of the others as it is.
+                read.unwrap_or_else(|error| unreadable(found, error_chain(error.as_ref())))
+            }
             None => other(found),
         });
     }
+    refuse_equal_names(&mut all);
     let runs = all.iter().all(Read::runs);
     let packed = match &args.bundle {
         Some(layout) if runs => Some((layout, pack_directory(&directory, layout).await?)),
@@ -120,7 +126,13 @@ async fn directory(args: &Import) -> anyhow::Result<(PathBuf, Vec<String>)> {
         return Ok((path.to_owned(), Vec::new()));
     }
     let Some(out) = &args.out else {
-        bail!("{} is an image: name a directory for its hooks with --out DIR", args.from);
+        if !path.exists() && (path.is_absolute() || args.from.starts_with('.')) {
+            bail!("there is no {}", path.display());
+        }
+        bail!(
+            "{} is no directory of hooks, so it is an image: name a directory for its hooks with --out DIR",
+            args.from
+        );
     };
     let taken = if bundle::is_saved(path) {
         let (file, folder, out) = (path.to_owned(), args.hooks_dir.clone(), out.clone());
@@ -162,10 +174,14 @@ async fn read(
     let uses = match sandbox.uses(&hook_name, script, resolve).await {
         Ok(Some(uses)) => uses,
         Ok(None) => bail!("the interpreter of shell hooks is older than this boathook: install both of one version"),
-        Err(error) => ScriptUses {
-            problems: vec![ScriptProblem { at: entry.clone(), text: error_chain(&error), refused: true }],
-            ..ScriptUses::default()
-        },
+        // It may have taken too long to read. Whether it runs is another question.
+        Err(error) => {
+            let text = format!("what it needs is not known: {}", error_chain(&error));
+            ScriptUses {
+                problems: vec![ScriptProblem { at: entry.clone(), text, refused: false }],
+                ..ScriptUses::default()
+            }
+        }
     };
     let loads = !uses.problems.iter().any(|problem| problem.refused);
     if let Some(folder) = scenarios(&found, &name).filter(|_| loads) {
@@ -247,6 +263,29 @@ fn played(name: &HookName, packed: &[u8], scenarios: &Path, evidence: &mut Evide
 const EVERYTHING: &str =
     r#"{"permissions": {"kubernetes": [{"apiGroups": ["*"], "resources": ["*", "*/*"], "verbs": ["*"]}]}}"#;
 
+fn unreadable(found: Found, text: String) -> Read {
+    let at = ScriptPlace { file: format!("/hooks/{}", found.inside), line: None };
+    let problems = vec![Stated { at, text, remedy: None, refused: true }];
+    let name = found.inside.trim_end_matches(".sh").replace('/', "-");
+    Read { name, found, problems, proposed: Vec::new(), written: Written::None }
+}
+
+/// `a/b.sh` and `a-b.sh` are both called `a-b`.
+fn refuse_equal_names(all: &mut [Read]) {
+    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for read in all.iter() {
+        files.entry(read.name.clone()).or_default().push(read.found.inside.clone());
+    }
+    for read in all {
+        let others = files.get(&read.name).into_iter().flatten().filter(|file| **file != read.found.inside);
+        for other in others {
+            let at = ScriptPlace { file: format!("/hooks/{}", read.found.inside), line: None };
+            let text = format!("the name of the hook is {}, and {other} has the same: rename one of them", read.name);
+            read.problems.push(Stated { at, text, remedy: None, refused: true });
+        }
+    }
+}
+
 /// A file that is no bash hook with the name of one.
 fn other(found: Found) -> Read {
     let (text, remedy) = match &found.what {
@@ -304,16 +343,17 @@ fn text(
     // Writing to a String cannot fail.
     let mut out = String::new();
     for file in left_out {
-        let _ = writeln!(out, "left out: {file}");
+        let _ = writeln!(out, "left out: {}", rbac::one_line(file));
     }
     for read in all {
-        let inside = &read.found.inside;
+        let inside = rbac::one_line(&read.found.inside);
         let state = if read.runs() { "runs as it is" } else { "does not run" };
         let _ = writeln!(out, "{inside}: {state}");
         for problem in &read.problems {
             let mark = if problem.refused { "" } else { "review: " };
             let remedy = problem.remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            let _ = writeln!(out, "  {}: {mark}{}{remedy}", line(&problem.at), problem.text);
+            let (at, text) = (rbac::one_line(&line(&problem.at)), rbac::one_line(&problem.text));
+            let _ = writeln!(out, "  {at}: {mark}{text}{remedy}");
         }
         let mut reviewed: Vec<String> = Vec::new();
         for (why, text) in read.review() {
@@ -324,6 +364,7 @@ fn text(
                     |file| why.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")),
                 )
             );
+            let shown = rbac::one_line(&shown);
             if !reviewed.contains(&shown) {
                 reviewed.push(shown);
             }
@@ -351,10 +392,15 @@ fn text(
 
 fn permissions_text(directory: &Path, read: &Read, out: &mut String) {
     let file = beside(&read.found.path);
-    let shown = file.strip_prefix(directory).unwrap_or(&file).display();
+    let shown = rbac::one_line(&file.strip_prefix(directory).unwrap_or(&file).display().to_string());
     let difference = match &read.written {
         Written::None if read.runs() => {
-            let _ = writeln!(out, "  it needs no permissions");
+            let found = if read.problems.is_empty() {
+                "it needs no permissions"
+            } else {
+                "no permission is known that it needs"
+            };
+            let _ = writeln!(out, "  {found}");
             return;
         }
         Written::None => return,
@@ -384,7 +430,7 @@ fn permissions_text(directory: &Path, read: &Read, out: &mut String) {
         }
     };
     for line in difference.lines() {
-        let _ = writeln!(out, "    {line}");
+        let _ = writeln!(out, "    {}", rbac::one_line(line));
     }
 }
 
@@ -424,14 +470,14 @@ fn data(
             "runs": read.runs(),
             "problems": problems.collect::<Vec<_>>(),
             "permissions": permissions.collect::<Vec<_>>(),
-            "permissionsFile": {"path": beside(&read.found.path), "state": file, "difference": difference},
+            "permissionsFile": {"path": beside(&read.found.path).display().to_string(), "state": file, "difference": difference},
         })
     };
     json!({
-        "directory": directory,
+        "directory": directory.display().to_string(),
         "leftOut": left_out,
         "hooks": all.iter().map(hook).collect::<Vec<_>>(),
-        "bundle": packed.map(|(layout, digest)| json!({"path": layout, "digest": digest})),
+        "bundle": packed.map(|(layout, digest)| json!({"path": layout.display().to_string(), "digest": digest})),
         "next": next,
     })
 }

@@ -27,6 +27,7 @@ const TASKS: [&str; 18] = [
     "certificates of webhooks",
     "election",
     "failure Events",
+    "Events of answers",
     HEALTH,
     "hook reviewer",
     "jumps of the clock",

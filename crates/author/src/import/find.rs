@@ -10,6 +10,8 @@ use std::{
 
 /// Maximum depth of the search.
 const DEPTH: usize = 8;
+/// The most hooks of a directory. Links can make many of few.
+const MOST: usize = 4096;
 /// shell-operator looks for no hook in it.
 const LIBRARY: &str = "lib";
 /// Folders of other tools.
@@ -39,34 +41,45 @@ pub enum What {
     Program,
 }
 
-/// All files that are hooks for shell-operator, ordered by path. Links are followed.
+/// All files that are hooks for shell-operator, ordered by path. Links are followed, but not around in a circle.
 pub fn find(directory: &Path) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
-    below(directory, "", DEPTH, &mut found)?;
+    below(directory, "", &mut Vec::new(), &mut found)?;
     found.sort_by(|one, other| one.inside.cmp(&other.inside));
     Ok(found)
 }
 
-fn below(root: &Path, folder: &str, depth: usize, found: &mut Vec<Found>) -> io::Result<()> {
-    for entry in fs::read_dir(root.join(folder))? {
+/// `open` are this folder and those above it, as they are without links.
+fn below(root: &Path, folder: &str, open: &mut Vec<PathBuf>, found: &mut Vec<Found>) -> io::Result<()> {
+    let here = root.join(folder);
+    let resolved = here.canonicalize()?;
+    if open.contains(&resolved) {
+        return Ok(());
+    }
+    open.push(resolved);
+    for entry in fs::read_dir(&here)? {
         let path = entry?.path();
         let Some(name) = path.file_name().and_then(|name| name.to_str()).filter(|name| !name.starts_with('.')) else {
             continue;
         };
         let inside = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         if path.is_dir() {
-            if depth > 0 && name != LIBRARY && !OTHERS.contains(&name) {
-                below(root, &inside, depth - 1, found)?;
+            if open.len() <= DEPTH && name != LIBRARY && !OTHERS.contains(&name) {
+                below(root, &inside, open, found)?;
             }
             continue;
         }
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let executable = path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0);
         if executable && path.is_file() && !NO_HOOKS.contains(&extension) {
+            if found.len() >= MOST {
+                return Err(io::Error::other(format!("it has more than {MOST} executable files")));
+            }
             let what = what(&first_line(&path)?, extension);
             found.push(Found { inside, path, what });
         }
     }
+    open.pop();
     Ok(())
 }
 
@@ -145,5 +158,17 @@ mod tests {
                 ("g.sh".to_owned(), What::Hook),
             ]
         );
+    }
+
+    #[test]
+    fn links_to_folders_above_are_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("a.sh");
+        fs::write(&script, "#!/bin/bash\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        for link in 0..20 {
+            std::os::unix::fs::symlink(".", directory.path().join(format!("link-{link}"))).unwrap();
+        }
+        assert_eq!(find(directory.path()).unwrap().len(), 1);
     }
 }

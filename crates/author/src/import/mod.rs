@@ -10,7 +10,8 @@ mod find;
 mod remedy;
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -51,20 +52,31 @@ pub fn beside(script: &Path) -> PathBuf {
     script.with_extension("boathook.yaml")
 }
 
+/// The largest file of permissions that is read. A larger one could take minutes.
+const MAX_BYTES: u64 = 64 * 1024;
+
 /// Writes the file of a hook. Keys other than `permissions` are kept. `needed` says whether there is anything in it.
+///
+/// The directory can be that of a stranger, so a link is not followed: it could lead anywhere.
 pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Written> {
-    let there = match fs::read_to_string(path) {
-        Ok(there) => Some(there),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match (needed, mode) {
+                (false, _) => Ok(Written::None),
+                (true, Mode::Plan) => Ok(Written::Planned(None)),
+                (true, _) => fs::File::create_new(path)?.write_all(text.as_bytes()).map(|()| Written::New),
+            };
+        }
         Err(error) => return Err(error),
     };
-    let Some(there) = there else {
-        return match (needed, mode) {
-            (false, _) => Ok(Written::None),
-            (true, Mode::Plan) => Ok(Written::Planned(None)),
-            (true, _) => fs::write(path, text).map(|()| Written::New),
-        };
-    };
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is a link or a folder: remove it, so that a file can be written"));
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {} KiB", MAX_BYTES / 1024)));
+    }
+    let there = fs::read_to_string(path)?;
     let text = format!("{text}{}", other_keys(&there)?);
     let difference = diff(&there, &text);
     match mode {
@@ -77,15 +89,15 @@ pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Wr
 
 /// The keys of a document other than its permissions.
 fn other_keys(text: &str) -> io::Result<String> {
-    let mut document: serde_json::Value = yaml_serde::from_str(text).map_err(io::Error::other)?;
-    let keys = document.as_object_mut().map(|keys| {
-        keys.remove("permissions");
-        keys.len()
-    });
-    match keys {
-        None | Some(0) => Ok(String::new()),
-        Some(_) => yaml_serde::to_string(&document).map_err(io::Error::other),
-    }
+    let document: serde_json::Value = yaml_serde::from_str(text).map_err(io::Error::other)?;
+    let mut keys = match document {
+        serde_json::Value::Object(keys) => keys,
+        // Nothing but comments.
+        serde_json::Value::Null => return Ok(String::new()),
+        _ => return Err(io::Error::other("it is no document: write `permissions:` and the other keys of a document")),
+    };
+    keys.remove("permissions");
+    if keys.is_empty() { Ok(String::new()) } else { yaml_serde::to_string(&keys).map_err(io::Error::other) }
 }
 
 #[cfg(test)]
@@ -113,9 +125,32 @@ mod tests {
         assert_eq!(read(), mine);
         assert!(matches!(write(&path, TEXT, true, Mode::Force).unwrap(), Written::Replaced(_)));
         assert_eq!(read(), "# new\npermissions: {}\nlimits:\n  time: 30s\n");
-        fs::write(&path, "{").unwrap();
-        assert!(write(&path, TEXT, true, Mode::Force).is_err());
-        assert_eq!(read(), "{");
+        let large = format!("a: {}\n", "x".repeat(70_000));
+        for no_document in ["{", "[a]\n", "a\n", large.as_str()] {
+            fs::write(&path, no_document).unwrap();
+            assert!(write(&path, TEXT, true, Mode::Force).is_err());
+            assert_eq!(read(), no_document);
+        }
+        fs::write(&path, "# nothing yet\n").unwrap();
+        assert!(matches!(write(&path, TEXT, true, Mode::Force).unwrap(), Written::Replaced(_)));
+        assert_eq!(read(), TEXT);
+    }
+
+    /// The directory can be that of a stranger.
+    #[test]
+    fn no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, outside) = (folder.path().join("a.boathook.yaml"), folder.path().join("outside"));
+        std::os::unix::fs::symlink(&outside, &path).unwrap();
+        for content in [None, Some("permissions: {}\n# mine\n")] {
+            if let Some(content) = content {
+                fs::write(&outside, content).unwrap();
+            }
+            for mode in [Mode::Keep, Mode::Force] {
+                assert!(write(&path, TEXT, true, mode).unwrap_err().to_string().contains("it is a link"));
+            }
+            assert_eq!(fs::read_to_string(&outside).ok().as_deref(), content);
+        }
     }
 
     #[test]

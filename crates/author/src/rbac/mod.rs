@@ -24,7 +24,7 @@ mod usage;
 pub use self::access::{Asker, allowed, review};
 pub use self::needs::Layout;
 pub use self::needs::NeedsError;
-pub use self::objects::{json, permissions_yaml, yaml};
+pub use self::objects::{json, one_line, permissions_yaml, yaml};
 pub use self::usage::denied;
 pub use access::{Access, Part, Place, Reason, Tenant, Who};
 pub use evidence::{Calls, Evidence, Ruling, Used};

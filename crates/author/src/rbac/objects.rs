@@ -195,13 +195,33 @@ fn fields(rule: &Rule) -> impl Iterator<Item = (&'static str, &[String])> {
 
 /// JSON is also YAML. A list in one line is easier to read.
 pub(super) fn flow(texts: &[String]) -> String {
-    let quoted: Vec<_> = texts.iter().map(|text| Value::from(text.as_str()).to_string()).collect();
+    let quoted: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
     format!("[{}]", quoted.join(", "))
 }
 
-/// Names of bindings may contain any character, but a comment ends with its line.
-pub(super) fn one_line(text: &str) -> String {
-    text.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ")
+/// JSON leaves characters as they are that end a line of YAML, or that a terminal does not show where they are.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in Value::from(text).to_string().chars() {
+        if is_plain(c) {
+            out.push(c)
+        } else {
+            out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")))
+        }
+    }
+    out
+}
+
+/// The text in one line. Names of bindings may contain any character, but a comment ends with its line, and a report has
+/// lines of its own.
+pub fn one_line(text: &str) -> String {
+    text.replace(|c| !is_plain(c), " ")
+}
+
+/// Neither the end of a line anywhere, nor something that YAML refuses, nor what changes how other characters are shown.
+fn is_plain(c: char) -> bool {
+    !c.is_control()
+        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 fn sentence(text: &str) -> String {

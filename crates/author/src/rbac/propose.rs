@@ -18,8 +18,8 @@ use super::{
 
 /// More names or namespaces than this in records stand for all.
 const FEW: usize = 5;
-/// What an interpreter calls a kind that is not known before a run.
-const ANY: &str = "*";
+/// What an interpreter calls a kind that is not known before a run. A permission for all of something is never proposed.
+const ANY: char = '*';
 
 /// A namespace and a name.
 type At = (Option<String>, Option<String>);
@@ -77,7 +77,8 @@ pub struct Proposed {
 impl Proposed {
     /// Whether the kind is not known, so that a person has to complete the permission.
     pub fn is_incomplete(&self) -> bool {
-        self.permission.resources.iter().any(|resource| resource.starts_with(ANY))
+        let Permission { api_groups, resources, verbs, .. } = &self.permission;
+        [api_groups, resources, verbs].into_iter().flatten().any(|text| text.contains(ANY))
     }
 
     /// What a person has to review.
@@ -321,5 +322,29 @@ mod tests {
         assert!(text.contains("    # - apiGroups: [\"*\"]\n"), "{text}");
         let read: serde_json::Value = yaml_serde::from_str(&permissions_file("a.sh", &propose(&needs[1..]))).unwrap();
         assert_eq!(read, serde_json::json!({"permissions": {}}));
+    }
+
+    // mutant: crates/author/src/rbac/objects.rs: `if is_plain(c) { out.push(c)` => `if true { out.push(c)`
+    #[test]
+    fn a_name_in_a_script_adds_no_permission() {
+        for end in ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{7f}', '\u{202e}', '\u{feff}', '\u{ffff}'] {
+            let name = format!("x{end}    - {{apiGroups: ['*'], resources: ['*'], verbs: ['*']}} #");
+            let mut hostile = needs(&["get - secrets a s", "delete * * - -", "get *.x pods a -", "get - */log - -"]);
+            for need in &mut hostile {
+                need.access.name = Some(name.clone());
+                need.why.text = name.clone();
+                need.why.review = vec![name.clone()];
+            }
+            let text = permissions_file(&name, &propose(&hostile));
+            let read: serde_json::Value = yaml_serde::from_str(&text).unwrap();
+            let permission = serde_json::json!({
+                "apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": [name], "namespaces": ["a"],
+            });
+            assert_eq!(read, serde_json::json!({"permissions": {"kubernetes": [permission]}}), "{text}");
+            assert!(
+                text.chars().all(|c| c == '\n' || !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')),
+                "{text:?}"
+            );
+        }
     }
 }

@@ -28,6 +28,8 @@ const MAX_TAKEN: u64 = 64 << 20;
 const MAX_FILES: usize = 4096;
 /// The most bytes of one layer's download.
 const MAX_PACKED: u64 = 2 << 30;
+/// The most bytes of all layers as they are stored.
+const MAX_ALL: u64 = 8 << 30;
 
 /// Why no folder can be taken out of an image.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +156,11 @@ async fn layers_at(from: &Place, store: &Store, progress: &Progress) -> Result<(
     if document.layers.len() > MAX_LAYERS {
         return Err(no_image(&format!("it has more than {MAX_LAYERS} layers")));
     }
-    progress.expect(document.layers.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.size)));
+    let sum = document.layers.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.size));
+    if sum > MAX_ALL {
+        return Err(no_image(&format!("its layers have {sum} bytes, and {MAX_ALL} are downloaded")));
+    }
+    progress.expect(sum);
     let mut layers = Vec::new();
     for layer in &document.layers {
         let failed = |why: String| ImageError::Layer { at: from.name(), layer: layer.digest.to_string(), why };

@@ -1,6 +1,9 @@
 //! The names of an image after all its layers, and which files a folder has. Pure: no file is read or written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::layer::{Entry, Kind};
 
@@ -10,7 +13,10 @@ const MAX_LINKS: usize = 40;
 const MAX_DEPTH: usize = 16;
 /// The most folders that are visited: links can make many of few.
 const MAX_FOLDERS: usize = 10_000;
-/// The most bytes of a path, and the most parts.
+/// The most entries and parts of paths that are looked at. Links can make each entry of a folder, and each part of a path,
+/// one that is looked at many times.
+const MAX_STEPS: usize = 4_000_000;
+/// The most bytes of a path or of a link's target, and the most parts.
 const MAX_PATH: usize = 4096;
 const MAX_PARTS: usize = 128;
 /// What marks a file of the layers below as removed.
@@ -32,8 +38,8 @@ pub struct FileAt {
 enum Node {
     File(FileAt),
     Directory,
-    /// The target as it is written.
-    Link(String),
+    /// The target as it is written. Hard links to it share it.
+    Link(Arc<str>),
     /// Something that is not taken.
     Other,
 }
@@ -80,7 +86,10 @@ impl Tree {
             let node = match kind {
                 Kind::File { size, executable } => Node::File(FileAt { layer, entry: number, size, executable }),
                 Kind::Directory => Node::Directory,
-                Kind::Link(target) => String::from_utf8(target).map_or(Node::Other, Node::Link),
+                Kind::Link(target) => match String::from_utf8(target) {
+                    Ok(target) if target.len() <= MAX_PATH => Node::Link(target.into()),
+                    _ => Node::Other,
+                },
                 Kind::HardLink(target) => {
                     let target = String::from_utf8(target).unwrap_or_default();
                     self.0.get(&plain(&target)?).cloned().unwrap_or(Node::Other)
@@ -118,20 +127,44 @@ impl Tree {
 
     /// The files of a folder and of those below it. Links are followed within the image.
     pub fn choose(&self, folder: &str, max_files: usize, max_bytes: u64) -> Result<Chosen, ChooseError> {
-        let folder = plain(folder).ok().and_then(|folder| self.resolve(&folder)).ok_or(ChooseError::NoFolder)?;
+        let mut steps = MAX_STEPS;
+        let folder =
+            plain(folder).ok().and_then(|folder| self.resolve(&folder, &mut steps)).ok_or(ChooseError::NoFolder)?;
         if !matches!(self.0.get(&folder), Some(Node::Directory)) {
             return Err(ChooseError::NoFolder);
         }
-        let mut choice = Choice { tree: self, chosen: Chosen::default(), bytes: 0, folders: 0, max_files, max_bytes };
+        let mut choice =
+            Choice { tree: self, chosen: Chosen::default(), bytes: 0, folders: 0, steps, max_files, max_bytes };
         choice.folder(&folder, "", &mut BTreeSet::new(), MAX_DEPTH)?;
         Ok(choice.chosen)
     }
 
-    /// The path without links, if there is something.
-    fn resolve(&self, path: &str) -> Option<String> {
+    /// What is directly in a folder, by its name. What is deeper is jumped over.
+    fn children(&self, folder: &str, steps: &mut usize) -> Option<Vec<(String, Node)>> {
+        let start = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let (mut from, mut children) = (start.clone(), Vec::new());
+        while let Some((path, node)) = self.0.range(from..).next()
+            && let Some(name) = path.strip_prefix(&start)
+        {
+            *steps = steps.checked_sub(1)?;
+            from = match name.split_once('/') {
+                // The character after `/` is `0`.
+                Some((child, _)) => format!("{start}{child}0"),
+                None => {
+                    children.push((name.to_owned(), node.clone()));
+                    format!("{path}\0")
+                }
+            };
+        }
+        Some(children)
+    }
+
+    /// The path without links, if there is something and there are steps left to find it.
+    fn resolve(&self, path: &str, steps: &mut usize) -> Option<String> {
         let mut left: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
         let (mut at, mut links) = (Vec::<String>::new(), 0);
         while let Some(part) = left.pop() {
+            *steps = steps.checked_sub(1)?;
             match part.as_str() {
                 "" | "." => continue,
                 // The root's parent is the root.
@@ -168,6 +201,8 @@ struct Choice<'t> {
     chosen: Chosen,
     bytes: u64,
     folders: usize,
+    /// How many are left.
+    steps: usize,
     max_files: usize,
     max_bytes: u64,
 }
@@ -190,24 +225,22 @@ impl Choice<'_> {
             self.leave_out(inside, "its folders are nested in a circle, or too deep");
             return Ok(());
         }
-        let children: Vec<(String, Node)> = self
-            .tree
-            .below(folder)
-            .filter_map(|(path, node)| {
-                let name =
-                    if folder.is_empty() { path.as_str() } else { path.strip_prefix(folder)?.strip_prefix('/')? };
-                (!name.contains('/')).then(|| (name.to_owned(), node.clone()))
-            })
-            .collect();
+        let too_many = || ChooseError::TooLarge("its links lead through too many files".to_owned());
+        let children = self.tree.children(folder, &mut self.steps).ok_or_else(too_many)?;
         for (name, node) in children {
+            if name.chars().any(char::is_control) {
+                self.leave_out(&name, "its name has control characters");
+                continue;
+            }
             let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
             let inside = if inside.is_empty() { name } else { format!("{inside}/{name}") };
             let (path, node) = match node {
-                Node::Link(target) => match self.tree.resolve(&path) {
+                Node::Link(target) => match self.tree.resolve(&path, &mut self.steps) {
                     Some(path) => {
                         let node = self.tree.0.get(&path).cloned().unwrap_or(Node::Other);
                         (path, node)
                     }
+                    None if self.steps == 0 => return Err(too_many()),
                     None => {
                         self.leave_out(&inside, &format!("it is a link to {target}, which is not in the image"));
                         continue;
