@@ -200,8 +200,8 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 			for _, other := range inner.order {
 				bind(other, inner.names[other], as.line)
 			}
-			delete(owner.active, name)
 			text, substituted := a.substitute(owner, as.array, "$"+name)
+			delete(owner.active, name)
 			for i, one := range substituted {
 				// Each has a name of its own in the end.
 				own := fmt.Sprintf("__a%d_%s", i, name)

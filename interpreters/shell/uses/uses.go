@@ -72,6 +72,7 @@ type analysis struct {
 	functions map[string]*function
 	library   map[string]bool
 	global    *frame
+	others    map[string]*frame // of functions, for what one reads from another
 	contexts  []string
 	text      string // of all files, in which constants stand
 	extglob   bool
@@ -102,7 +103,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 		return nil, err
 	}
 	a := &analysis{
-		ctx: ctx, hook: hook, resolve: resolve, files: files, functions: map[string]*function{}, library: map[string]bool{},
+		ctx: ctx, hook: hook, resolve: resolve, files: files, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
 		constants: map[string]bool{"default": true}, resources: map[[2]string]kubectl.Resource{}, walked: map[string]bool{},
 		reached: map[string]bool{}, known: map[string]int{}, said: map[string]bool{},
 	}

@@ -177,6 +177,9 @@ func TestHostileScriptsEnd(t *testing.T) {
 		"f() { f; kubectl get cm a; }\nf", "f() { g; }\ng() { f; }\nf | kubectl apply -f -", "while :; do :; done | kubectl apply -f -",
 		"x=$(while :; do echo; done)\nkubectl get cm $x", "a=$b$b\nb=$a$a\nkubectl get cm $a",
 		"f() { f x \"$@\"; kubectl get cm $1; }\nf", strings.Repeat("for i in a b c d e f g h; do ", 12) + "kubectl get cm $i; " + strings.Repeat("done; ", 12),
+		"f() { x=$y; }\ng() { y=$x; }\nkubectl get cm $x", "f() { local name; local ns=$name; kubectl get cm $ns; }\ng() { local ns; local name=$ns; kubectl get cm $name; }\nf\ng",
+		"f() { local ns=$name; kubectl get cm $ns; }\ng() { local name=$ns; kubectl get cm $name; }\nf\ng", "a=($(echo ${a[0]}))\nkubectl get cm ${a[0]}",
+		"f() { a=($(echo ${b[@]})); }\ng() { b=($(echo ${a[@]})); }\nf\ng\nkubectl get cm ${a[0]}",
 	} {
 		list(t, script)
 	}

@@ -230,11 +230,16 @@ func (f *frame) find(name string) *frame {
 	return nil
 }
 
-// elsewhere is a frame for a variable that another function sets.
+// elsewhere is a frame for a variable that another function sets. A function has one such frame, which notes what is being
+// looked up in it: functions can set variables from those of each other.
 func (a *analysis) elsewhere(name string) *frame {
 	for _, one := range slices.Sorted(maps.Keys(a.functions)) {
-		f := a.frameOf(a.functions[one], a.global)
-		f.given = false
+		f := a.others[one]
+		if f == nil {
+			f = a.frameOf(a.functions[one], a.global)
+			f.given = false
+			a.others[one] = f
+		}
 		if len(f.assigns[name]) > 0 {
 			return f
 		}
