@@ -412,6 +412,9 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 	for _, combo := range p.combos {
 		// A command for one context has to see each of them.
 		each := p.needed.context && (strings.Contains(p.text, "[0]") || strings.Contains(combo.code, "='0'"))
+		if each && a.untried {
+			a.problem(a.hook.Entry, 0, fmt.Sprintf("the document has too many bindings to try each event: check what the script needs for those after the first %d", maxFirst+1), false)
+		}
 		var reason string
 		var failures []failure
 		noted, clean, best := map[string]bool{}, false, attempts[0]

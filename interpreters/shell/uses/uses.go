@@ -74,14 +74,18 @@ type analysis struct {
 	global    *frame
 	others    map[string]*frame // of functions, for what one reads from another
 	contexts  []string
-	text      string // of all files, in which constants stand
-	extglob   bool
+	// untried says that more contexts can be the first one.
+	untried bool
+	text    string // of all files, in which constants stand
+	extglob bool
 
 	unknowns  []string // what placeholders stand for
 	constants map[string]bool
 	resources map[[2]string]kubectl.Resource
 	runs      int
 	walked    map[string]bool // calls of functions
+	counted   int             // those of functions that make requests
+	needing   map[string]bool // functions that make requests
 	reached   map[string]bool // functions
 	listing   Listing
 	known     map[string]int // requests, by what they are
@@ -105,7 +109,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 	a := &analysis{
 		ctx: ctx, hook: hook, resolve: resolve, files: files, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
 		constants: map[string]bool{"default": true}, resources: map[[2]string]kubectl.Resource{}, walked: map[string]bool{},
-		reached: map[string]bool{}, known: map[string]int{}, said: map[string]bool{},
+		needing: map[string]bool{}, reached: map[string]bool{}, known: map[string]int{}, said: map[string]bool{},
 	}
 	world := bash.NewWorld(ctx, files, options.Limits, 1, time.Now)
 	commands.Register(world)

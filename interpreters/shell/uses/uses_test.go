@@ -172,6 +172,51 @@ func TestFilesBesideTheHook(t *testing.T) {
 	}
 }
 
+func TestLimitsAreReported(t *testing.T) {
+	has := func(found *Listing, text string) {
+		t.Helper()
+		for _, p := range found.Problems {
+			if strings.Contains(p.Text, text) && !p.Refused {
+				return
+			}
+		}
+		t.Errorf("%q is not among %v", text, found.Problems)
+	}
+	var calls, deep, bindings strings.Builder
+	calls.WriteString("f() { kubectl get cm \"$1\"; }\n")
+	for i := range 420 {
+		fmt.Fprintf(&calls, "f n%d\n", i)
+	}
+	has(list(t, calls.String()), "check what f needs")
+
+	for i := range 12 {
+		fmt.Fprintf(&deep, "f%d() { f%d; }\n", i, i+1)
+	}
+	has(list(t, deep.String()+"f12() { kubectl get cm a; }\nf0"), "check what f10 needs")
+
+	for i := range 20 {
+		fmt.Fprintf(&bindings, "- {name: b%d, apiVersion: v1, kind: ConfigMap}\n", i)
+	}
+	hook := &shellop.Hook{Entry: "/hooks/h.sh", Files: map[string][]byte{"/hooks/h.sh": []byte("if [[ $1 == --config ]]; then cat <<EOF\nconfigVersion: v1\nkubernetes:\n" + bindings.String() +
+		"EOF\nexit\nfi\njq -r '.[0].object.metadata.name' $BINDING_CONTEXT_PATH | xargs kubectl delete cm\n")}}
+	found, err := Of(context.Background(), hook, resolve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(found, "too many bindings")
+}
+
+func TestFunctionsWithoutRequestsAreNotCounted(t *testing.T) {
+	var script strings.Builder
+	script.WriteString("log() { echo \"$1\"; }\nf() { kubectl get cm a; }\n")
+	for i := range 500 {
+		fmt.Fprintf(&script, "log n%d\n", i)
+	}
+	if got := show(list(t, script.String()+"f")); got != "2 get configmaps default/a" {
+		t.Error(got)
+	}
+}
+
 func TestHostileScriptsEnd(t *testing.T) {
 	for _, script := range []string{
 		"f() { f; kubectl get cm a; }\nf", "f() { g; }\ng() { f; }\nf | kubectl apply -f -", "while :; do :; done | kubectl apply -f -",

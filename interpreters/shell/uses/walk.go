@@ -1,15 +1,17 @@
 package uses
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/boathook/boathook/interpreters/shell/bash"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The most calls of functions that are visited, and how deep.
+// The most calls of functions that are visited, and how deep. Those that make no requests only have to end.
 const (
 	maxWalked = 400
+	maxCalls  = 4000
 	maxDepth  = 10
 )
 
@@ -130,13 +132,55 @@ func (a *analysis) enter(from *frame, fn *function, params []value, given bool) 
 	for _, one := range params {
 		key += "\x00" + one.text
 	}
-	if a.walked[key] || len(a.walked) > maxWalked || from.depth >= maxDepth {
+	if a.walked[key] {
+		return
+	}
+	needs := a.needsAny(fn)
+	if len(a.walked) >= maxCalls || from.depth >= maxDepth || needs && a.counted >= maxWalked {
+		if needs {
+			a.problem(fn.file, int(fn.body.Pos().Line()), fmt.Sprintf("there are too many calls of functions to read them all: check what %s needs", fn.name), false)
+		}
 		return
 	}
 	a.walked[key] = true
+	if needs {
+		a.counted++
+	}
 	f := a.frameOf(fn, from)
 	f.params, f.given = params, given
 	a.stmt(f, fn.body)
+}
+
+// needsAny says whether a function can make requests, also in substitutions and in the functions that it calls.
+func (a *analysis) needsAny(fn *function) bool {
+	if known, ok := a.needing[fn.name]; ok {
+		return known
+	}
+	found := false
+	seen := map[string]bool{fn.name: true}
+	var visit func(body syntax.Node)
+	visit = func(body syntax.Node) {
+		syntax.Walk(body, func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.Stmt:
+				found = found || a.requests(nil, node, map[string]bool{}) || writesPatches(node)
+			case *syntax.CallExpr:
+				if len(node.Args) == 0 {
+					break
+				}
+				name := bash.StaticText(node.Args[0])
+				found = found || name == ""
+				if inner := a.functions[name]; inner != nil && !seen[name] {
+					seen[name] = true
+					visit(inner.body)
+				}
+			}
+			return !found
+		})
+	}
+	visit(fn.body)
+	a.needing[fn.name] = found
+	return found
 }
 
 // effect runs a command that makes requests, or writes files that another one may read.
