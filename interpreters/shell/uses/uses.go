@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -261,10 +262,9 @@ func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
 			if name := bash.StaticText(call.Args[0]); name != "source" && name != "." {
 				return true
 			}
-			name := lastLiteral(call.Args[1])
-			for _, path := range slices.Sorted(maps.Keys(all)) {
-				if path != entry.path && (name == "" || strings.HasSuffix(path, "/"+strings.TrimLeft(name, "/"))) {
-					add(all[path])
+			for _, found := range matching(call.Args[1], all) {
+				if found != entry.path {
+					add(all[found])
 				}
 			}
 			return true
@@ -273,6 +273,21 @@ func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
 	}
 	add(entry)
 	return order
+}
+
+// matching are the files that a word can name, which may begin with a folder that is not known.
+func matching(word *syntax.Word, all map[string]*parsed) []string {
+	end := lastLiteral(word)
+	if end != "" && (bash.StaticText(word) != "" || end[0] == '/') {
+		end = path.Clean("/" + end)
+	}
+	var found []string
+	for _, one := range slices.Sorted(maps.Keys(all)) {
+		if strings.HasSuffix(one, end) {
+			found = append(found, one)
+		}
+	}
+	return found
 }
 
 // lastLiteral is the end of a word such as "$(dirname "$0")/lib/names.sh".

@@ -172,6 +172,18 @@ func TestFilesBesideTheHook(t *testing.T) {
 	}
 }
 
+func TestSourcesWithDots(t *testing.T) {
+	for _, source := range []string{
+		". ./common.sh", "source lib/../common.sh", `. "$(dirname "$0")/../hooks/common.sh"`, `source "${BASH_SOURCE%/*}/./common.sh"`, `. /hooks/common.sh`,
+		`. "$DIR/com$REST.sh"`, `. "$FILE"`,
+	} {
+		found := list(t, "DIR=/hooks REST=mon FILE=common.sh\n"+source+"\nensure a", "common.sh", "ensure() { kubectl get ns \"$1\"; }\n")
+		if got := show(found); got != "-10 get namespaces /a" {
+			t.Errorf("%s: %s", source, got)
+		}
+	}
+}
+
 func TestLimitsAreReported(t *testing.T) {
 	has := func(found *Listing, text string) {
 		t.Helper()
