@@ -223,7 +223,7 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 
 	combos := []combo{{known: arraysKnown}}
 	if s.needed.params {
-		combos[0].code, combos[0].known = a.arguments(f), f.given && arraysKnown
+		combos[0].code, combos[0].known = a.arguments(f), f.hasArguments() && arraysKnown
 	}
 	for _, b := range bindings {
 		values := b.values
@@ -255,7 +255,7 @@ func (a *analysis) unset(f *frame, name string, line int) {
 // arguments sets $1 and the following ones.
 func (a *analysis) arguments(f *frame) string {
 	var words []string
-	if f.given {
+	if f.hasArguments() {
 		for _, one := range f.params {
 			words = append(words, quoted(one.text))
 		}

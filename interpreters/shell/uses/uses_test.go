@@ -149,6 +149,10 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"the environment":             {"kubectl get secret \"$SECRET_NAME\"", "1 get secrets default/ (the name is $SECRET_NAME)\n1 ? $SECRET_NAME is not set in the script: a hook does not see the variables of a Pod, so set it in the script"},
 		"a command that is not there": {"helm list", "1 ! helm: there is no such command in a hook"},
 		"all that is refused":         {"helm list\nkubectl exec p -- ls\ncurl http://x", "1 ! helm: there is no such command in a hook\n2 ! kubectl exec is not supported in a hook\n3 ! curl: a hook has no network"},
+		"shift":                       {"f() { local ns=$1; shift; kubectl get cm \"$1\" -n web; }\nf a b", "1 get configmaps web/ (the name is $1)"},
+		"shift before other words":    {"g() { kubectl get cm \"$@\"; }\nf() { shift; g \"$1\" -n \"$2\"; }\nf a b c", "1 get configmaps / (the namespace is $2, the name is $1)"},
+		"arguments that are set":      {"set -eu -o pipefail\nset -- a b\nkubectl get cm \"$2\"", "3 get configmaps default/ (the name is $2)"},
+		"options that are set":        {"f() { set -euo pipefail; kubectl get cm \"$1\"; }\nf a", "1 get configmaps default/a"},
 		"nothing":                     {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,9 +96,10 @@ type frame struct {
 	parent  *frame
 	file    string
 	assigns map[string][]assign
-	// params are the arguments. They are not known if given is false.
+	// params are the arguments. They are not known if given is false, or if moved says that the code sets others.
 	params []value
 	given  bool
+	moved  bool
 	caller string
 	depth  int
 	memo   map[string][]value
@@ -143,6 +144,7 @@ func (f *frame) collect(file string, list []*syntax.Stmt) {
 						one(as)
 					}
 				}
+				f.moved = f.moved || movesArguments(n)
 				for _, name := range filled(n) {
 					add(name, n.Pos(), assign{unknown: true})
 				}
@@ -175,6 +177,36 @@ func (f *frame) collect(file string, list []*syntax.Stmt) {
 			return true
 		})
 	}
+}
+
+// hasArguments says whether the arguments of a frame are known.
+func (f *frame) hasArguments() bool { return f.given && !f.moved }
+
+// movesArguments says whether a command changes $1 and the following ones.
+func movesArguments(call *syntax.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
+	}
+	words := call.Args
+	for name := bash.StaticText(words[0]); len(words) > 1 && (name == "builtin" || name == "command"); name = bash.StaticText(words[0]) {
+		words = words[1:]
+	}
+	switch bash.StaticText(words[0]) {
+	case "shift":
+		return true
+	case "set":
+		for i := 1; i < len(words); i++ {
+			text := bash.StaticText(words[i])
+			switch {
+			case text == "--" || text == "-" || text == "" || text[0] != '-' && text[0] != '+':
+				return true
+			case strings.HasSuffix(text, "o"):
+				// The name of an option.
+				i++
+			}
+		}
+	}
+	return false
 }
 
 // filled are the variables that a builtin gives values.

@@ -102,7 +102,7 @@ func (a *analysis) call(f *frame, fn *function, call *syntax.CallExpr) {
 	given := true
 	for _, word := range call.Args[1:] {
 		if text := printed(word); text == `"$@"` || text == "$@" || text == `"$*"` || text == "$*" {
-			given = given && f.given
+			given = given && f.hasArguments()
 			for i := range lists {
 				lists[i] = append(lists[i][:len(lists[i]):len(lists[i])], f.params...)
 			}
