@@ -538,7 +538,7 @@ func (a *analysis) sites(f *frame, s *syntax.Stmt, n *needed) []site {
 			var words []string
 			for i, word := range call.Args {
 				text := bash.StaticText(word)
-				if words == nil && text != "kubectl" && !(i == 0 && text == "") {
+				if words == nil && program(text) != "kubectl" && !(i == 0 && text == "") {
 					continue
 				}
 				words = append(words, text)

@@ -6,6 +6,7 @@
 // whether a command is reached: the branches of a script are all taken (walk.go).
 //
 //	walk.go       visits the commands of a script, and calls of its functions
+//	code.go       texts and files that a command runs as scripts
 //	values.go     what is known of variables, and placeholders for the rest
 //	unit.go       runs one command
 //	cluster.go    the cluster that notes requests
@@ -72,6 +73,7 @@ type analysis struct {
 	files     *fs.FS
 	functions map[string]*function
 	library   map[string]bool
+	all       map[string]*parsed // the files
 	global    *frame
 	others    map[string]*frame // of functions, for what one reads from another
 	contexts  []string
@@ -84,6 +86,7 @@ type analysis struct {
 	constants map[string]bool
 	resources map[[2]string]kubectl.Resource
 	runs      int
+	texts     int             // that are run
 	walked    map[string]bool // calls of functions
 	counted   int             // those of functions that make requests
 	needing   map[string]bool // functions that make requests
@@ -108,7 +111,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 		return nil, err
 	}
 	a := &analysis{
-		ctx: ctx, hook: hook, resolve: resolve, files: files, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
+		ctx: ctx, hook: hook, resolve: resolve, files: files, all: map[string]*parsed{}, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
 		constants: map[string]bool{"default": true}, resources: map[[2]string]kubectl.Resource{}, walked: map[string]bool{},
 		needing: map[string]bool{}, reached: map[string]bool{}, known: map[string]int{}, said: map[string]bool{},
 	}
@@ -206,11 +209,13 @@ func (a *analysis) request(r Request) {
 type parsed struct {
 	path string
 	file *syntax.File
+	// ran says that it is run, and not sourced.
+	ran bool
 }
 
 // scripts reads the files of the hook and visits what they do: the files that the entry sources, and the entry.
 func (a *analysis) scripts(limits bash.Limits) {
-	all := map[string]*parsed{}
+	all := a.all
 	texts := a.hook.Scripts()
 	var text strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(a.hook.Files)) {
@@ -221,7 +226,7 @@ func (a *analysis) scripts(limits bash.Limits) {
 	for path, text := range texts {
 		// A file that is not valid was reported.
 		if source, err := bash.Parse(path, text, limits); err == nil {
-			all[path] = &parsed{path, source.File()}
+			all[path] = &parsed{path: path, file: source.File()}
 			a.extglob = a.extglob || strings.Contains(text, "extglob")
 		}
 	}
@@ -229,23 +234,32 @@ func (a *analysis) scripts(limits bash.Limits) {
 	if entry == nil {
 		return
 	}
-	order := a.sourced(entry, all)
+	order := a.sourced(entry)
 	a.global = newFrame(nil)
 	for _, one := range order {
 		for _, f := range declared(one.file) {
 			a.functions[f.Name.Value] = &function{f.Name.Value, one.path, f.Body, printed(f)}
 		}
-		a.global.collect(one.path, one.file.Stmts)
+		if !one.ran {
+			a.global.collect(one.path, one.file.Stmts)
+		}
 	}
 	for _, one := range order {
-		a.global.file = one.path
-		a.stmts(a.global, one.file.Stmts)
+		f := a.global
+		if one.ran {
+			f = newFrame(a.global)
+			f.given = false
+			f.collect(one.path, one.file.Stmts)
+		}
+		f.file = one.path
+		a.stmts(f, one.file.Stmts)
 	}
+	a.global.file = entry.path
 	a.roots(order, entry)
 }
 
-// sourced are the files that the entry sources, before it. A name that is not known stands for all of them.
-func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
+// sourced are the files that the entry sources or runs, before it. A name that is not known stands for all of them.
+func (a *analysis) sourced(entry *parsed) []*parsed {
 	seen := map[string]bool{}
 	var order []*parsed
 	var add func(one *parsed)
@@ -256,15 +270,24 @@ func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
 		seen[one.path] = true
 		syntax.Walk(one.file, func(node syntax.Node) bool {
 			call, ok := node.(*syntax.CallExpr)
-			if !ok || len(call.Args) < 2 {
+			if !ok {
+				return true
+			}
+			for _, found := range a.runFiles(call) {
+				if there := a.all[found]; found != entry.path && !seen[found] {
+					there.ran = true
+					add(there)
+				}
+			}
+			if len(call.Args) < 2 {
 				return true
 			}
 			if name := bash.StaticText(call.Args[0]); name != "source" && name != "." {
 				return true
 			}
-			for _, found := range matching(call.Args[1], all) {
+			for _, found := range matching(call.Args[1], a.all) {
 				if found != entry.path {
-					add(all[found])
+					add(a.all[found])
 				}
 			}
 			return true

@@ -153,6 +153,22 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"shift before other words":    {"g() { kubectl get cm \"$@\"; }\nf() { shift; g \"$1\" -n \"$2\"; }\nf a b c", "1 get configmaps / (the namespace is $2, the name is $1)"},
 		"arguments that are set":      {"set -eu -o pipefail\nset -- a b\nkubectl get cm \"$2\"", "3 get configmaps default/ (the name is $2)"},
 		"options that are set":        {"f() { set -euo pipefail; kubectl get cm \"$1\"; }\nf a", "1 get configmaps default/a"},
+		"the action of a trap":        {"trap 'kubectl delete cm a --wait=false; if x; then kubectl get cm b; fi' EXIT", "1 delete configmaps default/a\n1 get configmaps default/b"},
+		"a trap with a variable":      {"NS=web\ntrap \"kubectl get cm a -n $NS\" EXIT TERM", "2 get configmaps web/a"},
+		"a trap that is not known":    {"n=$(jq -r .n $BINDING_CONTEXT_PATH)\ntrap \"kubectl get cm $n\" EXIT", "2 ? what trap \"kubectl get cm $n\" EXIT runs is not known before a run"},
+		"traps that run nothing":      {"trap - EXIT\ntrap '' TERM\ntrap -p", ""},
+		"eval":                        {"NS=web\neval 'kubectl get cm a -n \"$NS\"'\neval kubectl delete cm b --wait=false", "2 get configmaps web/a\n3 delete configmaps default/b"},
+		"eval of an assignment":       {"eval 'NS=web'\nkubectl get cm a -n $NS", "2 get configmaps web/a"},
+		"eval that is not known":      {"eval \"kubectl get $(jq -r .x $BINDING_CONTEXT_PATH)\"", "1 ? what eval \"kubectl get $(jq -r .x $BINDING_CONTEXT_PATH)\" runs is not known before a run"},
+		"eval of a variable":          {"read -r line\neval \"$line\"", "2 ? what eval \"$line\" runs is not known before a run"},
+		"eval of assignments":         {"eval \"$(jq -r '\"N=\\(.n)\"' $BINDING_CONTEXT_PATH)\"", ""},
+		"a shell with a text":         {"bash -ec 'if x; then kubectl get cm a; fi; kubectl get cm \"$1\"' x b", "1 get configmaps default/a\n1 get configmaps default/ (the name is $1)"},
+		"a shell with a document":     {"bash <<'EOF'\nkubectl get cm a\nEOF", "2 get configmaps default/a"},
+		"a shell that reads a pipe":   {"jq -r .x $BINDING_CONTEXT_PATH | bash", "1 ? what bash runs is not known before a run"},
+		"find":                        {"find /hooks -name '*.sh' -exec kubectl delete cm a --wait=false \\;", "1 delete configmaps default/a"},
+		"the path of kubectl":         {"/usr/local/bin/kubectl get cm a\nK=/usr/bin/kubectl\n$K get cm b", "1 get configmaps default/a\n3 get configmaps default/b"},
+		"a command that is looked up": {"command -v kubectl >/dev/null", ""},
+		"a script that is not known":  {"bash \"$(jq -r .x $BINDING_CONTEXT_PATH)\"", "1 ? what bash \"$(jq -r .x $BINDING_CONTEXT_PATH)\" runs is not known before a run"},
 		"nothing":                     {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +189,15 @@ func TestFilesBesideTheHook(t *testing.T) {
 	want := "common.sh:2 get namespaces shared; h.sh:14 get configmaps a; h.sh:14 patch configmaps a; h.sh:14 create configmaps a"
 	if got := strings.Join(lines, "; "); got != want || len(found.Problems) != 0 {
 		t.Errorf("%s\nand not\n%s %v", got, want, found.Problems)
+	}
+}
+
+func TestFilesThatAreRun(t *testing.T) {
+	for _, call := range []string{"bash lib/deploy.sh web", "/hooks/lib/deploy.sh web", `"$(dirname "$0")"/lib/deploy.sh`, "timeout 5 sh -e ./lib/deploy.sh", "exec lib/../lib/deploy.sh"} {
+		found := list(t, call+"\n", "lib/deploy.sh", "kubectl get cm a -n \"$1\"\n", "lib/other.sh", "kubectl get cm b\n")
+		if got := show(found); got != "-10 get configmaps /a (the namespace is $1)" {
+			t.Errorf("%s: %s", call, got)
+		}
 	}
 }
 
@@ -239,7 +264,8 @@ func TestHostileScriptsEnd(t *testing.T) {
 		"x=$(while :; do echo; done)\nkubectl get cm $x", "a=$b$b\nb=$a$a\nkubectl get cm $a",
 		"f() { f x \"$@\"; kubectl get cm $1; }\nf", strings.Repeat("for i in a b c d e f g h; do ", 12) + "kubectl get cm $i; " + strings.Repeat("done; ", 12),
 		"f() { x=$y; }\ng() { y=$x; }\nkubectl get cm $x", "f() { local name; local ns=$name; kubectl get cm $ns; }\ng() { local ns; local name=$ns; kubectl get cm $name; }\nf\ng",
-		"f() { local ns=$name; kubectl get cm $ns; }\ng() { local name=$ns; kubectl get cm $name; }\nf\ng", "a=($(echo ${a[0]}))\nkubectl get cm ${a[0]}",
+		"f() { local ns=$name; kubectl get cm $ns; }\ng() { local name=$ns; kubectl get cm $name; }\nf\ng", "x='eval \"$x\"; eval \"$x\"; eval \"$x\"; kubectl get cm a'\neval \"$x\"", "trap 'trap \"trap x EXIT\" EXIT' EXIT", "eval 'eval \"eval x\" ('",
+		"a=($(echo ${a[0]}))\nkubectl get cm ${a[0]}",
 		"f() { a=($(echo ${b[@]})); }\ng() { b=($(echo ${a[@]})); }\nf\ng\nkubectl get cm ${a[0]}",
 	} {
 		list(t, script)

@@ -102,6 +102,7 @@ type frame struct {
 	moved  bool
 	caller string
 	depth  int
+	nested int // texts that are run
 	memo   map[string][]value
 	active map[string]bool
 }
@@ -142,6 +143,15 @@ func (f *frame) collect(file string, list []*syntax.Stmt) {
 				if len(n.Args) == 0 {
 					for _, as := range n.Assigns {
 						one(as)
+					}
+				}
+				if c := codeOf(n); c != nil && !c.shell {
+					if text, ok := staticCode(c.words); ok {
+						if source, err := bash.Parse(file, text, bash.DefaultLimits); err == nil && f.nested < maxDepth {
+							f.nested++
+							f.collect(file, source.File().Stmts)
+							f.nested--
+						}
 					}
 				}
 				f.moved = f.moved || movesArguments(n)

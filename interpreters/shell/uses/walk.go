@@ -2,6 +2,7 @@ package uses
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/boathook/boathook/interpreters/shell/bash"
@@ -50,6 +51,9 @@ func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
 			}
 			return
 		}
+		if a.runCode(f, s, command) && !writesFiles(s) {
+			return
+		}
 		a.effect(f, s)
 	case *syntax.BinaryCmd:
 		if command.Op != syntax.Pipe && command.Op != syntax.PipeAll {
@@ -75,7 +79,9 @@ func (a *analysis) side(f *frame, s *syntax.Stmt) {
 		a.children(f, s)
 		if fn := a.called(command); fn != nil {
 			a.call(f, fn, command)
+			return
 		}
+		a.runCode(f, s, command)
 	case *syntax.BinaryCmd:
 		if command.Op == syntax.Pipe || command.Op == syntax.PipeAll {
 			a.side(f, command.X)
@@ -204,12 +210,15 @@ func (a *analysis) requests(f *frame, node syntax.Node, seen map[string]bool) bo
 		case *syntax.ParamExp:
 			found = found || inner.Param != nil && inner.Param.Value == "KUBERNETES_PATCH_PATH"
 		case *syntax.CallExpr:
+			if c := codeOf(inner); c != nil && a.mentions(printedWords(c.words)) {
+				found = true
+			}
 			for i, word := range inner.Args {
 				text := bash.StaticText(word)
 				if i == 0 && text == "" && f != nil && a.isKubectl(f, word) {
 					found = true
 				}
-				if text == "kubectl" && (i == 0 || runsOthers[bash.StaticText(inner.Args[0])]) || strings.Contains(text, "kubectl ") && runsCode[bash.StaticText(inner.Args[0])] || i == 0 && strings.HasPrefix(text, "kubernetes::") {
+				if program(text) == "kubectl" && slices.Contains(starts(inner), i) && !isQuery(inner) || i == 0 && strings.HasPrefix(text, "kubernetes::") {
 					found = true
 				}
 				if fn := a.functions[text]; fn != nil && i == 0 && !seen[text] {
@@ -223,16 +232,10 @@ func (a *analysis) requests(f *frame, node syntax.Node, seen map[string]bool) bo
 	return found
 }
 
-// runsOthers are commands that run the command in their words.
-var runsOthers = map[string]bool{"xargs": true, "env": true, "command": true, "exec": true, "timeout": true, "nohup": true, "builtin": true, "time": true}
-
-// runsCode are commands that run a text.
-var runsCode = map[string]bool{"eval": true, "bash": true, "sh": true, "xargs": true, "timeout": true}
-
 // isKubectl says whether a word that is a variable is the name of the command.
 func (a *analysis) isKubectl(f *frame, word *syntax.Word) bool {
 	for _, one := range a.word(f, word, "a command") {
-		if first, _, _ := strings.Cut(one.text, " "); first == "kubectl" {
+		if first, _, _ := strings.Cut(one.text, " "); program(first) == "kubectl" {
 			return true
 		}
 	}
