@@ -29,11 +29,15 @@ type notes struct {
 	mu       sync.Mutex
 	requests []raw
 	failures []failure
+	// operations is how many were written.
+	operations int
+	idle       []*mark // commands that need nothing
 }
 
 // raw is a request in the words of the run, with placeholders.
 type raw struct {
 	args            []string // of kubectl; none for an operation
+	at              *mark    // the command in the script, if it is known
 	verb            string
 	resource        kubectl.Resource
 	subresource     string
@@ -47,6 +51,7 @@ type failure struct {
 	args  []string
 	text  string
 	noted bool
+	at    *mark
 }
 
 // view is the cluster of one call of kubectl.
@@ -56,6 +61,7 @@ type view struct {
 	read     map[string]bool
 	missed   bool
 	requests int
+	at       *mark
 	// unresolved says which kind is not known.
 	unresolved string
 }
@@ -133,7 +139,7 @@ func (v *view) note(verb string, ref kubectl.Ref, subresource string) {
 	}
 	v.requests++
 	v.notes.requests = append(v.notes.requests, raw{
-		args: v.args, verb: verb, resource: resource, subresource: subresource, namespace: ref.Namespace, name: ref.Name,
+		args: v.args, at: v.at, verb: verb, resource: resource, subresource: subresource, namespace: ref.Namespace, name: ref.Name,
 	})
 }
 

@@ -136,7 +136,13 @@ func (a *analysis) runCode(f *frame, s *syntax.Stmt, call *syntax.CallExpr) bool
 		return false
 	}
 	line := int(call.Pos().Line())
+	// What the code does has places of its own.
+	visited := func() bool {
+		a.cover(call)
+		return true
+	}
 	unknown := func() bool {
+		a.cover(call)
 		a.problem(f.file, line, fmt.Sprintf("what %s runs is not known before a run", shortened(oneLine(printedCommand(&syntax.Stmt{Cmd: call})))), false)
 		return true
 	}
@@ -145,16 +151,16 @@ func (a *analysis) runCode(f *frame, s *syntax.Stmt, call *syntax.CallExpr) bool
 		if len(a.ran(c.file)) == 0 && !aboutItself(c.file) {
 			return unknown()
 		}
-		return true
+		return visited()
 	case c.input:
 		for _, r := range s.Redirs {
 			switch {
 			case (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc) && r.Hdoc != nil:
 				if text := r.Hdoc.Lit(); text != "" || len(r.Hdoc.Parts) == 0 {
-					return a.nested(f, text, int(r.Hdoc.Pos().Line()), true) || unknown()
+					return a.nested(f, text, int(r.Hdoc.Pos().Line()), true) && visited() || unknown()
 				}
 			case r.Op == syntax.WordHdoc && plainWord(r.Word):
-				return a.nested(f, bash.StaticText(r.Word), line, true) || unknown()
+				return a.nested(f, bash.StaticText(r.Word), line, true) && visited() || unknown()
 			}
 		}
 		return unknown()
@@ -164,7 +170,7 @@ func (a *analysis) runCode(f *frame, s *syntax.Stmt, call *syntax.CallExpr) bool
 			// Its words are those of the other command.
 			return false
 		}
-		return a.nested(f, text, line, c.shell) || unknown()
+		return a.nested(f, text, line, c.shell) && visited() || unknown()
 	}
 	texts, known := []string{""}, true
 	for i, word := range c.words {
@@ -189,7 +195,7 @@ func (a *analysis) runCode(f *frame, s *syntax.Stmt, call *syntax.CallExpr) bool
 				return unknown()
 			}
 		}
-		return true
+		return visited()
 	}
 	for _, text := range append(texts, printedWords(c.words)) {
 		if a.mentions(text) || hasPlaceholder(strings.Fields(text + " .")[0]) && len(c.words) == 1 && onlyVariable(c.words[0]) {
@@ -208,6 +214,7 @@ func (a *analysis) nested(f *frame, text string, line int, shell bool) bool {
 	if err != nil {
 		return false
 	}
+	a.markCalls(f.file, source.File())
 	inner := f
 	if shell {
 		inner = newFrame(f)

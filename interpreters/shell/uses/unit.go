@@ -353,7 +353,7 @@ func (a *analysis) run(code string, n *notes, contexts int) *result {
 
 // kubectl is the command of a run.
 func (n *notes) kubectl(p *bash.Process) int {
-	v := &view{notes: n, args: p.Args[1:], read: map[string]bool{}}
+	v := &view{notes: n, args: p.Args[1:], read: map[string]bool{}, at: n.a.markOf(p.Getenv(markName))}
 	var said strings.Builder
 	inner := *p
 	inner.Stderr = io.MultiWriter(p.Stderr, &said)
@@ -366,7 +366,9 @@ func (n *notes) kubectl(p *bash.Process) int {
 		if v.unresolved != "" {
 			first = v.unresolved
 		}
-		n.failures = append(n.failures, failure{v.args, first, v.requests > 0})
+		n.failures = append(n.failures, failure{v.args, first, v.requests > 0, v.at})
+	} else if v.requests == 0 {
+		n.idle = append(n.idle, v.at)
 	}
 	return status
 }
@@ -428,6 +430,7 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 			if reason == "" {
 				reason = wrong
 			}
+			a.coverOperations(s, p.needed, n.operations)
 			if wrong == "" {
 				clean, best = true, try
 				if !each {
@@ -445,26 +448,32 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 		silent := true
 		for _, one := range failures {
 			if !noted[shape(one.args)] && !one.noted {
-				at := match(sites, one.args)
+				at := place(sites, one.at, one.args)
 				silent = false
 				if a.isKnown(at) {
 					break
 				}
+				a.covered[at.key] = true
 				a.problem(at.file, at.line, fmt.Sprintf("what %s needs is not known before a run: %s", at.text, a.readable(one.text)), false)
 				break
 			}
 		}
 		if silent && len(noted) == 0 && !a.isKnown(sites[0]) {
+			a.coverAll(s)
+			a.covered[sites[0].key] = true
 			a.problem(sites[0].file, sites[0].line, fmt.Sprintf("what %s needs is not known before a run: %s", sites[0].text, a.readable(reason)), false)
 		}
 	}
 }
 
-// isKnown says whether something is known of the requests of a line, or that it is refused.
+// isKnown says whether something is known of the requests of a command, or that it is refused.
 func (a *analysis) isKnown(at site) bool {
-	there := func(file string, line int) bool { return file == at.file && line == at.line }
-	return slices.ContainsFunc(a.listing.Requests, func(r Request) bool { return there(r.File, r.Line) }) ||
-		slices.ContainsFunc(a.listing.Problems, func(p Problem) bool { return p.Refused && there(p.File, p.Line) })
+	return a.covered[at.key] || a.isRefused(at)
+}
+
+// isRefused says whether a command of a line cannot run.
+func (a *analysis) isRefused(at site) bool {
+	return slices.ContainsFunc(a.listing.Problems, func(p Problem) bool { return p.Refused && p.File == at.file && p.Line == at.line })
 }
 
 // quiet runs a command for the files that it writes.
@@ -488,6 +497,7 @@ func (a *analysis) try(code string, in world, numbers bool, contexts int, n *nee
 			reason = one.text
 		}
 	}
+	noted.operations = len(r.operations)
 	for i := range r.operations {
 		if err := noted.operation(&r.operations[i]); err != nil {
 			reason = err.Error()
@@ -524,11 +534,17 @@ type site struct {
 	line  int
 	text  string
 	words []string
+	key   string // its place in the script
 }
 
 // sites are the calls of kubectl in a command and in the functions that it runs. The first one is the command itself.
 func (a *analysis) sites(f *frame, s *syntax.Stmt, n *needed) []site {
-	all := []site{{file: f.file, line: int(s.Pos().Line()), text: shortened(oneLine(printedCommand(s)))}}
+	all := []site{{file: f.file, line: int(s.Pos().Line()), text: shortened(oneLine(printedCommand(s))), key: fmt.Sprintf("%s:%d:%d", f.file, s.Pos().Offset(), s.End().Offset())}}
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		if m := a.markOn(call); m != nil {
+			all[0].key = m.key
+		}
+	}
 	collect := func(file string, node syntax.Node) {
 		syntax.Walk(node, func(node syntax.Node) bool {
 			call, ok := node.(*syntax.CallExpr)
@@ -544,7 +560,11 @@ func (a *analysis) sites(f *frame, s *syntax.Stmt, n *needed) []site {
 				words = append(words, text)
 			}
 			if len(words) > 1 {
-				all = append(all, site{file, int(call.Pos().Line()), shortened(oneLine(printed(call))), words[1:]})
+				key := ""
+				if m := a.markOn(call); m != nil {
+					key = m.key
+				}
+				all = append(all, site{file, int(call.Pos().Line()), shortened(oneLine(printed(call))), words[1:], key})
 			}
 			return true
 		})
@@ -586,14 +606,29 @@ func match(sites []site, args []string) site {
 	return best
 }
 
+// place is the command that made a call.
+func place(sites []site, at *mark, args []string) site {
+	if at != nil {
+		return at.site
+	}
+	return match(sites, args)
+}
+
 // add takes over the requests of a run. If all that the command was given is known, so is what it made of it.
 func (a *analysis) add(sites []site, n *notes, known bool) {
+	for _, one := range n.idle {
+		if one != nil {
+			a.covered[one.key] = true
+		}
+	}
 	for _, r := range n.requests {
 		at := sites[0]
 		if r.args != nil {
-			at = match(sites, r.args)
+			at = place(sites, r.at, r.args)
+			a.covered[at.key] = true
 		} else {
 			at.text = "operation " + r.operation
+			a.covered[at.key] = true
 		}
 		if known {
 			a.constants[r.name], a.constants[r.namespace] = true, true

@@ -9,6 +9,7 @@
 //	code.go       texts and files that a command runs as scripts
 //	values.go     what is known of variables, and placeholders for the rest
 //	unit.go       runs one command
+//	marks.go      which command made a request, and those that made none
 //	cluster.go    the cluster that notes requests
 //	contexts.go   binding contexts of placeholders, for the bindings of the hook
 package uses
@@ -92,7 +93,10 @@ type analysis struct {
 	needing   map[string]bool // functions that make requests
 	reached   map[string]bool // functions
 	listing   Listing
-	known     map[string]int // requests, by what they are
+	marks     []*mark
+	visited   map[string]bool // files
+	covered   map[string]bool // places of commands of which something is said
+	known     map[string]int  // requests, by what they are
 	said      map[string]bool
 }
 
@@ -113,7 +117,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 	a := &analysis{
 		ctx: ctx, hook: hook, resolve: resolve, files: files, all: map[string]*parsed{}, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
 		constants: map[string]bool{"default": true}, resources: map[[2]string]kubectl.Resource{}, walked: map[string]bool{},
-		needing: map[string]bool{}, reached: map[string]bool{}, known: map[string]int{}, said: map[string]bool{},
+		needing: map[string]bool{}, reached: map[string]bool{}, known: map[string]int{}, visited: map[string]bool{}, covered: map[string]bool{}, said: map[string]bool{},
 	}
 	world := bash.NewWorld(ctx, files, options.Limits, 1, time.Now)
 	commands.Register(world)
@@ -136,6 +140,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 		}
 	}
 	a.scripts(options.Limits)
+	a.missing()
 	slices.SortStableFunc(a.listing.Problems, func(x, y Problem) int {
 		if x.File != y.File {
 			return strings.Compare(x.File, y.File)
@@ -227,6 +232,7 @@ func (a *analysis) scripts(limits bash.Limits) {
 		// A file that is not valid was reported.
 		if source, err := bash.Parse(path, text, limits); err == nil {
 			all[path] = &parsed{path: path, file: source.File()}
+			a.markCalls(path, source.File())
 			a.extglob = a.extglob || strings.Contains(text, "extglob")
 		}
 	}
@@ -252,6 +258,7 @@ func (a *analysis) scripts(limits bash.Limits) {
 			f.collect(one.path, one.file.Stmts)
 		}
 		f.file = one.path
+		a.visited[one.path] = true
 		a.stmts(f, one.file.Stmts)
 	}
 	a.global.file = entry.path

@@ -169,6 +169,16 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"the path of kubectl":         {"/usr/local/bin/kubectl get cm a\nK=/usr/bin/kubectl\n$K get cm b", "1 get configmaps default/a\n3 get configmaps default/b"},
 		"a command that is looked up": {"command -v kubectl >/dev/null", ""},
 		"a script that is not known":  {"bash \"$(jq -r .x $BINDING_CONTEXT_PATH)\"", "1 ? what bash \"$(jq -r .x $BINDING_CONTEXT_PATH)\" runs is not known before a run"},
+		"a pipe that ends early":      {"kubectl get pods -n web | grep Evicted | awk '{print $1}' | xargs -r kubectl delete pod -n web", "1 list pods web/\n1 ? what xargs -r kubectl delete pod -n web needs is not known before a run"},
+		"two commands of a line":      {"verb=$(jq -r .v $BINDING_CONTEXT_PATH)\nkubectl get ns a && kubectl \"$verb\" cm b", "2 get namespaces /a\n2 ? what kubectl \"$verb\" cm b needs is not known before a run: kubectl $verb is not supported in a hook"},
+		"a variable that is unknown":  {"read -r cmd\n$cmd cm a", "2 ? what $cmd cm a needs is not known before a run"},
+		"a branch in a pipe":          {"for i in 1 2; do if kubectl get cm a; then kubectl get cm b; else kubectl create cm c; fi; done | grep -q x", "1 get configmaps default/a\n1 get configmaps default/b\n1 create configmaps default/c"},
+		"what needs nothing":          {"kubectl version --client\nkubectl create cm a --dry-run=client -o yaml > /tmp/a.yaml\nkubectl create sa b --dry-run=client -o name", ""},
+		"a wrapper":                   {"retry() { for i in 1 2 3; do \"$@\" && return; done; }\nf() { kubectl get cm \"$1\"; }\nretry kubectl get cm a\nretry f b", "1 get configmaps default/a\n2 get configmaps default/b"},
+		"an exit in a function":       {"f() { exit 1; kubectl get cm a; }\nf | cat", "1 get configmaps default/a"},
+		"a shell that another runs":   {"echo a | xargs -I{} sh -c 'kubectl get cm {}'\ncat /dev/null | xargs -r -I{} sh -c 'kubectl get cm {}'", "1 get configmaps default/a\n2 ? what xargs -r -I{} sh -c 'kubectl get cm {}' needs is not known before a run"},
+		"an operation of a branch":    {"source /shell_lib.sh\nfalse && kubernetes::delete v1 Pod web p", "2 delete,get pods web/p"},
+		"an operation without words":  {"source /shell_lib.sh\njq -c '.[] | select(.x)' $BINDING_CONTEXT_PATH | kubernetes::create", "2 ? what jq -c '.[] | select(.x)' $BINDING_CONTEXT_PATH | kubernetes::create needs is not known before a run: it writes nothing to $KUBERNETES_PATCH_PATH for the events of the docum…"},
 		"nothing":                     {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

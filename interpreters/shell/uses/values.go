@@ -494,6 +494,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // shortened is a text for people.
 func shortened(text string) string {
+	text = markText.ReplaceAllString(text, "")
 	const most = 72
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -51,6 +51,7 @@ func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
 			}
 			return
 		}
+		a.variable(f, command)
 		if a.runCode(f, s, command) && !writesFiles(s) {
 			return
 		}
@@ -81,6 +82,7 @@ func (a *analysis) side(f *frame, s *syntax.Stmt) {
 			a.call(f, fn, command)
 			return
 		}
+		a.variable(f, command)
 		a.runCode(f, s, command)
 	case *syntax.BinaryCmd:
 		if command.Op == syntax.Pipe || command.Op == syntax.PipeAll {
