@@ -316,7 +316,9 @@ func (a *analysis) values(f *frame, name string) []value {
 		case as.unknown || as.array != nil:
 			all = append(all, unknown)
 		case as.items != nil:
-			all = append(all, a.items(f, as.items, "$"+name)...)
+			if all = append(all, a.items(f, as.items, "$"+name)...); len(all) == 0 {
+				all = append(all, value{"", true})
+			}
 		case as.word == nil:
 			all = append(all, value{"", true})
 		default:
@@ -331,20 +333,23 @@ func (a *analysis) values(f *frame, name string) []value {
 	return all
 }
 
-// distinct leaves out what is there twice, and no value beside others.
+// distinct leaves out what is there twice. No value comes after the others, so that an error of a command without it is
+// not what is said of the command.
 func distinct(all []value) []value {
-	var kept []value
+	var kept, none []value
 	seen := map[string]bool{}
 	for _, one := range all {
-		if !seen[one.text] && one.text != "" {
-			seen[one.text] = true
+		switch {
+		case seen[one.text]:
+			continue
+		case one.text == "":
+			none = append(none, one)
+		default:
 			kept = append(kept, one)
 		}
+		seen[one.text] = true
 	}
-	if len(kept) == 0 && len(all) > 0 {
-		return all[:1]
-	}
-	return kept
+	return append(kept, none...)
 }
 
 // plainWord is a word without expansions.
@@ -403,6 +408,10 @@ func (a *analysis) items(f *frame, words []*syntax.Word, description string) []v
 		code := "for __v in " + s.text + "; do printf '%s\\n' \"$__v\"; done\n"
 		for _, combo := range s.combos {
 			out, ok := a.output(s.prefix + combo.code + code)
+			if out == "" && ok && combo.known && pure(word, a) {
+				// The loop ends at once.
+				continue
+			}
 			for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
 				all = append(all, a.judge(line, ok && combo.known && pure(word, a), description))
 			}
