@@ -119,8 +119,10 @@ func (a *analysis) needs(node syntax.Node) *needed {
 					n.library = n.library || a.library[name]
 					if fn := a.functions[name]; fn != nil && !seen[name] {
 						seen[name] = true
-						n.functions = append(n.functions, fn)
-						visit(fn.body, true)
+						for _, one := range fn.declarations() {
+							n.functions = append(n.functions, one)
+							visit(one.body, true)
+						}
 					}
 				}
 			}
@@ -240,6 +242,24 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 	}
 	for i := range combos {
 		combos[i].code += arrays.String()
+	}
+	// The last declaration of a function is in the prefix.
+	for _, fn := range s.needed.functions {
+		all := fn.declarations()
+		if len(all) == 1 {
+			continue
+		}
+		if len(combos)*len(all) > maxCombos {
+			a.problem(fn.file, int(fn.body.Pos().Line()), fmt.Sprintf("there are too many declarations of functions to try them all: check what %s needs", fn.name), false)
+			continue
+		}
+		var next []combo
+		for _, one := range combos {
+			for _, declaration := range all {
+				next = append(next, combo{one.code + declaration.code + "\n", one.known})
+			}
+		}
+		combos = next
 	}
 	s.combos = combos
 	return s

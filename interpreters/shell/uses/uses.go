@@ -105,6 +105,13 @@ type function struct {
 	name, file string
 	body       *syntax.Stmt
 	code       string
+	// others are declarations of the same name.
+	others []*function
+}
+
+// declarations are all bodies that a function can have.
+func (fn *function) declarations() []*function {
+	return append([]*function{fn}, fn.others...)
 }
 
 // Of lists what a hook uses.
@@ -244,7 +251,12 @@ func (a *analysis) scripts(limits bash.Limits) {
 	a.global = newFrame(nil)
 	for _, one := range order {
 		for _, f := range declared(one.file) {
-			a.functions[f.Name.Value] = &function{f.Name.Value, one.path, f.Body, printed(f)}
+			fn := &function{name: f.Name.Value, file: one.path, body: f.Body, code: printed(f)}
+			if there := a.functions[fn.name]; there == nil {
+				a.functions[fn.name] = fn
+			} else if !slices.ContainsFunc(there.declarations(), func(other *function) bool { return other.code == fn.code }) {
+				there.others = append(there.others, fn)
+			}
 		}
 		if !one.ran {
 			a.global.collect(one.path, one.file.Stmts)

@@ -181,6 +181,8 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"an operation without words":   {"source /shell_lib.sh\njq -c '.[] | select(.x)' $BINDING_CONTEXT_PATH | kubernetes::create", "2 ? what jq -c '.[] | select(.x)' $BINDING_CONTEXT_PATH | kubernetes::create needs is not known before a run: it writes nothing to $KUBERNETES_PATCH_PATH for the events of the docum…"},
 		"a variable that can be empty": {"FLAGS=\n[[ -f x ]] && FLAGS='-n web'\nkubectl get pods $FLAGS -l a=b", "3 list pods web/\n3 list pods default/"},
 		"an empty name":                {"NAME=''\n[[ -f x ]] && NAME=a\nkubectl get cm $NAME", "3 get configmaps default/a\n3 list configmaps default/"},
+		"two declarations":             {"if [[ -f x ]]; then f() { kubectl get cm a; }; else f() { kubectl get cm b; }; fi\nf", "1 get configmaps default/a\n1 get configmaps default/b"},
+		"two declarations in a pipe":   {"g() { echo cm/a; }\n[[ -f x ]] && g() { echo secret/b; }\ng | xargs kubectl get", "3 get configmaps default/a\n3 get secrets default/b"},
 		"nothing":                      {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

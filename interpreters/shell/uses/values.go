@@ -279,6 +279,9 @@ func (a *analysis) elsewhere(name string) *frame {
 		f := a.others[one]
 		if f == nil {
 			f = a.frameOf(a.functions[one], a.global)
+			for _, other := range a.functions[one].others {
+				f.collect(other.file, []*syntax.Stmt{other.body})
+			}
 			f.given = false
 			a.others[one] = f
 		}

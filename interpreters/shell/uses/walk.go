@@ -154,9 +154,11 @@ func (a *analysis) enter(from *frame, fn *function, params []value, given bool) 
 	if needs {
 		a.counted++
 	}
-	f := a.frameOf(fn, from)
-	f.params, f.given = params, given
-	a.stmt(f, fn.body)
+	for _, one := range fn.declarations() {
+		f := a.frameOf(one, from)
+		f.params, f.given = params, given
+		a.stmt(f, one.body)
+	}
 }
 
 // needsAny says whether a function can make requests, also in substitutions and in the functions that it calls.
@@ -180,13 +182,17 @@ func (a *analysis) needsAny(fn *function) bool {
 				found = found || name == ""
 				if inner := a.functions[name]; inner != nil && !seen[name] {
 					seen[name] = true
-					visit(inner.body)
+					for _, one := range inner.declarations() {
+						visit(one.body)
+					}
 				}
 			}
 			return !found
 		})
 	}
-	visit(fn.body)
+	for _, one := range fn.declarations() {
+		visit(one.body)
+	}
 	a.needing[fn.name] = found
 	return found
 }
@@ -225,7 +231,9 @@ func (a *analysis) requests(f *frame, node syntax.Node, seen map[string]bool) bo
 				}
 				if fn := a.functions[text]; fn != nil && i == 0 && !seen[text] {
 					seen[text] = true
-					found = found || a.requests(nil, fn.body, seen)
+					for _, one := range fn.declarations() {
+						found = found || a.requests(nil, one.body, seen)
+					}
 				}
 			}
 		}
