@@ -651,7 +651,7 @@ func (a *analysis) add(sites []site, n *notes, known bool) {
 			a.covered[at.key] = true
 		}
 		if known {
-			a.constants[r.name], a.constants[r.namespace] = true, true
+			a.certain[r.name], a.certain[r.namespace] = true, true
 		}
 		a.request(a.requestOf(at, r))
 	}

@@ -183,6 +183,8 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"an empty name":                {"NAME=''\n[[ -f x ]] && NAME=a\nkubectl get cm $NAME", "3 get configmaps default/a\n3 list configmaps default/"},
 		"two declarations":             {"if [[ -f x ]]; then f() { kubectl get cm a; }; else f() { kubectl get cm b; }; fi\nf", "1 get configmaps default/a\n1 get configmaps default/b"},
 		"two declarations in a pipe":   {"g() { echo cm/a; }\n[[ -f x ]] && g() { echo secret/b; }\ng | xargs kubectl get", "3 get configmaps default/a\n3 get secrets default/b"},
+		"what jq prints of nothing":    {"[[ $x == null ]] && echo 7 true '{}'\nfor f in absent data.n; do :; done\njq -r '.[0].object.spec.absent' $BINDING_CONTEXT_PATH | xargs kubectl get cm -n web", "3 get configmaps web/ (the name is computed)"},
+		"a number that is known":       {"for i in 7 8; do kubectl get cm $i -n web; done", "1 get configmaps web/7\n1 get configmaps web/8"},
 		"nothing":                      {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

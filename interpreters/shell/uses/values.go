@@ -60,7 +60,10 @@ func numeric(text string) string { return placeholders.ReplaceAllString(text, "7
 // isConstant says whether a text stands in the files of the hook, or was made only of such texts. A part of a placeholder
 // that a command cut off is neither.
 func (a *analysis) isConstant(text string) bool {
-	if a.constants[text] {
+	if isJSON(text) {
+		return a.certain[text]
+	}
+	if a.constants[text] || a.certain[text] {
 		return true
 	}
 	for at := 0; ; {
@@ -74,6 +77,18 @@ func (a *analysis) isConstant(text string) bool {
 		}
 		at = start + 1
 	}
+}
+
+var number = regexp.MustCompile(`^-?[0-9.]+([eE][+-]?[0-9]+)?$`)
+
+// isJSON says whether a text is what jq and kubectl print of a field that is not there, or of one that is no text. It stands in
+// many scripts, and is a name in few.
+func isJSON(text string) bool {
+	switch text {
+	case "null", "true", "false", "{}", "[]", "<none>", "<nil>", "<no value>":
+		return true
+	}
+	return number.MatchString(text)
 }
 
 func isNameByte(c byte) bool {
