@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -360,7 +361,7 @@ func (a *analysis) run(code string, n *notes, contexts int) *result {
 	a.files.Put(shellop.ContextPath, []byte(a.contexts[contexts%len(a.contexts)]), 0o644)
 	var out strings.Builder
 	r := &result{}
-	r.status, r.err = w.RunText(a.hook.Entry, code, shellop.Environment(), "/hooks", bash.Streams{Out: &out, Err: io.Discard})
+	r.status, r.err = w.RunText(a.hook.Entry, code, shellop.Environment(), path.Dir(a.hook.Entry), bash.Streams{Out: &out, Err: io.Discard})
 	r.out = out.String()
 	if written, err := a.files.ReadFile(shellop.PatchPath); err == nil && len(strings.TrimSpace(string(written))) > 0 {
 		var wrong error

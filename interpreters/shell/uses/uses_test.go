@@ -217,6 +217,20 @@ func TestFilesThatAreRun(t *testing.T) {
 	}
 }
 
+func TestTheFolderOfARun(t *testing.T) {
+	hook := &shellop.Hook{Entry: "/hooks/sub/h.sh", Files: map[string][]byte{
+		"/hooks/sub/h.sh":             []byte(config + "kubectl create -f manifests/a.yaml"),
+		"/hooks/sub/manifests/a.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
+	}}
+	found, err := Of(context.Background(), hook, resolve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := show(found); got != "1 create configmaps default/a" {
+		t.Error(got)
+	}
+}
+
 func TestSourcesWithDots(t *testing.T) {
 	for _, source := range []string{
 		". ./common.sh", "source lib/../common.sh", `. "$(dirname "$0")/../hooks/common.sh"`, `source "${BASH_SOURCE%/*}/./common.sh"`, `. /hooks/common.sh`,
