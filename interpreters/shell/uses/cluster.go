@@ -112,12 +112,22 @@ func (a *analysis) findKind(name, version string) (kubectl.Resource, error) {
 		if first, rest, ok := strings.Cut(group, "."); ok && len(first) > 1 && first[0] == 'v' && first[1] >= '0' && first[1] <= '9' {
 			group = rest
 		}
-		return kubectl.Resource{APIVersion: group + "/v1", Kind: plural, Plural: strings.ToLower(plural), Namespaced: true}, nil
+		return a.guess(kubectl.Resource{APIVersion: group + "/v1", Kind: plural, Plural: strings.ToLower(plural), Namespaced: true}), nil
 	}
 	if version == "" {
 		return resource, fmt.Errorf("the kind %s is not known here: give its CustomResourceDefinition with --crds FILE", name)
 	}
-	return kubectl.Resource{APIVersion: version, Kind: name, Plural: plural(name), Namespaced: true}, nil
+	return a.guess(kubectl.Resource{APIVersion: version, Kind: name, Plural: plural(name), Namespaced: true}), nil
+}
+
+// guess notes that the plural of a kind, and whether it has namespaces, is not known.
+func (a *analysis) guess(resource kubectl.Resource) kubectl.Resource {
+	a.guessed[[2]string{resource.APIVersion, resource.Plural}] = true
+	return resource
+}
+
+func (a *analysis) isGuessed(resource kubectl.Resource) bool {
+	return a.guessed[[2]string{resource.APIVersion, resource.Plural}]
 }
 
 // plural follows the rule that Kubernetes uses for most of its own kinds.
@@ -140,6 +150,7 @@ func (v *view) note(verb string, ref kubectl.Ref, subresource string) {
 	v.requests++
 	v.notes.requests = append(v.notes.requests, raw{
 		args: v.args, at: v.at, verb: verb, resource: resource, subresource: subresource, namespace: ref.Namespace, name: ref.Name,
+		guessed: v.a.isGuessed(resource),
 	})
 }
 

@@ -413,6 +413,7 @@ func (n *notes) operation(o *shellop.Operation) error {
 	for _, verb := range verbs[o.Kind] {
 		n.requests = append(n.requests, raw{
 			verb: verb, resource: resource, subresource: o.Subresource, namespace: ref.Namespace, name: ref.Name, operation: o.Kind,
+			guessed: n.a.isGuessed(resource),
 		})
 	}
 	return nil
@@ -670,7 +671,10 @@ func (a *analysis) requestOf(at site, r raw) Request {
 	if r.resource.Plural == "*" {
 		request.Unknown = append(request.Unknown, a.unknownly("kind", r.resource.Kind)...)
 	}
-	if r.resource.Namespaced {
+	switch {
+	case r.guessed:
+		request.Unknown = append(request.Unknown, "the plural and the scope are guessed: give its definition with --crds")
+	case r.resource.Namespaced:
 		request.Namespace = a.constant(&request, "namespace", r.namespace)
 	}
 	request.Name = a.constant(&request, "name", r.name)

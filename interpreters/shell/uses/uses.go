@@ -87,6 +87,7 @@ type analysis struct {
 	constants map[string]bool
 	certain   map[string]bool // made only of what is known
 	resources map[[2]string]kubectl.Resource
+	guessed   map[[2]string]bool
 	runs      int
 	texts     int             // that are run
 	walked    map[string]bool // calls of functions
@@ -124,7 +125,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 	}
 	a := &analysis{
 		ctx: ctx, hook: hook, resolve: resolve, files: files, all: map[string]*parsed{}, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
-		constants: map[string]bool{"default": true}, certain: map[string]bool{}, resources: map[[2]string]kubectl.Resource{}, walked: map[string]bool{},
+		constants: map[string]bool{"default": true}, certain: map[string]bool{}, resources: map[[2]string]kubectl.Resource{}, guessed: map[[2]string]bool{}, walked: map[string]bool{},
 		needing: map[string]bool{}, reached: map[string]bool{}, known: map[string]int{}, visited: map[string]bool{}, covered: map[string]bool{}, said: map[string]bool{},
 	}
 	world := bash.NewWorld(ctx, files, options.Limits, 1, time.Now)
