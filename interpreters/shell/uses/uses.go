@@ -6,6 +6,7 @@
 // whether a command is reached: the branches of a script are all taken (walk.go).
 //
 //	walk.go       visits the commands of a script, and calls of its functions
+//	branches.go   output that depends on conditions
 //	code.go       texts and files that a command runs as scripts
 //	values.go     what is known of variables, and placeholders for the rest
 //	unit.go       runs one command
@@ -88,6 +89,7 @@ type analysis struct {
 	certain   map[string]bool // made only of what is known
 	resources map[[2]string]kubectl.Resource
 	guessed   map[[2]string]bool
+	here      site // what is looked at
 	runs      int
 	texts     int             // that are run
 	walked    map[string]bool // calls of functions

@@ -162,7 +162,7 @@ func (f *frame) collect(file string, list []*syntax.Stmt) {
 				}
 				if c := codeOf(n); c != nil && !c.shell {
 					if text, ok := staticCode(c.words); ok {
-						if source, err := bash.Parse(file, text, bash.DefaultLimits); err == nil && f.nested < maxDepth {
+						if source, err := bash.Parse(file, strings.Repeat("\n", max(int(n.Pos().Line())-1, 0))+text, bash.DefaultLimits); err == nil && f.nested < maxDepth {
 							f.nested++
 							f.collect(file, source.File().Stmts)
 							f.nested--
@@ -326,7 +326,10 @@ func (a *analysis) values(f *frame, name string) []value {
 	f.active[name] = true
 	defer delete(f.active, name)
 	var all []value
+	before := a.here
+	defer func() { a.here = before }()
 	for _, as := range f.assigns[name] {
+		a.here = site{file: as.file, line: as.line}
 		switch {
 		case as.counted:
 			// The index of a context, more often than not: the contexts are tried in each order.
@@ -449,7 +452,15 @@ func (a *analysis) substitution(f *frame, subst *syntax.CmdSubst, description st
 		return a.unknown(description)
 	}
 	out, ok := a.output(s.prefix + s.combos[0].code + s.text + "\n")
-	return a.judge(strings.TrimRight(out, "\n"), ok && len(s.combos) == 1 && s.combos[0].known && pure(node, a), description)
+	known := ok && len(s.combos) == 1 && s.combos[0].known && pure(node, a)
+	found := a.judge(strings.TrimRight(out, "\n"), known, description)
+	if !known && isPart(found.text) && a.branches(node, map[string]bool{}) {
+		if !strings.Contains(found.text, "apiVersion") && !strings.Contains(found.text, "/") {
+			return a.unknown(description)
+		}
+		a.depends("$(" + printedList(subst.Stmts, "; ") + ")")
+	}
+	return found
 }
 
 // judge keeps a text if it is known, if it has placeholders, or if it is an object, whose kind is not made of them.
@@ -477,6 +488,9 @@ var simple = map[string]bool{
 	"cd": true, "realpath": true, "readlink": true, "md5sum": true, "sha256sum": true, "jq": true, "yq": true, "cat": true,
 }
 
+// asksForFile are tests of files, which a try does not have.
+var asksForFile = map[string]bool{"-e": true, "-f": true, "-d": true, "-s": true, "-r": true, "-w": true, "-x": true, "-L": true, "-h": true, "-nt": true, "-ot": true}
+
 // pure says whether the output of a node depends only on what is known.
 func pure(node syntax.Node, a *analysis) bool {
 	is := true
@@ -487,6 +501,11 @@ func pure(node syntax.Node, a *analysis) bool {
 				break
 			}
 			name := bash.StaticText(n.Args[0])
+			if name == "test" || name == "[" {
+				for _, word := range n.Args[1:] {
+					is = is && !asksForFile[bash.StaticText(word)]
+				}
+			}
 			is = is && simple[name] && a.functions[name] == nil && (name != "cat" || len(n.Args) == 1)
 		case *syntax.ParamExp:
 			name := ""
@@ -497,6 +516,8 @@ func pure(node syntax.Node, a *analysis) bool {
 			case strings.HasSuffix(name, "_PATH"), name == "RANDOM", name == "SECONDS", strings.HasPrefix(name, "EPOCH"), name == "BINDING_CONTEXT_CURRENT_INDEX":
 				is = false
 			}
+		case *syntax.UnaryTest:
+			is = is && !asksForFile[n.Op.String()]
 		case *syntax.Redirect:
 			if n.Op == syntax.RdrIn {
 				is = false

@@ -40,6 +40,9 @@ func (a *analysis) children(f *frame, node syntax.Node) {
 }
 
 func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
+	before := a.here
+	defer func() { a.here = before }()
+	a.here = site{file: f.file, line: int(s.Pos().Line())}
 	switch command := s.Cmd.(type) {
 	case *syntax.FuncDecl:
 	case *syntax.CallExpr:
@@ -60,6 +63,9 @@ func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
 		if command.Op != syntax.Pipe && command.Op != syntax.PipeAll {
 			a.children(f, s)
 			return
+		}
+		if part := a.readsBranches(s); part != nil && !a.settled(f, part) {
+			a.depends(printedCommand(part))
 		}
 		a.effect(f, s)
 		a.side(f, command.X)
