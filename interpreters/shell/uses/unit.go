@@ -268,7 +268,10 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 
 // unset says that a variable comes from the environment, which a hook does not have.
 func (a *analysis) unset(f *frame, name string, line int) {
-	if name == strings.ToUpper(name) && len(name) > 1 {
+	key := f.file + ":$" + name
+	if name == strings.ToUpper(name) && len(name) > 1 && !a.said[key] {
+		// Once is enough. In the code of a substitution, lines begin with 1 again, and the whole comes before it.
+		a.said[key] = true
 		a.problem(f.file, line, fmt.Sprintf("$%s is not set in the script: a hook does not see the variables of a Pod, so set it in the script", name), false)
 	}
 }

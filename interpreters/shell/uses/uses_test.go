@@ -190,12 +190,13 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"a producer with branches":     {"g() { if [[ $(date +%H) == 1 ]]; then echo cm/a; else echo secret/b; fi; }\ng | xargs kubectl get -n web", "2 get secrets web/b\n2 ? what g prints depends on conditions: check the kinds and names that requests get from it"},
 		"an object of branches": {"d=$(case $x in 1) echo '{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}' ;; *) echo '{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"b\"}}' ;; esac)\nread -r x\necho \"$d\" | kubectl create -f -",
 			"3 create secrets default/b\n1 ? what $(case $x in 1) echo '{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name… prints depends on conditions: check the kinds and names that requests get from it"},
-		"a name of branches":        {"read -r x\nn=$(if [[ $x == 1 ]]; then echo cm/$x; else echo secret/$x; fi)\nkubectl get $n -n web", "3 get secrets web/ (the name is $x)\n2 ? what $(if [[ $x == 1 ]]; then echo cm/$x; else echo secret/$x; fi) prints depends on conditions: check the kinds and names that requests get from it"},
-		"a namespace of branches":   {"read -r x\nn=$(if [[ $x == 1 ]]; then echo a-$x; else echo b-$x; fi)\nkubectl get cm c -n $n", "3 get configmaps /c (the namespace is $n)"},
-		"a condition that is known": {"E=prod\nn=$(if [[ $E == prod ]]; then echo a; else echo b; fi)\n{ [[ $E == prod ]] && echo cm/a; } | xargs kubectl get\nkubectl get cm $n", "3 get configmaps default/a\n4 get configmaps default/a"},
-		"a name of a file test":     {"n=$(if [[ -f /x ]]; then echo a; else echo b; fi)\nkubectl get cm $n", "2 get configmaps default/ (the name is $n)"},
-		"a producer that can fail":  {"g() { [[ -f /x ]] || { echo none >&2; return 1; }; echo cm/a; }\ng | xargs -r kubectl get || true", "2 ? what xargs -r kubectl get needs is not known before a run"},
-		"nothing":                   {"echo hello | tr a-z A-Z", ""},
+		"a name of branches":                {"read -r x\nn=$(if [[ $x == 1 ]]; then echo cm/$x; else echo secret/$x; fi)\nkubectl get $n -n web", "3 get secrets web/ (the name is $x)\n2 ? what $(if [[ $x == 1 ]]; then echo cm/$x; else echo secret/$x; fi) prints depends on conditions: check the kinds and names that requests get from it"},
+		"a namespace of branches":           {"read -r x\nn=$(if [[ $x == 1 ]]; then echo a-$x; else echo b-$x; fi)\nkubectl get cm c -n $n", "3 get configmaps /c (the namespace is $n)"},
+		"the environment in a substitution": {"\nx=$(echo a-$SECRET_NAME)\nkubectl get cm $x", "3 get configmaps default/ (the name is $SECRET_NAME)\n2 ? $SECRET_NAME is not set in the script: a hook does not see the variables of a Pod, so set it in the script"},
+		"a condition that is known":         {"E=prod\nn=$(if [[ $E == prod ]]; then echo a; else echo b; fi)\n{ [[ $E == prod ]] && echo cm/a; } | xargs kubectl get\nkubectl get cm $n", "3 get configmaps default/a\n4 get configmaps default/a"},
+		"a name of a file test":             {"n=$(if [[ -f /x ]]; then echo a; else echo b; fi)\nkubectl get cm $n", "2 get configmaps default/ (the name is $n)"},
+		"a producer that can fail":          {"g() { [[ -f /x ]] || { echo none >&2; return 1; }; echo cm/a; }\ng | xargs -r kubectl get || true", "2 ? what xargs -r kubectl get needs is not known before a run"},
+		"nothing":                           {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := show(list(t, c.script)); got != c.want {
