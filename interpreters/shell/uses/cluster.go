@@ -29,11 +29,15 @@ type notes struct {
 	mu       sync.Mutex
 	requests []raw
 	failures []failure
+	// operations is how many were written.
+	operations int
+	idle       []*mark // commands that need nothing
 }
 
 // raw is a request in the words of the run, with placeholders.
 type raw struct {
 	args            []string // of kubectl; none for an operation
+	at              *mark    // the command in the script, if it is known
 	verb            string
 	resource        kubectl.Resource
 	subresource     string
@@ -47,6 +51,7 @@ type failure struct {
 	args  []string
 	text  string
 	noted bool
+	at    *mark
 }
 
 // view is the cluster of one call of kubectl.
@@ -56,6 +61,7 @@ type view struct {
 	read     map[string]bool
 	missed   bool
 	requests int
+	at       *mark
 	// unresolved says which kind is not known.
 	unresolved string
 }
@@ -106,12 +112,22 @@ func (a *analysis) findKind(name, version string) (kubectl.Resource, error) {
 		if first, rest, ok := strings.Cut(group, "."); ok && len(first) > 1 && first[0] == 'v' && first[1] >= '0' && first[1] <= '9' {
 			group = rest
 		}
-		return kubectl.Resource{APIVersion: group + "/v1", Kind: plural, Plural: strings.ToLower(plural), Namespaced: true}, nil
+		return a.guess(kubectl.Resource{APIVersion: group + "/v1", Kind: plural, Plural: strings.ToLower(plural), Namespaced: true}), nil
 	}
 	if version == "" {
 		return resource, fmt.Errorf("the kind %s is not known here: give its CustomResourceDefinition with --crds FILE", name)
 	}
-	return kubectl.Resource{APIVersion: version, Kind: name, Plural: plural(name), Namespaced: true}, nil
+	return a.guess(kubectl.Resource{APIVersion: version, Kind: name, Plural: plural(name), Namespaced: true}), nil
+}
+
+// guess notes that the plural of a kind, and whether it has namespaces, is not known.
+func (a *analysis) guess(resource kubectl.Resource) kubectl.Resource {
+	a.guessed[[2]string{resource.APIVersion, resource.Plural}] = true
+	return resource
+}
+
+func (a *analysis) isGuessed(resource kubectl.Resource) bool {
+	return a.guessed[[2]string{resource.APIVersion, resource.Plural}]
 }
 
 // plural follows the rule that Kubernetes uses for most of its own kinds.
@@ -133,7 +149,8 @@ func (v *view) note(verb string, ref kubectl.Ref, subresource string) {
 	}
 	v.requests++
 	v.notes.requests = append(v.notes.requests, raw{
-		args: v.args, verb: verb, resource: resource, subresource: subresource, namespace: ref.Namespace, name: ref.Name,
+		args: v.args, at: v.at, verb: verb, resource: resource, subresource: subresource, namespace: ref.Namespace, name: ref.Name,
+		guessed: v.a.isGuessed(resource),
 	})
 }
 

@@ -11,6 +11,9 @@ type binding struct {
 	key, name, group, version, kind string
 }
 
+// maxFirst is how many contexts other than the first one are tried as the first one.
+const maxFirst = 12
+
 // contexts are files of binding contexts for the bindings of a document. Names are placeholders. The first file has an object
 // for the result of a filter, the second a text, and the others begin with another context.
 func contexts(a *analysis, document string) []string {
@@ -28,9 +31,10 @@ func contexts(a *analysis, document string) []string {
 	})
 	text := contextsWith(a, bindings, func(name string) any { return a.placeholder("the result of the filter of " + name) })
 	files := []string{encoded(object), encoded(text)}
-	for i := 1; i < len(object) && i <= 12; i++ {
+	for i := 1; i < len(object) && i <= maxFirst; i++ {
 		files = append(files, encoded(append(append([]any{}, object[i:]...), object[:i]...)))
 	}
+	a.untried = len(object) > maxFirst+1
 	return files
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -119,8 +120,10 @@ func (a *analysis) needs(node syntax.Node) *needed {
 					n.library = n.library || a.library[name]
 					if fn := a.functions[name]; fn != nil && !seen[name] {
 						seen[name] = true
-						n.functions = append(n.functions, fn)
-						visit(fn.body, true)
+						for _, one := range fn.declarations() {
+							n.functions = append(n.functions, one)
+							visit(one.body, true)
+						}
 					}
 				}
 			}
@@ -200,8 +203,8 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 			for _, other := range inner.order {
 				bind(other, inner.names[other], as.line)
 			}
-			delete(owner.active, name)
 			text, substituted := a.substitute(owner, as.array, "$"+name)
+			delete(owner.active, name)
 			for i, one := range substituted {
 				// Each has a name of its own in the end.
 				own := fmt.Sprintf("__a%d_%s", i, name)
@@ -223,7 +226,7 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 
 	combos := []combo{{known: arraysKnown}}
 	if s.needed.params {
-		combos[0].code, combos[0].known = a.arguments(f), f.given && arraysKnown
+		combos[0].code, combos[0].known = a.arguments(f), f.hasArguments() && arraysKnown
 	}
 	for _, b := range bindings {
 		values := b.values
@@ -241,13 +244,34 @@ func (a *analysis) prepare(f *frame, node syntax.Node, description string) *setu
 	for i := range combos {
 		combos[i].code += arrays.String()
 	}
+	// The last declaration of a function is in the prefix.
+	for _, fn := range s.needed.functions {
+		all := fn.declarations()
+		if len(all) == 1 {
+			continue
+		}
+		if len(combos)*len(all) > maxCombos {
+			a.problem(fn.file, int(fn.body.Pos().Line()), fmt.Sprintf("there are too many declarations of functions to try them all: check what %s needs", fn.name), false)
+			continue
+		}
+		var next []combo
+		for _, one := range combos {
+			for _, declaration := range all {
+				next = append(next, combo{one.code + declaration.code + "\n", one.known})
+			}
+		}
+		combos = next
+	}
 	s.combos = combos
 	return s
 }
 
 // unset says that a variable comes from the environment, which a hook does not have.
 func (a *analysis) unset(f *frame, name string, line int) {
-	if name == strings.ToUpper(name) && len(name) > 1 {
+	key := f.file + ":$" + name
+	if name == strings.ToUpper(name) && len(name) > 1 && !a.said[key] {
+		// Once is enough. In the code of a substitution, lines begin with 1 again, and the whole comes before it.
+		a.said[key] = true
 		a.problem(f.file, line, fmt.Sprintf("$%s is not set in the script: a hook does not see the variables of a Pod, so set it in the script", name), false)
 	}
 }
@@ -255,7 +279,7 @@ func (a *analysis) unset(f *frame, name string, line int) {
 // arguments sets $1 and the following ones.
 func (a *analysis) arguments(f *frame) string {
 	var words []string
-	if f.given {
+	if f.hasArguments() {
 		for _, one := range f.params {
 			words = append(words, quoted(one.text))
 		}
@@ -340,7 +364,7 @@ func (a *analysis) run(code string, n *notes, contexts int) *result {
 	a.files.Put(shellop.ContextPath, []byte(a.contexts[contexts%len(a.contexts)]), 0o644)
 	var out strings.Builder
 	r := &result{}
-	r.status, r.err = w.RunText(a.hook.Entry, code, shellop.Environment(), "/hooks", bash.Streams{Out: &out, Err: io.Discard})
+	r.status, r.err = w.RunText(a.hook.Entry, code, shellop.Environment(), path.Dir(a.hook.Entry), bash.Streams{Out: &out, Err: io.Discard})
 	r.out = out.String()
 	if written, err := a.files.ReadFile(shellop.PatchPath); err == nil && len(strings.TrimSpace(string(written))) > 0 {
 		var wrong error
@@ -353,7 +377,7 @@ func (a *analysis) run(code string, n *notes, contexts int) *result {
 
 // kubectl is the command of a run.
 func (n *notes) kubectl(p *bash.Process) int {
-	v := &view{notes: n, args: p.Args[1:], read: map[string]bool{}}
+	v := &view{notes: n, args: p.Args[1:], read: map[string]bool{}, at: n.a.markOf(p.Getenv(markName))}
 	var said strings.Builder
 	inner := *p
 	inner.Stderr = io.MultiWriter(p.Stderr, &said)
@@ -366,7 +390,9 @@ func (n *notes) kubectl(p *bash.Process) int {
 		if v.unresolved != "" {
 			first = v.unresolved
 		}
-		n.failures = append(n.failures, failure{v.args, first, v.requests > 0})
+		n.failures = append(n.failures, failure{v.args, first, v.requests > 0, v.at})
+	} else if v.requests == 0 {
+		n.idle = append(n.idle, v.at)
 	}
 	return status
 }
@@ -390,6 +416,7 @@ func (n *notes) operation(o *shellop.Operation) error {
 	for _, verb := range verbs[o.Kind] {
 		n.requests = append(n.requests, raw{
 			verb: verb, resource: resource, subresource: o.Subresource, namespace: ref.Namespace, name: ref.Name, operation: o.Kind,
+			guessed: n.a.isGuessed(resource),
 		})
 	}
 	return nil
@@ -412,6 +439,9 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 	for _, combo := range p.combos {
 		// A command for one context has to see each of them.
 		each := p.needed.context && (strings.Contains(p.text, "[0]") || strings.Contains(combo.code, "='0'"))
+		if each && a.untried {
+			a.problem(a.hook.Entry, 0, fmt.Sprintf("the document has too many bindings to try each event: check what the script needs for those after the first %d", maxFirst+1), false)
+		}
 		var reason string
 		var failures []failure
 		noted, clean, best := map[string]bool{}, false, attempts[0]
@@ -425,6 +455,7 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 			if reason == "" {
 				reason = wrong
 			}
+			a.coverOperations(s, p.needed, n.operations)
 			if wrong == "" {
 				clean, best = true, try
 				if !each {
@@ -442,26 +473,32 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 		silent := true
 		for _, one := range failures {
 			if !noted[shape(one.args)] && !one.noted {
-				at := match(sites, one.args)
+				at := place(sites, one.at, one.args)
 				silent = false
 				if a.isKnown(at) {
 					break
 				}
+				a.covered[at.key] = true
 				a.problem(at.file, at.line, fmt.Sprintf("what %s needs is not known before a run: %s", at.text, a.readable(one.text)), false)
 				break
 			}
 		}
 		if silent && len(noted) == 0 && !a.isKnown(sites[0]) {
+			a.coverAll(s)
+			a.covered[sites[0].key] = true
 			a.problem(sites[0].file, sites[0].line, fmt.Sprintf("what %s needs is not known before a run: %s", sites[0].text, a.readable(reason)), false)
 		}
 	}
 }
 
-// isKnown says whether something is known of the requests of a line, or that it is refused.
+// isKnown says whether something is known of the requests of a command, or that it is refused.
 func (a *analysis) isKnown(at site) bool {
-	there := func(file string, line int) bool { return file == at.file && line == at.line }
-	return slices.ContainsFunc(a.listing.Requests, func(r Request) bool { return there(r.File, r.Line) }) ||
-		slices.ContainsFunc(a.listing.Problems, func(p Problem) bool { return p.Refused && there(p.File, p.Line) })
+	return a.covered[at.key] || a.isRefused(at)
+}
+
+// isRefused says whether a command of a line cannot run.
+func (a *analysis) isRefused(at site) bool {
+	return slices.ContainsFunc(a.listing.Problems, func(p Problem) bool { return p.Refused && p.File == at.file && p.Line == at.line })
 }
 
 // quiet runs a command for the files that it writes.
@@ -485,6 +522,7 @@ func (a *analysis) try(code string, in world, numbers bool, contexts int, n *nee
 			reason = one.text
 		}
 	}
+	noted.operations = len(r.operations)
 	for i := range r.operations {
 		if err := noted.operation(&r.operations[i]); err != nil {
 			reason = err.Error()
@@ -521,11 +559,17 @@ type site struct {
 	line  int
 	text  string
 	words []string
+	key   string // its place in the script
 }
 
 // sites are the calls of kubectl in a command and in the functions that it runs. The first one is the command itself.
 func (a *analysis) sites(f *frame, s *syntax.Stmt, n *needed) []site {
-	all := []site{{file: f.file, line: int(s.Pos().Line()), text: shortened(oneLine(printedCommand(s)))}}
+	all := []site{{file: f.file, line: int(s.Pos().Line()), text: shortened(oneLine(printedCommand(s))), key: fmt.Sprintf("%s:%d:%d", f.file, s.Pos().Offset(), s.End().Offset())}}
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		if m := a.markOn(call); m != nil {
+			all[0].key = m.key
+		}
+	}
 	collect := func(file string, node syntax.Node) {
 		syntax.Walk(node, func(node syntax.Node) bool {
 			call, ok := node.(*syntax.CallExpr)
@@ -535,13 +579,17 @@ func (a *analysis) sites(f *frame, s *syntax.Stmt, n *needed) []site {
 			var words []string
 			for i, word := range call.Args {
 				text := bash.StaticText(word)
-				if words == nil && text != "kubectl" && !(i == 0 && text == "") {
+				if words == nil && program(text) != "kubectl" && !(i == 0 && text == "") {
 					continue
 				}
 				words = append(words, text)
 			}
 			if len(words) > 1 {
-				all = append(all, site{file, int(call.Pos().Line()), shortened(oneLine(printed(call))), words[1:]})
+				key := ""
+				if m := a.markOn(call); m != nil {
+					key = m.key
+				}
+				all = append(all, site{file, int(call.Pos().Line()), shortened(oneLine(printed(call))), words[1:], key})
 			}
 			return true
 		})
@@ -583,17 +631,32 @@ func match(sites []site, args []string) site {
 	return best
 }
 
+// place is the command that made a call.
+func place(sites []site, at *mark, args []string) site {
+	if at != nil {
+		return at.site
+	}
+	return match(sites, args)
+}
+
 // add takes over the requests of a run. If all that the command was given is known, so is what it made of it.
 func (a *analysis) add(sites []site, n *notes, known bool) {
+	for _, one := range n.idle {
+		if one != nil {
+			a.covered[one.key] = true
+		}
+	}
 	for _, r := range n.requests {
 		at := sites[0]
 		if r.args != nil {
-			at = match(sites, r.args)
+			at = place(sites, r.at, r.args)
+			a.covered[at.key] = true
 		} else {
 			at.text = "operation " + r.operation
+			a.covered[at.key] = true
 		}
 		if known {
-			a.constants[r.name], a.constants[r.namespace] = true, true
+			a.certain[r.name], a.certain[r.namespace] = true, true
 		}
 		a.request(a.requestOf(at, r))
 	}
@@ -611,7 +674,10 @@ func (a *analysis) requestOf(at site, r raw) Request {
 	if r.resource.Plural == "*" {
 		request.Unknown = append(request.Unknown, a.unknownly("kind", r.resource.Kind)...)
 	}
-	if r.resource.Namespaced {
+	switch {
+	case r.guessed:
+		request.Unknown = append(request.Unknown, "the plural and the scope are guessed: give its definition with --crds")
+	case r.resource.Namespaced:
 		request.Namespace = a.constant(&request, "namespace", r.namespace)
 	}
 	request.Name = a.constant(&request, "name", r.name)

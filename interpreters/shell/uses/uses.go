@@ -6,8 +6,11 @@
 // whether a command is reached: the branches of a script are all taken (walk.go).
 //
 //	walk.go       visits the commands of a script, and calls of its functions
+//	branches.go   output that depends on conditions
+//	code.go       texts and files that a command runs as scripts
 //	values.go     what is known of variables, and placeholders for the rest
 //	unit.go       runs one command
+//	marks.go      which command made a request, and those that made none
 //	cluster.go    the cluster that notes requests
 //	contexts.go   binding contexts of placeholders, for the bindings of the hook
 package uses
@@ -16,6 +19,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -71,19 +75,32 @@ type analysis struct {
 	files     *fs.FS
 	functions map[string]*function
 	library   map[string]bool
+	all       map[string]*parsed // the files
 	global    *frame
+	others    map[string]*frame // of functions, for what one reads from another
 	contexts  []string
-	text      string // of all files, in which constants stand
-	extglob   bool
+	// untried says that more contexts can be the first one.
+	untried bool
+	text    string // of all files, in which constants stand
+	extglob bool
 
 	unknowns  []string // what placeholders stand for
 	constants map[string]bool
+	certain   map[string]bool // made only of what is known
 	resources map[[2]string]kubectl.Resource
+	guessed   map[[2]string]bool
+	here      site // what is looked at
 	runs      int
+	texts     int             // that are run
 	walked    map[string]bool // calls of functions
+	counted   int             // those of functions that make requests
+	needing   map[string]bool // functions that make requests
 	reached   map[string]bool // functions
 	listing   Listing
-	known     map[string]int // requests, by what they are
+	marks     []*mark
+	visited   map[string]bool // files
+	covered   map[string]bool // places of commands of which something is said
+	known     map[string]int  // requests, by what they are
 	said      map[string]bool
 }
 
@@ -92,6 +109,13 @@ type function struct {
 	name, file string
 	body       *syntax.Stmt
 	code       string
+	// others are declarations of the same name.
+	others []*function
+}
+
+// declarations are all bodies that a function can have.
+func (fn *function) declarations() []*function {
+	return append([]*function{fn}, fn.others...)
 }
 
 // Of lists what a hook uses.
@@ -102,9 +126,9 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 		return nil, err
 	}
 	a := &analysis{
-		ctx: ctx, hook: hook, resolve: resolve, files: files, functions: map[string]*function{}, library: map[string]bool{},
-		constants: map[string]bool{"default": true}, resources: map[[2]string]kubectl.Resource{}, walked: map[string]bool{},
-		reached: map[string]bool{}, known: map[string]int{}, said: map[string]bool{},
+		ctx: ctx, hook: hook, resolve: resolve, files: files, all: map[string]*parsed{}, functions: map[string]*function{}, others: map[string]*frame{}, library: map[string]bool{},
+		constants: map[string]bool{"default": true}, certain: map[string]bool{}, resources: map[[2]string]kubectl.Resource{}, guessed: map[[2]string]bool{}, walked: map[string]bool{},
+		needing: map[string]bool{}, reached: map[string]bool{}, known: map[string]int{}, visited: map[string]bool{}, covered: map[string]bool{}, said: map[string]bool{},
 	}
 	world := bash.NewWorld(ctx, files, options.Limits, 1, time.Now)
 	commands.Register(world)
@@ -127,6 +151,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 		}
 	}
 	a.scripts(options.Limits)
+	a.missing()
 	slices.SortStableFunc(a.listing.Problems, func(x, y Problem) int {
 		if x.File != y.File {
 			return strings.Compare(x.File, y.File)
@@ -200,11 +225,13 @@ func (a *analysis) request(r Request) {
 type parsed struct {
 	path string
 	file *syntax.File
+	// ran says that it is run, and not sourced.
+	ran bool
 }
 
 // scripts reads the files of the hook and visits what they do: the files that the entry sources, and the entry.
 func (a *analysis) scripts(limits bash.Limits) {
-	all := map[string]*parsed{}
+	all := a.all
 	texts := a.hook.Scripts()
 	var text strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(a.hook.Files)) {
@@ -215,7 +242,8 @@ func (a *analysis) scripts(limits bash.Limits) {
 	for path, text := range texts {
 		// A file that is not valid was reported.
 		if source, err := bash.Parse(path, text, limits); err == nil {
-			all[path] = &parsed{path, source.File()}
+			all[path] = &parsed{path: path, file: source.File()}
+			a.markCalls(path, source.File())
 			a.extglob = a.extglob || strings.Contains(text, "extglob")
 		}
 	}
@@ -223,23 +251,38 @@ func (a *analysis) scripts(limits bash.Limits) {
 	if entry == nil {
 		return
 	}
-	order := a.sourced(entry, all)
+	order := a.sourced(entry)
 	a.global = newFrame(nil)
 	for _, one := range order {
 		for _, f := range declared(one.file) {
-			a.functions[f.Name.Value] = &function{f.Name.Value, one.path, f.Body, printed(f)}
+			fn := &function{name: f.Name.Value, file: one.path, body: f.Body, code: printed(f)}
+			if there := a.functions[fn.name]; there == nil {
+				a.functions[fn.name] = fn
+			} else if !slices.ContainsFunc(there.declarations(), func(other *function) bool { return other.code == fn.code }) {
+				there.others = append(there.others, fn)
+			}
 		}
-		a.global.collect(one.path, one.file.Stmts)
+		if !one.ran {
+			a.global.collect(one.path, one.file.Stmts)
+		}
 	}
 	for _, one := range order {
-		a.global.file = one.path
-		a.stmts(a.global, one.file.Stmts)
+		f := a.global
+		if one.ran {
+			f = newFrame(a.global)
+			f.given = false
+			f.collect(one.path, one.file.Stmts)
+		}
+		f.file = one.path
+		a.visited[one.path] = true
+		a.stmts(f, one.file.Stmts)
 	}
+	a.global.file = entry.path
 	a.roots(order, entry)
 }
 
-// sourced are the files that the entry sources, before it. A name that is not known stands for all of them.
-func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
+// sourced are the files that the entry sources or runs, before it. A name that is not known stands for all of them.
+func (a *analysis) sourced(entry *parsed) []*parsed {
 	seen := map[string]bool{}
 	var order []*parsed
 	var add func(one *parsed)
@@ -250,16 +293,24 @@ func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
 		seen[one.path] = true
 		syntax.Walk(one.file, func(node syntax.Node) bool {
 			call, ok := node.(*syntax.CallExpr)
-			if !ok || len(call.Args) < 2 {
+			if !ok {
+				return true
+			}
+			for _, found := range a.runFiles(call) {
+				if there := a.all[found]; found != entry.path && !seen[found] {
+					there.ran = true
+					add(there)
+				}
+			}
+			if len(call.Args) < 2 {
 				return true
 			}
 			if name := bash.StaticText(call.Args[0]); name != "source" && name != "." {
 				return true
 			}
-			name := lastLiteral(call.Args[1])
-			for _, path := range slices.Sorted(maps.Keys(all)) {
-				if path != entry.path && (name == "" || strings.HasSuffix(path, "/"+strings.TrimLeft(name, "/"))) {
-					add(all[path])
+			for _, found := range matching(call.Args[1], a.all) {
+				if found != entry.path {
+					add(a.all[found])
 				}
 			}
 			return true
@@ -268,6 +319,21 @@ func (a *analysis) sourced(entry *parsed, all map[string]*parsed) []*parsed {
 	}
 	add(entry)
 	return order
+}
+
+// matching are the files that a word can name, which may begin with a folder that is not known.
+func matching(word *syntax.Word, all map[string]*parsed) []string {
+	end := lastLiteral(word)
+	if end != "" && (bash.StaticText(word) != "" || end[0] == '/') {
+		end = path.Clean("/" + end)
+	}
+	var found []string
+	for _, one := range slices.Sorted(maps.Keys(all)) {
+		if strings.HasSuffix(one, end) {
+			found = append(found, one)
+		}
+	}
+	return found
 }
 
 // lastLiteral is the end of a word such as "$(dirname "$0")/lib/names.sh".

@@ -60,7 +60,10 @@ func numeric(text string) string { return placeholders.ReplaceAllString(text, "7
 // isConstant says whether a text stands in the files of the hook, or was made only of such texts. A part of a placeholder
 // that a command cut off is neither.
 func (a *analysis) isConstant(text string) bool {
-	if a.constants[text] {
+	if isJSON(text) {
+		return a.certain[text]
+	}
+	if a.constants[text] || a.certain[text] {
 		return true
 	}
 	for at := 0; ; {
@@ -74,6 +77,18 @@ func (a *analysis) isConstant(text string) bool {
 		}
 		at = start + 1
 	}
+}
+
+var number = regexp.MustCompile(`^-?[0-9.]+([eE][+-]?[0-9]+)?$`)
+
+// isJSON says whether a text is what jq and kubectl print of a field that is not there, or of one that is no text. It stands in
+// many scripts, and is a name in few.
+func isJSON(text string) bool {
+	switch text {
+	case "null", "true", "false", "{}", "[]", "<none>", "<nil>", "<no value>":
+		return true
+	}
+	return number.MatchString(text)
 }
 
 func isNameByte(c byte) bool {
@@ -96,11 +111,13 @@ type frame struct {
 	parent  *frame
 	file    string
 	assigns map[string][]assign
-	// params are the arguments. They are not known if given is false.
+	// params are the arguments. They are not known if given is false, or if moved says that the code sets others.
 	params []value
 	given  bool
+	moved  bool
 	caller string
 	depth  int
+	nested int // texts that are run
 	memo   map[string][]value
 	active map[string]bool
 }
@@ -143,6 +160,16 @@ func (f *frame) collect(file string, list []*syntax.Stmt) {
 						one(as)
 					}
 				}
+				if c := codeOf(n); c != nil && !c.shell {
+					if text, ok := staticCode(c.words); ok {
+						if source, err := bash.Parse(file, strings.Repeat("\n", max(int(n.Pos().Line())-1, 0))+text, bash.DefaultLimits); err == nil && f.nested < maxDepth {
+							f.nested++
+							f.collect(file, source.File().Stmts)
+							f.nested--
+						}
+					}
+				}
+				f.moved = f.moved || movesArguments(n)
 				for _, name := range filled(n) {
 					add(name, n.Pos(), assign{unknown: true})
 				}
@@ -175,6 +202,36 @@ func (f *frame) collect(file string, list []*syntax.Stmt) {
 			return true
 		})
 	}
+}
+
+// hasArguments says whether the arguments of a frame are known.
+func (f *frame) hasArguments() bool { return f.given && !f.moved }
+
+// movesArguments says whether a command changes $1 and the following ones.
+func movesArguments(call *syntax.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
+	}
+	words := call.Args
+	for name := bash.StaticText(words[0]); len(words) > 1 && (name == "builtin" || name == "command"); name = bash.StaticText(words[0]) {
+		words = words[1:]
+	}
+	switch bash.StaticText(words[0]) {
+	case "shift":
+		return true
+	case "set":
+		for i := 1; i < len(words); i++ {
+			text := bash.StaticText(words[i])
+			switch {
+			case text == "--" || text == "-" || text == "" || text[0] != '-' && text[0] != '+':
+				return true
+			case strings.HasSuffix(text, "o"):
+				// The name of an option.
+				i++
+			}
+		}
+	}
+	return false
 }
 
 // filled are the variables that a builtin gives values.
@@ -230,11 +287,19 @@ func (f *frame) find(name string) *frame {
 	return nil
 }
 
-// elsewhere is a frame for a variable that another function sets.
+// elsewhere is a frame for a variable that another function sets. A function has one such frame, which notes what is being
+// looked up in it: functions can set variables from those of each other.
 func (a *analysis) elsewhere(name string) *frame {
 	for _, one := range slices.Sorted(maps.Keys(a.functions)) {
-		f := a.frameOf(a.functions[one], a.global)
-		f.given = false
+		f := a.others[one]
+		if f == nil {
+			f = a.frameOf(a.functions[one], a.global)
+			for _, other := range a.functions[one].others {
+				f.collect(other.file, []*syntax.Stmt{other.body})
+			}
+			f.given = false
+			a.others[one] = f
+		}
 		if len(f.assigns[name]) > 0 {
 			return f
 		}
@@ -261,7 +326,10 @@ func (a *analysis) values(f *frame, name string) []value {
 	f.active[name] = true
 	defer delete(f.active, name)
 	var all []value
+	before := a.here
+	defer func() { a.here = before }()
 	for _, as := range f.assigns[name] {
+		a.here = site{file: as.file, line: as.line}
 		switch {
 		case as.counted:
 			// The index of a context, more often than not: the contexts are tried in each order.
@@ -269,7 +337,9 @@ func (a *analysis) values(f *frame, name string) []value {
 		case as.unknown || as.array != nil:
 			all = append(all, unknown)
 		case as.items != nil:
-			all = append(all, a.items(f, as.items, "$"+name)...)
+			if all = append(all, a.items(f, as.items, "$"+name)...); len(all) == 0 {
+				all = append(all, value{"", true})
+			}
 		case as.word == nil:
 			all = append(all, value{"", true})
 		default:
@@ -284,20 +354,23 @@ func (a *analysis) values(f *frame, name string) []value {
 	return all
 }
 
-// distinct leaves out what is there twice, and no value beside others.
+// distinct leaves out what is there twice. No value comes after the others, so that an error of a command without it is
+// not what is said of the command.
 func distinct(all []value) []value {
-	var kept []value
+	var kept, none []value
 	seen := map[string]bool{}
 	for _, one := range all {
-		if !seen[one.text] && one.text != "" {
-			seen[one.text] = true
+		switch {
+		case seen[one.text]:
+			continue
+		case one.text == "":
+			none = append(none, one)
+		default:
 			kept = append(kept, one)
 		}
+		seen[one.text] = true
 	}
-	if len(kept) == 0 && len(all) > 0 {
-		return all[:1]
-	}
-	return kept
+	return append(kept, none...)
 }
 
 // plainWord is a word without expansions.
@@ -356,6 +429,10 @@ func (a *analysis) items(f *frame, words []*syntax.Word, description string) []v
 		code := "for __v in " + s.text + "; do printf '%s\\n' \"$__v\"; done\n"
 		for _, combo := range s.combos {
 			out, ok := a.output(s.prefix + combo.code + code)
+			if out == "" && ok && combo.known && pure(word, a) {
+				// The loop ends at once.
+				continue
+			}
 			for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
 				all = append(all, a.judge(line, ok && combo.known && pure(word, a), description))
 			}
@@ -375,7 +452,15 @@ func (a *analysis) substitution(f *frame, subst *syntax.CmdSubst, description st
 		return a.unknown(description)
 	}
 	out, ok := a.output(s.prefix + s.combos[0].code + s.text + "\n")
-	return a.judge(strings.TrimRight(out, "\n"), ok && len(s.combos) == 1 && s.combos[0].known && pure(node, a), description)
+	known := ok && len(s.combos) == 1 && s.combos[0].known && pure(node, a)
+	found := a.judge(strings.TrimRight(out, "\n"), known, description)
+	if !known && isPart(found.text) && a.branches(node, map[string]bool{}) {
+		if !strings.Contains(found.text, "apiVersion") && !strings.Contains(found.text, "/") {
+			return a.unknown(description)
+		}
+		a.depends("$(" + printedList(subst.Stmts, "; ") + ")")
+	}
+	return found
 }
 
 // judge keeps a text if it is known, if it has placeholders, or if it is an object, whose kind is not made of them.
@@ -403,6 +488,9 @@ var simple = map[string]bool{
 	"cd": true, "realpath": true, "readlink": true, "md5sum": true, "sha256sum": true, "jq": true, "yq": true, "cat": true,
 }
 
+// asksForFile are tests of files, which a try does not have.
+var asksForFile = map[string]bool{"-e": true, "-f": true, "-d": true, "-s": true, "-r": true, "-w": true, "-x": true, "-L": true, "-h": true, "-nt": true, "-ot": true}
+
 // pure says whether the output of a node depends only on what is known.
 func pure(node syntax.Node, a *analysis) bool {
 	is := true
@@ -413,6 +501,11 @@ func pure(node syntax.Node, a *analysis) bool {
 				break
 			}
 			name := bash.StaticText(n.Args[0])
+			if name == "test" || name == "[" {
+				for _, word := range n.Args[1:] {
+					is = is && !asksForFile[bash.StaticText(word)]
+				}
+			}
 			is = is && simple[name] && a.functions[name] == nil && (name != "cat" || len(n.Args) == 1)
 		case *syntax.ParamExp:
 			name := ""
@@ -423,6 +516,8 @@ func pure(node syntax.Node, a *analysis) bool {
 			case strings.HasSuffix(name, "_PATH"), name == "RANDOM", name == "SECONDS", strings.HasPrefix(name, "EPOCH"), name == "BINDING_CONTEXT_CURRENT_INDEX":
 				is = false
 			}
+		case *syntax.UnaryTest:
+			is = is && !asksForFile[n.Op.String()]
 		case *syntax.Redirect:
 			if n.Op == syntax.RdrIn {
 				is = false
@@ -447,6 +542,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // shortened is a text for people.
 func shortened(text string) string {
+	text = markText.ReplaceAllString(text, "")
 	const most = 72
 	runes := []rune(text)
 	if len(runes) <= most {

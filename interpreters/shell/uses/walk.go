@@ -1,15 +1,18 @@
 package uses
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/boathook/boathook/interpreters/shell/bash"
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// The most calls of functions that are visited, and how deep.
+// The most calls of functions that are visited, and how deep. Those that make no requests only have to end.
 const (
 	maxWalked = 400
+	maxCalls  = 4000
 	maxDepth  = 10
 )
 
@@ -37,6 +40,9 @@ func (a *analysis) children(f *frame, node syntax.Node) {
 }
 
 func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
+	before := a.here
+	defer func() { a.here = before }()
+	a.here = site{file: f.file, line: int(s.Pos().Line())}
 	switch command := s.Cmd.(type) {
 	case *syntax.FuncDecl:
 	case *syntax.CallExpr:
@@ -48,11 +54,18 @@ func (a *analysis) stmt(f *frame, s *syntax.Stmt) {
 			}
 			return
 		}
+		a.variable(f, command)
+		if a.runCode(f, s, command) && !writesFiles(s) {
+			return
+		}
 		a.effect(f, s)
 	case *syntax.BinaryCmd:
 		if command.Op != syntax.Pipe && command.Op != syntax.PipeAll {
 			a.children(f, s)
 			return
+		}
+		if part := a.readsBranches(s); part != nil && !a.settled(f, part) {
+			a.depends(printedCommand(part))
 		}
 		a.effect(f, s)
 		a.side(f, command.X)
@@ -73,7 +86,10 @@ func (a *analysis) side(f *frame, s *syntax.Stmt) {
 		a.children(f, s)
 		if fn := a.called(command); fn != nil {
 			a.call(f, fn, command)
+			return
 		}
+		a.variable(f, command)
+		a.runCode(f, s, command)
 	case *syntax.BinaryCmd:
 		if command.Op == syntax.Pipe || command.Op == syntax.PipeAll {
 			a.side(f, command.X)
@@ -100,7 +116,7 @@ func (a *analysis) call(f *frame, fn *function, call *syntax.CallExpr) {
 	given := true
 	for _, word := range call.Args[1:] {
 		if text := printed(word); text == `"$@"` || text == "$@" || text == `"$*"` || text == "$*" {
-			given = given && f.given
+			given = given && f.hasArguments()
 			for i := range lists {
 				lists[i] = append(lists[i][:len(lists[i]):len(lists[i])], f.params...)
 			}
@@ -130,13 +146,61 @@ func (a *analysis) enter(from *frame, fn *function, params []value, given bool) 
 	for _, one := range params {
 		key += "\x00" + one.text
 	}
-	if a.walked[key] || len(a.walked) > maxWalked || from.depth >= maxDepth {
+	if a.walked[key] {
+		return
+	}
+	needs := a.needsAny(fn)
+	if len(a.walked) >= maxCalls || from.depth >= maxDepth || needs && a.counted >= maxWalked {
+		if needs {
+			a.problem(fn.file, int(fn.body.Pos().Line()), fmt.Sprintf("there are too many calls of functions to read them all: check what %s needs", fn.name), false)
+		}
 		return
 	}
 	a.walked[key] = true
-	f := a.frameOf(fn, from)
-	f.params, f.given = params, given
-	a.stmt(f, fn.body)
+	if needs {
+		a.counted++
+	}
+	for _, one := range fn.declarations() {
+		f := a.frameOf(one, from)
+		f.params, f.given = params, given
+		a.stmt(f, one.body)
+	}
+}
+
+// needsAny says whether a function can make requests, also in substitutions and in the functions that it calls.
+func (a *analysis) needsAny(fn *function) bool {
+	if known, ok := a.needing[fn.name]; ok {
+		return known
+	}
+	found := false
+	seen := map[string]bool{fn.name: true}
+	var visit func(body syntax.Node)
+	visit = func(body syntax.Node) {
+		syntax.Walk(body, func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.Stmt:
+				found = found || a.requests(nil, node, map[string]bool{}) || writesPatches(node)
+			case *syntax.CallExpr:
+				if len(node.Args) == 0 {
+					break
+				}
+				name := bash.StaticText(node.Args[0])
+				found = found || name == ""
+				if inner := a.functions[name]; inner != nil && !seen[name] {
+					seen[name] = true
+					for _, one := range inner.declarations() {
+						visit(one.body)
+					}
+				}
+			}
+			return !found
+		})
+	}
+	for _, one := range fn.declarations() {
+		visit(one.body)
+	}
+	a.needing[fn.name] = found
+	return found
 }
 
 // effect runs a command that makes requests, or writes files that another one may read.
@@ -160,17 +224,22 @@ func (a *analysis) requests(f *frame, node syntax.Node, seen map[string]bool) bo
 		case *syntax.ParamExp:
 			found = found || inner.Param != nil && inner.Param.Value == "KUBERNETES_PATCH_PATH"
 		case *syntax.CallExpr:
+			if c := codeOf(inner); c != nil && a.mentions(printedWords(c.words)) {
+				found = true
+			}
 			for i, word := range inner.Args {
 				text := bash.StaticText(word)
 				if i == 0 && text == "" && f != nil && a.isKubectl(f, word) {
 					found = true
 				}
-				if text == "kubectl" && (i == 0 || runsOthers[bash.StaticText(inner.Args[0])]) || strings.Contains(text, "kubectl ") && runsCode[bash.StaticText(inner.Args[0])] || i == 0 && strings.HasPrefix(text, "kubernetes::") {
+				if program(text) == "kubectl" && slices.Contains(starts(inner), i) && !isQuery(inner) || i == 0 && strings.HasPrefix(text, "kubernetes::") {
 					found = true
 				}
 				if fn := a.functions[text]; fn != nil && i == 0 && !seen[text] {
 					seen[text] = true
-					found = found || a.requests(nil, fn.body, seen)
+					for _, one := range fn.declarations() {
+						found = found || a.requests(nil, one.body, seen)
+					}
 				}
 			}
 		}
@@ -179,16 +248,10 @@ func (a *analysis) requests(f *frame, node syntax.Node, seen map[string]bool) bo
 	return found
 }
 
-// runsOthers are commands that run the command in their words.
-var runsOthers = map[string]bool{"xargs": true, "env": true, "command": true, "exec": true, "timeout": true, "nohup": true, "builtin": true, "time": true}
-
-// runsCode are commands that run a text.
-var runsCode = map[string]bool{"eval": true, "bash": true, "sh": true, "xargs": true, "timeout": true}
-
 // isKubectl says whether a word that is a variable is the name of the command.
 func (a *analysis) isKubectl(f *frame, word *syntax.Word) bool {
 	for _, one := range a.word(f, word, "a command") {
-		if first, _, _ := strings.Cut(one.text, " "); first == "kubectl" {
+		if first, _, _ := strings.Cut(one.text, " "); program(first) == "kubectl" {
 			return true
 		}
 	}
