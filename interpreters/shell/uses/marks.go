@@ -24,6 +24,8 @@ type mark struct {
 	operation bool
 	// possible says that it does, or that it is not known which command it is.
 	possible bool
+	// arguments says that its words are arguments of a function, so that each call of that is another command.
+	arguments bool
 }
 
 // markCalls marks the commands of a file, which are not changed otherwise.
@@ -58,6 +60,14 @@ func (a *analysis) markCalls(file string, parsed *syntax.File) {
 					file: file, line: int(n.Pos().Line()), text: shortened(oneLine(printed(n))),
 					key: fmt.Sprintf("%s %d", text, n.Pos().Offset()),
 				}
+				for _, word := range n.Args {
+					syntax.Walk(word, func(node syntax.Node) bool {
+						if p, ok := node.(*syntax.ParamExp); ok && p.Param != nil && !syntax.ValidName(p.Param.Value) {
+							m.arguments = true
+						}
+						return true
+					})
+				}
 				at := n.Pos()
 				n.Assigns = append([]*syntax.Assign{{
 					Name:  &syntax.Lit{ValuePos: at, ValueEnd: at, Value: markName},
@@ -84,6 +94,14 @@ func (a *analysis) markOf(number string) *mark {
 		return a.marks[at]
 	}
 	return nil
+}
+
+// keyOf is the place of a call in the script, with the words that it got there.
+func (a *analysis) keyOf(at site, m *mark, args []string) string {
+	if m == nil || !m.arguments {
+		return at.key
+	}
+	return at.key + "\x00" + shape(args)
 }
 
 // cover says that a problem tells of a command.

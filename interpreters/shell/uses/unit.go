@@ -475,8 +475,11 @@ func (a *analysis) unit(f *frame, s *syntax.Stmt) {
 			if !noted[shape(one.args)] && !one.noted {
 				at := place(sites, one.at, one.args)
 				silent = false
-				if a.isKnown(at) {
+				if a.covered[a.keyOf(at, one.at, one.args)] || a.isRefused(at) {
 					break
+				}
+				if one.at != nil && one.at.arguments {
+					at.text = a.readable("kubectl " + strings.Join(one.args, " "))
 				}
 				a.covered[at.key] = true
 				a.problem(at.file, at.line, fmt.Sprintf("what %s needs is not known before a run: %s", at.text, a.readable(one.text)), false)
@@ -650,7 +653,7 @@ func (a *analysis) add(sites []site, n *notes, known bool) {
 		at := sites[0]
 		if r.args != nil {
 			at = place(sites, r.at, r.args)
-			a.covered[at.key] = true
+			a.covered[at.key], a.covered[a.keyOf(at, r.at, r.args)] = true, true
 		} else {
 			at.text = "operation " + r.operation
 			a.covered[at.key] = true

@@ -196,6 +196,7 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"a condition that is known":         {"E=prod\nn=$(if [[ $E == prod ]]; then echo a; else echo b; fi)\n{ [[ $E == prod ]] && echo cm/a; } | xargs kubectl get\nkubectl get cm $n", "3 get configmaps default/a\n4 get configmaps default/a"},
 		"a name of a file test":             {"n=$(if [[ -f /x ]]; then echo a; else echo b; fi)\nkubectl get cm $n", "2 get configmaps default/ (the name is $n)"},
 		"a producer that can fail":          {"g() { [[ -f /x ]] || { echo none >&2; return 1; }; echo cm/a; }\ng | xargs -r kubectl get || true", "2 ? what xargs -r kubectl get needs is not known before a run"},
+		"a wrapper that fails once":         {"retry() { \"$@\"; }\nretry kubectl get cm a\nretry kubectl apply -f /tmp/a.yaml", "1 get configmaps default/a\n1 ? what kubectl apply -f /tmp/a.yaml needs is not known before a run: the path \"/tmp/a.yaml\" does not exist"},
 		"nothing":                           {"echo hello | tr a-z A-Z", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
