@@ -104,6 +104,30 @@ async fn children_that_are_orphaned_stay_and_the_hook_is_asked_all_the_same() {
     }
 }
 
+/// Kubernetes takes the object out of the children's owners, and then its finalizer away, while no operator runs.
+#[tokio::test]
+async fn children_that_are_orphaned_while_no_operator_runs_stay() {
+    let pipeline = start().await;
+    let parent = end(json!({"done": true}));
+    started(&pipeline, &parent).await;
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    let nobody = json!({"metadata": {"ownerReferences": null}});
+    for name in ["a", "b"] {
+        let uri = format!("/api/v1/namespaces/default/configmaps/{name}");
+        let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
+        cluster.admin.client.request::<Value>(request.body(nobody.to_string().into_bytes()).unwrap()).await.unwrap();
+    }
+    cluster.admin.delete(&parent).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &[("wish", guest("farewell"))], |_| ()).await;
+    gone(&cluster, &parent).await;
+    for name in ["a", "b"] {
+        let found = there(&cluster, &map(name)).await;
+        assert!(found["metadata"]["labels"].get("applyset.kubernetes.io/part-of").is_none(), "{found}");
+    }
+    drop(operator);
+}
+
 #[tokio::test]
 async fn an_operator_that_restarts_asks_again() {
     let pipeline = start().await;
