@@ -157,6 +157,24 @@ async fn a_version_without_finalize_takes_the_finalizer_away() {
     gone(&pipeline.cluster, &parent).await;
 }
 
+// mutant: crates/operator/src/app/reconcile/sets.rs: `(known.requeue, known.seen) = (None, None);` => ``
+#[tokio::test]
+async fn a_failure_after_a_requeue_is_asked_about_once() {
+    let pipeline = start().await;
+    let parent = end(json!({"done": false}));
+    started(&pipeline, &parent).await;
+    pipeline.delete(parent.clone()).await;
+    pipeline.operator.until("it is asked", |operator| (said(operator, "finalize web") > 2).then_some(())).await;
+    pipeline.apply(wish("web", json!({"end": {"status": "not an object"}}))).await;
+    told(&pipeline.cluster, &parent, "Stalled", "True", "HookFailed").await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let asked = said(&pipeline.operator, "finalize web");
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert_eq!(said(&pipeline.operator, "finalize web"), asked);
+    pipeline.apply(wish("web", json!({"end": {"status": null, "done": true}}))).await;
+    gone(&pipeline.cluster, &parent).await;
+}
+
 /// To undo the work is for who deletes the parent, and not for who changes a label.
 // mutant: crates/operator/src/app/reconcile/mod.rs: `if self.finalizes() && marks.finalizer {` => `if false {`
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! The question to the hook about one parent, and what becomes of its answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use boathook_applyset::{Bounds, Parent, Rules};
 use boathook_core::model::{
@@ -35,6 +35,7 @@ impl Pass<'_> {
         // The hook has a say about a parent that is being deleted only until it has finalized it.
         let finalizes = of.entry.with(|set| set.is_finalizing());
         if of.parent.deleting && !finalizes {
+            of.entry.is_over();
             return (nothing(), None);
         }
         // A change of what is related wakes the parent from now on. What changed before is in the snapshot.
@@ -50,6 +51,7 @@ impl Pass<'_> {
             parent: of.text.clone(),
             finalizes,
             children,
+        of.entry.is_asked(Instant::now());
             related,
             snapshots: self.binding.include_snapshots_from.clone(),
         };
