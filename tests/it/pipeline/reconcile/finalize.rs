@@ -157,6 +157,28 @@ async fn a_version_without_finalize_takes_the_finalizer_away() {
     gone(&pipeline.cluster, &parent).await;
 }
 
+/// Only the manager of a field removes it, and a hook of another name must not be another manager.
+// mutant: crates/operator/src/app/reconcile/send.rs: `Some("boathook.dev/marks".to_owned())` => `Some(format!("{}-marks", self.manager()))`
+//     with: crates/operator/src/app/reconcile/send.rs: `let Some(patch) = still_marked(made.as_deref(), &wanted) else { return Ok(wanted) };` => `return Ok(wanted);`
+#[tokio::test]
+async fn a_hook_of_another_name_takes_the_finalizer_away() {
+    let pipeline = start().await;
+    let parent = end(json!({"done": true}));
+    started(&pipeline, &parent).await;
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    // Another manager has the finalizer, too.
+    let mut marked = wish("web", json!({}));
+    marked.as_object_mut().unwrap().remove("spec");
+    marked["metadata"]["finalizers"] = json!([FINALIZER]);
+    cluster.admin.apply(&marked).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &[("renamed", guest("farewell"))], |_| ()).await;
+    operator.ready().await;
+    cluster.admin.delete(&parent).await.unwrap();
+    gone(&cluster, &parent).await;
+    drop(operator);
+}
+
 // mutant: crates/operator/src/app/reconcile/sets.rs: `(known.requeue, known.seen) = (None, None);` => ``
 #[tokio::test]
 async fn a_failure_after_a_requeue_is_asked_about_once() {
