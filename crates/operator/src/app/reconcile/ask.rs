@@ -88,6 +88,8 @@ impl Pass<'_> {
         let answer = match of.parent.deleting && !answer.done {
             // Nothing else may come that has the hook asked again.
             true => Reconciled { requeue_after: answer.requeue_after.or(Some(again)), ..answer },
+            // What it still needs is nothing.
+            false if answer.done => Reconciled { children: Vec::new(), ..answer },
             false => answer,
         };
         let rules = self.rules(of.resource).await?;
