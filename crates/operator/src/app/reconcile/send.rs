@@ -80,7 +80,8 @@ impl Pass<'_> {
 
     /// Writes the status if it is not like that.
     pub(super) async fn status(&self, entry: &Entry, parent: &Value, shown: Shown<'_>) -> Result<(), CallError> {
-        if matches!(shown.plan.stage, Stage::Deleting | Stage::Deleted) {
+        let Plan { stage, waits, .. } = shown.plan;
+        if *stage == Stage::Deleted || *stage == Stage::Deleting && !waits {
             return Ok(());
         }
         let answer = entry.answer();
