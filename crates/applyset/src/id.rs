@@ -172,6 +172,20 @@ impl Parent {
         self.object.namespace.is_none() || self.object.namespace.as_deref() == namespace
     }
 
+    /// Whether an object has an owner reference to the parent, or to one of the same name that was there before it.
+    pub(crate) fn owns(&self, object: &Value) -> bool {
+        owner_references(object).any(|owner| self.is_named(owner))
+    }
+
+    /// Whether an owner reference names the parent. One that was deleted and created again has another uid. Its members
+    /// have its name, and are kept.
+    fn is_named(&self, owner: &Value) -> bool {
+        text(owner, "uid") == Some(&self.uid)
+            || text(owner, "kind") == Some(&self.object.kind)
+                && text(owner, "name") == Some(&self.object.name)
+                && text(owner, "apiVersion").map(group) == Some(group(&self.object.api_version))
+    }
+
     /// The controller reference of each member that the parent can own.
     pub(crate) fn controller_reference(&self) -> Value {
         json!({
@@ -245,16 +259,9 @@ impl Owner {
     /// another's controller is not ours to write or to delete.
     pub fn of(object: &Value, set: &SetId, parent: &Parent) -> Self {
         let controller = owner_references(object).find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
-        let is_parent = |owner: &Value| {
-            // A parent that was deleted and created again has another uid. Its members have its name, and are kept.
-            text(owner, "uid") == Some(&parent.uid)
-                || text(owner, "kind") == Some(&parent.object.kind)
-                    && text(owner, "name") == Some(&parent.object.name)
-                    && text(owner, "apiVersion").map(group) == Some(group(&parent.object.api_version))
-        };
         match (label(object, PART_OF), controller) {
             (Some(label), _) if label != set.as_str() => Self::Set(label.into()),
-            (_, Some(owner)) if !is_parent(owner) => {
+            (_, Some(owner)) if !parent.is_named(owner) => {
                 let part = |name| text(owner, name).unwrap_or_default();
                 Self::Controller(format!("{} {}", part("kind"), part("name")).into())
             }

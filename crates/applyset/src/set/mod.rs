@@ -392,6 +392,7 @@ impl Set {
             digest: id::annotation(&value, APPLIED).map(Digest::read),
             keeps: keeps(&value),
             deleting: id::is_deleting(&value),
+            owned: self.parent.owns(&value),
             order: Order::of(&id, &value),
             readiness: Readiness::of(&id, &value),
             managers: object.last_managers.clone(),
@@ -409,6 +410,7 @@ impl Set {
             before.uid == after.uid
                 && before.owner == after.owner
                 && before.deleting == after.deleting
+                && before.owned == after.owned
                 && before.readiness == after.readiness
                 && before.order == after.order
                 && before.keeps == after.keeps

@@ -175,6 +175,9 @@ impl Set {
             (Stage::Applying, Some(desired)) => self.apply(desired, self.policy.limits, &mut plan, now),
             // They stay. Kubernetes takes the parent out of them at once, and does not say any more that it did.
             (Stage::Finalizing, _) if self.parent.orphans => self.tear_down(&mut plan, now),
+            (Stage::Finalizing, _) if self.orphaned().next().is_some() => {
+                self.free(self.orphaned(), &mut plan, now);
+            }
             // In the foreground, Kubernetes deletes the members. To write them would undo that.
             (Stage::Finalizing, Some(desired)) if self.finalize == Finalize::GoesOn && !self.parent.foreground => {
                 self.apply(desired, UNLIMITED, &mut plan, now);
@@ -340,7 +343,10 @@ impl Set {
         }
         match (&seen.owner, self.policy.adopt) {
             (Owner::Us, _) => {}
-            (Owner::Nobody, Adopt::IfUnowned | Adopt::Always) | (Owner::Set(_), Adopt::Always) => {
+            // While the parent is being deleted, what belongs to nobody may be a member that was released.
+            (Owner::Nobody, Adopt::IfUnowned | Adopt::Always) | (Owner::Set(_), Adopt::Always)
+                if !self.parent.deleting =>
+            {
                 return Some((Action::Adopt { from: seen.owner.clone() }, None));
             }
             // A watch with a label selector does not show when the object goes.
@@ -394,7 +400,7 @@ impl Set {
                     if state.is_ending(now) {
                         last = last.max(Some(seen.order.teardown()));
                         step(Action::Terminating, None);
-                    } else if orphans || seen.keeps {
+                    } else if orphans || seen.keeps || self.is_orphaned(id, seen) {
                         step(Action::Release, None);
                     } else {
                         candidates.push((id, seen, state));
@@ -428,14 +434,31 @@ impl Set {
         }
     }
 
+    /// Whether Kubernetes has orphaned a member. It takes the parent out of the owners of its members first, and then
+    /// removes its mark from the parent, so a set that begins after that knows it only by what is missing.
+    fn is_orphaned(&self, id: &MemberId, seen: &Seen) -> bool {
+        let parent = &self.parent;
+        parent.deleting && seen.owner == Owner::Us && !seen.owned && parent.can_own(id.namespace.as_deref())
+    }
+
+    fn orphaned(&self) -> impl Iterator<Item = (&MemberId, &State)> {
+        let is_orphaned = |id, state: &State| state.seen.as_ref().is_some_and(|seen| self.is_orphaned(id, seen));
+        self.members.iter().filter(move |(id, state)| is_orphaned(id, state))
+    }
+
     fn tear_down(&self, plan: &mut Plan, now: Instant) {
-        let names = Digest::read("the parent is deleted");
-        let existing = self.members.values().filter(|state| state.is_ours()).count();
-        let situation = Situation { set: &self.id, names: &names, existing, empty: true, means_empty: true };
-        self.remove(self.members.iter(), situation, UNLIMITED, plan, now);
+        self.free(self.members.iter(), plan, now);
         if plan.stage == Stage::Deleting && plan.steps.is_empty() && plan.hold.is_none() {
             plan.stage = Stage::Deleted;
         }
+    }
+
+    /// Deletes or releases these members of a parent that is being deleted.
+    fn free<'s>(&'s self, members: impl Iterator<Item = (&'s MemberId, &'s State)>, plan: &mut Plan, now: Instant) {
+        let names = Digest::read("the parent is deleted");
+        let existing = self.members.values().filter(|state| state.is_ours()).count();
+        let situation = Situation { set: &self.id, names: &names, existing, empty: true, means_empty: true };
+        self.remove(members, situation, UNLIMITED, plan, now);
     }
 
     /// The requests that are due. They count as on their way until [`Set::finished`] has their results. `room`: how

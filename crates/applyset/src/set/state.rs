@@ -69,6 +69,8 @@ pub(super) struct Seen {
     /// It opts out of being deleted.
     pub keeps: bool,
     pub deleting: bool,
+    /// It has the parent's owner reference.
+    pub owned: bool,
     pub order: Order,
     pub readiness: Readiness,
     pub managers: Vec<Box<str>>,

@@ -641,8 +641,10 @@ fn a_deleted_parent_is_torn_down_in_reverse() {
         }
         let mut disk = bench.foreign("PersistentVolumeClaim", "disk", |_| ());
         let labels = json!({PART_OF: bench.set.id().as_str()});
+        let owner = bench.set.parent.controller_reference();
         bench.change(&mut disk, "x", |object| {
             object["metadata"]["labels"] = labels;
+            object["metadata"]["ownerReferences"] = json!([owner]);
             object["metadata"]["annotations"] = json!({WAVE: "2"});
         });
         let deleting = parent(|object| {
@@ -670,6 +672,39 @@ fn a_deleted_parent_is_torn_down_in_reverse() {
     for bench in [build(Deletion::Orphan, &[]), build(Deletion::Delete, &["orphan"])] {
         assert_eq!(bench.planned(), ["a: release", "b: release", "disk: release"]);
     }
+}
+
+/// Kubernetes removes the owner references first and its mark then, while no operator may run.
+// mutant: crates/applyset/src/set/plan.rs: `parent.deleting && seen.owner == Owner::Us && !seen.owned && ` => `false && seen.owner == Owner::Us && `
+// mutant: crates/applyset/src/set/plan.rs: ` && parent.can_own(id.namespace.as_deref())` => ``
+#[test]
+fn a_set_that_begins_after_its_members_were_orphaned_leaves_them() {
+    let build = |change: &dyn Fn(&mut Policy)| {
+        let mut bench = Bench::new(change);
+        bench.set.update_parent(parent(|object| {
+            object["metadata"]["deletionTimestamp"] = json!("2024-05-01T10:00:00Z");
+        }));
+        let (id, owner) = (bench.set.id().clone(), bench.set.parent.controller_reference());
+        for (name, namespace, owners) in
+            [("a", "shop", json!([])), ("b", "shop", json!([owner])), ("c", "far", json!([]))]
+        {
+            bench.foreign("ConfigMap", name, |object| {
+                object["metadata"]["namespace"] = json!(namespace);
+                object["metadata"]["labels"] = json!({PART_OF: id.as_str()});
+                object["metadata"]["ownerReferences"] = owners;
+            });
+        }
+        bench
+    };
+    // The parent never could own what is in another namespace.
+    assert_eq!(build(&|_| ()).planned(), ["a: release", "c: prune", "b: prune"]);
+    let mut bench = build(&|policy| (policy.finalizes, policy.adopt) = (true, Adopt::Always));
+    bench.set.must_finalize(true);
+    bench.want(vec![map("a"), map("b")]);
+    bench.set.finalized(false);
+    assert_eq!(bench.planned(), ["a: release"], "to write it would make the parent its owner again");
+    bench.foreign("ConfigMap", "a", |_| ());
+    assert!(bench.planned().contains(&"a: refused: nobody".to_owned()), "{:?}", bench.planned());
 }
 
 #[test]

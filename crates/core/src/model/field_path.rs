@@ -6,8 +6,15 @@ use serde_json::Value;
 
 /// The longest path, in fields.
 const MAX_FIELDS: usize = 20;
-/// How many texts of one object are read. The others are left out.
+/// How many texts of one object are read.
 const MAX_TEXTS: usize = 256;
+/// No object has a longer name.
+const MAX_NAME: usize = 253;
+
+/// A path leads to too many texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {MAX_TEXTS} names")]
+pub struct TooManyTexts;
 
 /// A path of fields. A field with `[]` stands for all items of its list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,8 +46,8 @@ impl FieldPath {
         Ok(Self { fields })
     }
 
-    /// The texts at the path, without duplicates. What is not there, or is not a text, is left out, and so is an empty text.
-    pub fn texts<'v>(&self, object: &'v Value) -> BTreeSet<&'v str> {
+    /// The texts at the path that can be names, without duplicates. What is not there, or is not a text, is left out.
+    pub fn texts<'v>(&self, object: &'v Value) -> Result<BTreeSet<&'v str>, TooManyTexts> {
         let mut found = vec![object];
         for Field { name, each } in &self.fields {
             let values = found.into_iter().filter_map(|value| value.get(name));
@@ -49,7 +56,14 @@ impl FieldPath {
                 false => values.collect(),
             };
         }
-        found.into_iter().filter_map(Value::as_str).filter(|text| !text.is_empty()).take(MAX_TEXTS).collect()
+        let mut texts = BTreeSet::new();
+        for text in found.into_iter().filter_map(Value::as_str).filter(|text| (1..=MAX_NAME).contains(&text.len())) {
+            texts.insert(text);
+            if texts.len() > MAX_TEXTS {
+                return Err(TooManyTexts);
+            }
+        }
+        Ok(texts)
     }
 }
 
@@ -67,7 +81,7 @@ mod tests {
     use super::*;
 
     fn texts(path: &str, object: &Value) -> Vec<String> {
-        FieldPath::parse(path).unwrap().texts(object).into_iter().map(str::to_owned).collect()
+        FieldPath::parse(path).unwrap().texts(object).unwrap().into_iter().map(str::to_owned).collect()
     }
 
     #[test]
@@ -94,7 +108,11 @@ mod tests {
 
     #[test]
     fn a_parent_refers_to_so_many_objects() {
-        let names: Vec<_> = (0..1_000).map(|n| n.to_string()).collect();
+        let mut names: Vec<_> = (0..MAX_TEXTS).map(|n| n.to_string()).collect();
+        names.extend(names.clone());
+        names.push("x".repeat(254));
         assert_eq!(texts(".spec[]", &json!({"spec": names})).len(), MAX_TEXTS);
+        names.push("y".repeat(253));
+        assert_eq!(FieldPath::parse(".spec[]").unwrap().texts(&json!({"spec": names})), Err(TooManyTexts));
     }
 }

@@ -1,7 +1,8 @@
 //! Which hook reconciles the objects of which kind.
 //!
 //! An object's set, its finalizer and the members' labels depend on the object alone. Two hooks that reconcile the same
-//! object would delete each other's children, so the second one is refused.
+//! object would delete each other's children, so the second one is refused. A tenant must not keep the admins' hooks out, so
+//! a hook that is confined to a namespace gives way to one that is not.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,40 +42,60 @@ struct Held {
 /// Another hook reconciles these objects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "reconcile binding {binding:?} is about {kind}, and the binding {other_binding:?} of the hook {other} reconciles these \
-     objects already: each would delete the other's children; remove one of the hooks, or return the children of both from \
-     one binding"
+    "reconcile binding {binding:?} is about {kind}, and {other} reconciles these objects already: each would delete the \
+     other's children; remove one of the hooks, or return the children of both from one binding"
 )]
 pub struct ClaimedTwice {
     binding: String,
     kind: String,
-    other: HookName,
-    other_binding: String,
+    other: String,
+}
+
+impl ClaimedTwice {
+    /// A tenant must not learn the names of the admins' hooks.
+    fn new(own: &Bound, hook: &HookName, other: &Bound) -> Self {
+        let other = match (&own.only_in, &other.only_in) {
+            (Some(_), None) => "a hook of the cluster's admins".to_owned(),
+            _ => format!("the binding {:?} of the hook {hook}", other.binding.name.to_string()),
+        };
+        Self { binding: own.binding.name.to_string(), kind: own.binding.parent.group_kind(), other }
+    }
+}
+
+/// A confined hook that must stop, because a hook that is not confined has claimed its objects.
+pub(super) struct Displaced {
+    pub hook: HookName,
+    pub reason: ClaimedTwice,
 }
 
 impl Claims {
     /// Claims what the hook reconciles, unless another hook has claimed some of it. Versions of one hook share their claims.
-    pub fn take(&self, spec: &HookSpec) -> Result<Claim, ClaimedTwice> {
+    /// Hooks that are displaced have no claim any more, and must be stopped before the hook runs.
+    pub fn take(&self, spec: &HookSpec) -> Result<(Claim, Vec<Displaced>), ClaimedTwice> {
+        let mut displaced: Vec<Displaced> = Vec::new();
         let bindings: Vec<_> = spec.reconcilers.iter().map(|binding| Bound::new(spec, binding)).collect();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, others) in known.all.iter().filter(|(_, others)| others.hook != spec.name) {
             for (own, other) in bindings.iter().flat_map(|own| others.bindings.iter().map(move |other| (own, other))) {
-                if own.meets(other) {
-                    return Err(ClaimedTwice {
-                        binding: own.binding.name.to_string(),
-                        kind: own.binding.parent.group_kind(),
-                        other: others.hook.clone(),
-                        other_binding: other.binding.name.to_string(),
-                    });
+                if !own.meets(other) {
+                    continue;
+                }
+                if own.only_in.is_some() || other.only_in.is_none() {
+                    return Err(ClaimedTwice::new(own, &others.hook, other));
+                }
+                if displaced.iter().all(|known| known.hook != others.hook) {
+                    let reason = ClaimedTwice::new(other, &spec.name, own);
+                    displaced.push(Displaced { hook: others.hook.clone(), reason });
                 }
             }
         }
+        known.all.retain(|(_, others)| displaced.iter().all(|displaced| displaced.hook != others.hook));
         known.next += 1;
         let id = known.next;
         if !bindings.is_empty() {
             known.all.push((id, Claimed { hook: spec.name.clone(), bindings }));
         }
-        Ok(Claim(Arc::new(Held { id, claims: self.clone() })))
+        Ok((Claim(Arc::new(Held { id, claims: self.clone() })), displaced))
     }
 }
 
@@ -107,7 +128,7 @@ impl Bound {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
     use boathook_core::hooks::parse;
 
     use super::*;
@@ -123,7 +144,7 @@ mod tests {
         spec
     }
 
-    // mutant: crates/operator/src/app/claims.rs: `if own.meets(other) {` => `if false {`
+    // mutant: crates/operator/src/app/claims.rs: `if !own.meets(other) {` => `if true {`
     // mutant: crates/operator/src/app/claims.rs: `known.all.retain(|(id, _)| *id != self.id);` => ``
     #[test]
     fn an_object_has_one_hook() {
@@ -159,7 +180,30 @@ mod tests {
             let fields = format!("apiVersion: x.io/v1, namespace: {{nameSelector: {{matchNames: [{names}]}}}}");
             claims.take(&spec("d", &fields, None))
         };
-        assert!(named("three").is_ok() && named("three, two").is_err());
-        assert!(claims.take(&spec("d", "apiVersion: x.io/v1", None)).is_err());
+        let (_three, displaced) = named("three").unwrap();
+        assert!(displaced.is_empty());
+    }
+
+    // mutant: crates/operator/src/app/claims.rs: `if own.only_in.is_some() || other.only_in.is_none() {` => `if true {`
+    #[test]
+    fn a_tenant_gives_way_to_the_admins() {
+        let claims = Claims::default();
+        let tenant = |hook: &str, only_in: &str| claims.take(&spec(hook, "apiVersion: x.io/v1", Some(only_in)));
+        let _one = tenant("a", "one").unwrap();
+        let _two = tenant("b", "two").unwrap();
+        let fields = "apiVersion: x.io/v1, namespace: {nameSelector: {matchNames: [three, two]}}";
+        let names = |displaced: &[Displaced]| displaced.iter().map(|it| it.hook.to_string()).collect::<Vec<_>>();
+        let (some, displaced) = claims.take(&spec("d", fields, None)).unwrap();
+        assert_eq!(names(&displaced), ["b"]);
+        let told = displaced[0].reason.to_string();
+        assert!(told.contains("a hook of the cluster's admins") && !told.contains("hook d"), "{told}");
+        drop(some);
+        let (_all, displaced) = claims.take(&spec("e", "apiVersion: x.io/v1", None)).unwrap();
+        assert_eq!(names(&displaced), ["a"], "the other one has no claim any more");
+        for again in [tenant("a", "one"), tenant("c", "four")] {
+            let told = again.err().unwrap().to_string();
+            assert!(told.contains("a hook of the cluster's admins"), "{told}");
+        }
+        assert!(claims.take(&spec("f", "apiVersion: x.io/v1", None)).is_err());
     }
 }

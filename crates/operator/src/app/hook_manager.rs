@@ -25,6 +25,7 @@ use tracing::{error, info, warn};
 
 use super::{
     Services,
+    claims::{Claim, Displaced},
     hold_reason::{self, Held, Origin},
     hook_tasks::{self, HookTasks},
     hooks::{self, Bundled, Hook, HookLoadError, Registrations, load_file},
@@ -363,7 +364,7 @@ impl HookManager {
         let permissions = narrow(spec.permissions.iter().cloned(), terms);
         let spec = HookSpec { permissions: permissions.into(), ..spec };
         self.check_rights(&spec, terms).await?;
-        let claim = self.services.claims.take(&spec).map_err(HookLoadError::from)?;
+        let claim = self.claim(&spec).await?;
         let Terms { bundle, identity, settings, .. } = &**terms;
         let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
         Ok(Hook { bundled: Some(bundled), claim: Some(claim), ..Hook::new(spec, hook.component) })
@@ -403,8 +404,18 @@ impl HookManager {
     /// Loads one of the directory's hooks, unless another hook reconciles its objects.
     async fn load_file(&self, file: HookFile) -> Result<Hook, HookLoadError> {
         let hook = load_file(file, &self.services.sandbox).await?;
-        let claim = self.services.claims.take(&hook.spec)?;
+        let claim = self.claim(&hook.spec).await?;
         Ok(Hook { claim: Some(claim), ..hook })
+    }
+
+    /// Claims what the hook reconciles, and stops the confined hooks that give way to it. An admin releases them when it is
+    /// gone.
+    async fn claim(&self, spec: &HookSpec) -> Result<Claim, HookLoadError> {
+        let (claim, displaced) = self.services.claims.take(spec)?;
+        for Displaced { hook, reason } in displaced {
+            self.hold(&hook, &Held::HookLoadError(reason.into())).await;
+        }
+        Ok(claim)
     }
 
     /// The hooks that do not run, with the reasons.

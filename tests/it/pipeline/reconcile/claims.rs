@@ -13,8 +13,7 @@ use crate::{
     support::{guests::guest, until},
 };
 
-// mutant: crates/operator/src/app/hook_manager.rs: `let claim = self.services.claims.take(&hook.spec)?;` => `let claim = crate::app::claims::Claims::default().take(&hook.spec)?;`
-// mutant: crates/operator/src/app/hook_manager.rs: `let claim = self.services.claims.take(&spec).map_err(HookLoadError::from)?;` => `let claim = crate::app::claims::Claims::default().take(&spec).map_err(HookLoadError::from)?;`
+// mutant: crates/operator/src/app/hook_manager.rs: `self.services.claims.take(spec)?;` => `crate::app::claims::Claims::default().take(spec)?;`
 #[tokio::test]
 async fn the_second_hook_of_a_kind_is_refused_until_the_first_one_is_gone() {
     let hooks = [("wish", guest("wish")), ("wish2", guest("wish"))];

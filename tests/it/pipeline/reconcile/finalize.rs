@@ -104,6 +104,30 @@ async fn children_that_are_orphaned_stay_and_the_hook_is_asked_all_the_same() {
     }
 }
 
+/// Kubernetes takes the object out of the children's owners, and then its finalizer away, while no operator runs.
+#[tokio::test]
+async fn children_that_are_orphaned_while_no_operator_runs_stay() {
+    let pipeline = start().await;
+    let parent = end(json!({"done": true}));
+    started(&pipeline, &parent).await;
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    let nobody = json!({"metadata": {"ownerReferences": null}});
+    for name in ["a", "b"] {
+        let uri = format!("/api/v1/namespaces/default/configmaps/{name}");
+        let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
+        cluster.admin.client.request::<Value>(request.body(nobody.to_string().into_bytes()).unwrap()).await.unwrap();
+    }
+    cluster.admin.delete(&parent).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &[("wish", guest("farewell"))], |_| ()).await;
+    gone(&cluster, &parent).await;
+    for name in ["a", "b"] {
+        let found = there(&cluster, &map(name)).await;
+        assert!(found["metadata"]["labels"].get("applyset.kubernetes.io/part-of").is_none(), "{found}");
+    }
+    drop(operator);
+}
+
 #[tokio::test]
 async fn an_operator_that_restarts_asks_again() {
     let pipeline = start().await;
@@ -130,6 +154,46 @@ async fn a_version_without_finalize_takes_the_finalizer_away() {
     until("the finalizer is gone", async || finalizers(&pipeline.get(parent.clone()).await?).is_empty().then_some(()))
         .await;
     pipeline.delete(parent.clone()).await;
+    gone(&pipeline.cluster, &parent).await;
+}
+
+/// Only the manager of a field removes it, and a hook of another name must not be another manager.
+// mutant: crates/operator/src/app/reconcile/send.rs: `Some("boathook.dev/marks".to_owned())` => `Some(format!("{}-marks", self.manager()))`
+//     with: crates/operator/src/app/reconcile/send.rs: `let Some(patch) = still_marked(made.as_deref(), &wanted) else { return Ok(wanted) };` => `return Ok(wanted);`
+#[tokio::test]
+async fn a_hook_of_another_name_takes_the_finalizer_away() {
+    let pipeline = start().await;
+    let parent = end(json!({"done": true}));
+    started(&pipeline, &parent).await;
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    // Another manager has the finalizer, too.
+    let mut marked = wish("web", json!({}));
+    marked.as_object_mut().unwrap().remove("spec");
+    marked["metadata"]["finalizers"] = json!([FINALIZER]);
+    cluster.admin.apply(&marked).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &[("renamed", guest("farewell"))], |_| ()).await;
+    operator.ready().await;
+    cluster.admin.delete(&parent).await.unwrap();
+    gone(&cluster, &parent).await;
+    drop(operator);
+}
+
+// mutant: crates/operator/src/app/reconcile/sets.rs: `(known.requeue, known.seen) = (None, None);` => ``
+#[tokio::test]
+async fn a_failure_after_a_requeue_is_asked_about_once() {
+    let pipeline = start().await;
+    let parent = end(json!({"done": false}));
+    started(&pipeline, &parent).await;
+    pipeline.delete(parent.clone()).await;
+    pipeline.operator.until("it is asked", |operator| (said(operator, "finalize web") > 2).then_some(())).await;
+    pipeline.apply(wish("web", json!({"end": {"status": "not an object"}}))).await;
+    told(&pipeline.cluster, &parent, "Stalled", "True", "HookFailed").await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let asked = said(&pipeline.operator, "finalize web");
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert_eq!(said(&pipeline.operator, "finalize web"), asked);
+    pipeline.apply(wish("web", json!({"end": {"status": null, "done": true}}))).await;
     gone(&pipeline.cluster, &parent).await;
 }
 

@@ -9,6 +9,7 @@ use crate::{
         bundles::{Shelf, state},
         fixture::Pipeline,
         identity::{account, with_rbac},
+        swap::put,
     },
     support::{cluster::TestCluster, guests::guest, until},
 };
@@ -67,6 +68,37 @@ async fn cve_2026_22039_a_confined_bundle_reconciles_its_namespace_alone() {
     until("the Service is there", async || pipeline.get(service("prod")).await).await;
     assert_eq!(pipeline.get(service("default")).await, None);
     assert!(condition(&pipeline.get(app("default")).await.unwrap(), "Ready").is_none());
+}
+
+/// Otherwise, a tenant keeps a hook of the admins out of the whole cluster.
+// mutant: crates/operator/src/app/hook_manager.rs: `self.hold(&hook, &Held::HookLoadError(reason.into())).await;` => `drop((hook, reason));`
+#[tokio::test]
+async fn a_confined_hook_gives_way_to_a_hook_of_the_admins() {
+    let cluster = TestCluster::start().await;
+    for name in ["prod", "boathook"] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        cluster.admin.create(&namespace).await.unwrap();
+    }
+    cluster.admin.create(&yaml_serde::from_str(HELLO).unwrap()).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |_| ()).await;
+    let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    let hello = guest("hello-app");
+    let bundle = || Installation { confined_to: Some("prod".to_owned()), ..shelf.bundle(&[("hello-app", &hello)]) };
+    installer.install(bundle()).await.unwrap();
+    pipeline.operator.ready().await;
+    pipeline.create(app("prod")).await;
+    until("the Service is there", async || pipeline.get(service("prod")).await).await;
+    pipeline.operator.app.swap(put(&pipeline.operator, "of-admins", &hello)).await.unwrap();
+    let held = state(&installer, "hello-app");
+    assert_eq!(held.phase, HookPhase::Quarantined);
+    assert!(held.reason.contains("a hook of the cluster's admins"), "{}", held.reason);
+    assert!(!held.reason.contains("of-admins"), "{}", held.reason);
+    // It does not come back.
+    installer.install(bundle()).await.unwrap();
+    assert_eq!(state(&installer, "hello-app").phase, HookPhase::Quarantined);
+    pipeline.create(app("default")).await;
+    until("the Service is there", async || pipeline.get(service("default")).await).await;
+    assert!(pipeline.get(service("prod")).await.is_some());
 }
 
 /// Lets the ServiceAccount `prod/hook` do this in `prod`.

@@ -1,6 +1,6 @@
 //! The question to the hook about one parent, and what becomes of its answer.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use boathook_applyset::{Bounds, Parent, Rules};
 use boathook_core::model::{
@@ -35,16 +35,23 @@ impl Pass<'_> {
         // The hook has a say about a parent that is being deleted only until it has finalized it.
         let finalizes = of.entry.with(|set| set.is_finalizing());
         if of.parent.deleting && !finalizes {
+            of.entry.is_over();
             return (nothing(), None);
         }
         // A change of what is related wakes the parent from now on. What changed before is in the snapshot.
-        of.reconciler.refers(&of.entry.key, self.references(of.value));
+        match self.references(of.value) {
+            Ok(references) => of.reconciler.refers(&of.entry.key, references),
+            Err(message) => {
+                return (nothing(), Some(Failure { kind: FailureKind::Permanent, message, backtrace: None }));
+            }
+        }
         let now = self.services.snapshots.snapshot_set(&self.hook.spec.name);
         let (children, related) = (self.children(of, &now), self.related(of.value, &now));
         let seen = self.hook.is_pure().then(|| digest(of.text, &children, &related));
         if seen.as_ref().is_some_and(|seen| of.entry.has_answered(seen)) {
             return (nothing(), None);
         }
+        of.entry.is_asked(Instant::now());
         let reconcile = Reconcile {
             binding: self.binding.name.clone(),
             parent: of.text.clone(),
@@ -81,6 +88,8 @@ impl Pass<'_> {
         let answer = match of.parent.deleting && !answer.done {
             // Nothing else may come that has the hook asked again.
             true => Reconciled { requeue_after: answer.requeue_after.or(Some(again)), ..answer },
+            // What it still needs is nothing.
+            false if answer.done => Reconciled { children: Vec::new(), ..answer },
             false => answer,
         };
         let rules = self.rules(of.resource).await?;
@@ -128,18 +137,20 @@ impl Pass<'_> {
     }
 
     /// Which objects the parent refers to: the binding that watches them, and their name. `None`: all that it watches.
-    fn references(&self, parent: &Value) -> Vec<super::sets::Reference> {
+    fn references(&self, parent: &Value) -> Result<Vec<super::sets::Reference>, String> {
         let mut all = Vec::new();
         for entry in &self.binding.related {
             let informer = self.binding.watching(entry);
             match &entry.name_from {
                 Some(path) => {
-                    all.extend(path.texts(parent).into_iter().map(|name| (informer.clone(), Some(name.into()))))
+                    let names = path.texts(parent);
+                    let names = names.map_err(|error| format!("related entry {:?}: {path} has {error}", entry.name))?;
+                    all.extend(names.into_iter().map(|name| (informer.clone(), Some(name.into()))));
                 }
                 None => all.push((informer, None)),
             }
         }
-        all
+        Ok(all)
     }
 
     /// The objects that the parent refers to and may refer to.
@@ -158,7 +169,7 @@ impl Pass<'_> {
                 continue;
             };
             let namespace = entry.namespace.as_deref().or(own).map(Arc::<str>::from);
-            for name in path.texts(parent) {
+            for name in path.texts(parent).into_iter().flatten() {
                 // The kind has namespaces, or has none.
                 for namespace in namespace.iter().cloned().map(Some).chain([None]) {
                     let key = ObjectKey { namespace, name: name.into() };

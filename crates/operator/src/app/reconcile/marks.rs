@@ -48,3 +48,45 @@ impl Marks {
         fields
     }
 }
+
+/// The merge patch that takes away what an apply left of marks that are not wanted any more. `None`: nothing is left. It
+/// contains the version, because it replaces the whole list of finalizers.
+pub(super) fn still_marked(made: Option<&str>, wanted: &Marks) -> Option<Value> {
+    let made: Value = serde_json::from_str(made?).ok()?;
+    let (left, _) = Marks::read(&made);
+    let (finalizer, hold) = (left.finalizer && !wanted.finalizer, left.hold.is_some() && wanted.hold.is_none());
+    if !finalizer && !hold {
+        return None;
+    }
+    let metadata = made.get("metadata")?;
+    let mut patch = Map::new();
+    for name in ["uid", "resourceVersion"] {
+        patch.insert(name.to_owned(), metadata.get(name)?.clone());
+    }
+    if finalizer {
+        let all = metadata.get("finalizers").and_then(Value::as_array).into_iter().flatten();
+        patch.insert("finalizers".to_owned(), all.filter(|one| *one != FINALIZER).cloned().collect());
+    }
+    if hold {
+        patch.insert("annotations".to_owned(), json!({ HOLD: null }));
+    }
+    Some(json!({ "metadata": patch }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_another_manager_are_taken_away() {
+        let made = json!({"metadata": {"uid": "u", "resourceVersion": "3", "finalizers": ["x.io/y", FINALIZER]}});
+        let patch = json!({"metadata": {"uid": "u", "resourceVersion": "3", "finalizers": ["x.io/y"]}});
+        let left = |made: &Value, finalizer: bool| {
+            still_marked(Some(&made.to_string()), &Marks { finalizer, ..Marks::default() })
+        };
+        assert_eq!(left(&made, false), Some(patch));
+        assert_eq!(left(&made, true), None);
+        assert_eq!(left(&json!({"metadata": {"uid": "u", "resourceVersion": "3"}}), false), None);
+        assert_eq!(still_marked(None, &Marks::default()), None);
+    }
+}

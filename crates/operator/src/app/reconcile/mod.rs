@@ -20,7 +20,10 @@ mod send;
 mod sets;
 mod status;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use boathook_applyset::{Adopt, Limits, Parent, Policy, Stage};
 use boathook_core::model::{
@@ -38,6 +41,9 @@ use self::{
     status::Shown,
 };
 use super::{Services, events, hooks::Hook};
+
+/// How soon a hook can be asked again about the same parent because it wants that.
+const SOONEST: Duration = Duration::from_millis(100);
 
 /// What a job of a hook with `reconcile` bindings is about.
 pub(super) enum Task<'j> {
@@ -179,7 +185,7 @@ impl<'a> Pass<'a> {
         let entry = reconciler.entry(key, &parent, begin, &now, self.binding);
         if let Some(until) = entry.own_writes_until(Instant::now()) {
             // The event of that write reconciles the parent. If it does not come, this does.
-            self.due(&terms, &entry, Some(until));
+            self.due(&terms, &entry, Some(until), until);
             return nothing();
         }
         let (marks, approved) = Marks::read(&value);
@@ -220,7 +226,7 @@ impl<'a> Pass<'a> {
         let marked = self.mark(marks, wanted, &value).await.map(|marks| entry.has_finalizer(marks.finalizer));
         let shown = Shown { plan: &plan, left: &left, failure: failure.as_ref(), generation: parent.generation };
         let written = self.status(&entry, &value, shown).await;
-        self.due(&terms, &entry, plan.wake);
+        self.due(&terms, &entry, plan.wake, Instant::now() + SOONEST);
         let written = marked.and(written).map_err(|error| retry(format!("status: {}", error.message)));
         RunReport { outcome: failure.map_or(written, Err), ..report }
     }
@@ -292,10 +298,12 @@ impl<'a> Pass<'a> {
         format!("boathook.dev/{}", self.hook.spec.name)
     }
 
-    /// Has the parent reconciled again at this time, or when the hook or the document wants it.
-    fn due(&self, terms: &Terms, entry: &Entry, at: Option<Instant>) {
+    /// Has the parent reconciled again at this time, or when the hook or the document wants it. The hook's time counts from
+    /// `earliest` on, because it may be over.
+    fn due(&self, terms: &Terms, entry: &Entry, at: Option<Instant>, earliest: Instant) {
         let resync = self.binding.resync.map(|period| Instant::now() + period);
-        let at = [at, entry.requeues_at(), resync].into_iter().flatten().min();
+        let requeue = entry.requeues_at().map(|at| at.max(earliest));
+        let at = [at, requeue, resync].into_iter().flatten().min();
         let uid = entry.with(|set| set.parent().uid.clone());
         entry.wake_at(at.map(|at| (at, terms.wake(&entry.key, &uid))), &self.services.queue);
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     Pass,
-    marks::Marks,
+    marks::{FINALIZER, Marks, still_marked},
     sets::Entry,
     status::{self, Shown},
 };
@@ -80,7 +80,8 @@ impl Pass<'_> {
 
     /// Writes the status if it is not like that.
     pub(super) async fn status(&self, entry: &Entry, parent: &Value, shown: Shown<'_>) -> Result<(), CallError> {
-        if matches!(shown.plan.stage, Stage::Deleting | Stage::Deleted) {
+        let Plan { stage, waits, .. } = shown.plan;
+        if *stage == Stage::Deleted || *stage == Stage::Deleting && !waits {
             return Ok(());
         }
         let answer = entry.answer();
@@ -128,11 +129,27 @@ impl Pass<'_> {
             body: PatchBody::Apply {
                 object: object.to_string(),
                 force: true,
-                field_manager: Some(format!("{}-marks", self.manager())),
+                // Not the hook's own: another hook may have the parent later, and only the manager of a field removes it.
+                field_manager: Some("boathook.dev/marks".to_owned()),
             },
             subresource: None,
             ignore_missing: false,
         };
-        self.services.operator.access.write(&self.writer, &Operation::Patch(patch)).await.map(|_| wanted)
+        let access = &self.services.operator.access;
+        let made = access.write(&self.writer, &Operation::Patch(patch)).await?;
+        let Some(patch) = still_marked(made.as_deref(), &wanted) else { return Ok(wanted) };
+        // Another manager set the marks, too.
+        let patch = Patch {
+            target: ObjectRef::of(parent),
+            body: PatchBody::Merge(patch.to_string()),
+            subresource: None,
+            ignore_missing: true,
+        };
+        let made = access.write(&self.writer, &Operation::Patch(patch)).await?;
+        if still_marked(made.as_deref(), &wanted).is_some() {
+            let message = format!("the finalizer {FINALIZER} of {} cannot be removed", ObjectRef::of(parent));
+            return Err(CallError { reason: CallReason::Other, message, code: None, status: None });
+        }
+        Ok(wanted)
     }
 }

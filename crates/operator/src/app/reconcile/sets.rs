@@ -482,7 +482,7 @@ impl Entry {
                 }
                 Err(invalid) => known.set.reject(invalid),
             }
-            known.requeue = answer.requeue_after.map(|after| Instant::now() + after);
+            known.requeue = answer.requeue_after.filter(|_| !answer.done).map(|after| Instant::now() + after);
             known.seen = seen;
             known.answer = Some(Arc::new(Reconciled { children: Vec::new(), ..answer }));
             Ok(())
@@ -505,6 +505,21 @@ impl Entry {
         self.edit(|known| {
             known.seen.as_ref() == Some(seen) && known.requeue.is_none_or(|requeue| requeue > Instant::now())
         })
+    }
+
+    /// The hook is asked. A time at which it wanted that is over, even if it fails now. Otherwise, its parent would be
+    /// reconciled without end.
+    pub fn is_asked(&self, now: Instant) {
+        self.edit(|known| {
+            if known.requeue.is_some_and(|requeue| requeue <= now) {
+                (known.requeue, known.seen) = (None, None);
+            }
+        });
+    }
+
+    /// The hook is not asked any more.
+    pub fn is_over(&self) {
+        self.edit(|known| known.requeue = None);
     }
 
     pub fn answer(&self) -> Option<Arc<Reconciled>> {
