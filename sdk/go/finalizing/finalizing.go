@@ -1,4 +1,4 @@
-// Package finalizing undoes what a hook did outside of the cluster, before an object of a reconcile binding is deleted. A
+// Package finalizing undoes what a hook did outside the cluster, before an object of a reconcile binding is deleted. A
 // hook that imports it has the export for that, which requests a finalizer for the objects that it reconciles.
 //
 //	func init() { finalizing.Handle("buckets", finalize) }

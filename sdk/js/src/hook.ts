@@ -19,7 +19,7 @@ export interface Hook {
   convert?(conversion: Conversion): object[] | Promise<object[]>;
   /** Says what should be for one object of a custom resource (`reconcile`). */
   reconcile?(parent: Parent, binding: string, info: RunInfo): Desired | Promise<Desired>;
-  /** Undoes what the hook did outside of the cluster for an object of `reconcile` that is being deleted. */
+  /** Undoes what the hook did outside the cluster for an object of `reconcile` that is being deleted. */
   finalize?(parent: Parent, binding: string, info: RunInfo): Finalized | Promise<Finalized>;
 }
 

@@ -134,7 +134,7 @@ export interface Desired {
   events?: ReconcileEvent[];
 }
 
-/** How far the work is that undoes what the hook did outside of the cluster. */
+/** How far the work is that undoes what the hook did outside the cluster. */
 export interface Finalized {
   /** Everything is undone: the host deletes the children that are left, and then the object. */
   done: boolean;

@@ -23,7 +23,7 @@
 //! boathook_sdk::hook!(config, reconcile = reconcile);
 //! ```
 //!
-//! A hook that does something outside of the cluster also has a function `finalize`, which undoes it before an object is
+//! A hook that does something outside the cluster also has a function `finalize`, which undoes it before an object is
 //! deleted. The host calls it until it returns [`Finalized::done`].
 //!
 //! ```
@@ -266,7 +266,7 @@ impl Desired {
     }
 }
 
-/// How far the work is that undoes what the hook did outside of the cluster.
+/// How far the work is that undoes what the hook did outside the cluster.
 #[derive(Debug, Default)]
 #[must_use = "it is only an answer when the function returns it"]
 pub struct Finalized {

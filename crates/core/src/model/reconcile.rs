@@ -159,7 +159,7 @@ pub struct Reconciled {
     pub children: Vec<String>,
     /// No children are wanted. Without this, an empty list is an error.
     pub none_wanted: bool,
-    /// Nothing outside of the cluster is left to undo. Only `finalize` says so.
+    /// Nothing outside the cluster is left to undo. Only `finalize` says so.
     pub done: bool,
     /// The status as JSON.
     pub status: Option<String>,

@@ -97,7 +97,7 @@ def on_reconcile(binding: str) -> Callable[[Callable[[Parent], Desired]], Callab
 
 
 def on_finalize(binding: str) -> Callable[[Callable[[Parent], Finalized]], Callable[[Parent], Finalized]]:
-    """For each object of a ``reconcile`` binding that is being deleted: undoes what the hook did outside of the cluster. The
+    """For each object of a ``reconcile`` binding that is being deleted: undoes what the hook did outside the cluster. The
     host calls it until it returns ``Finalized(done=True)``."""
     return _keeping("on_finalize", binding)
 

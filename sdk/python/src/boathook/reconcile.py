@@ -157,7 +157,7 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Finalized:
-    """How far the work is that undoes what the hook did outside of the cluster."""
+    """How far the work is that undoes what the hook did outside the cluster."""
 
     #: Everything is undone: the host deletes the children that are left, and then the object.
     done: bool

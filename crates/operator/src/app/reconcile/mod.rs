@@ -189,7 +189,7 @@ impl<'a> Pass<'a> {
             return nothing();
         }
         let (marks, approved) = Marks::read(&value);
-        // Before the hook does anything outside of the cluster.
+        // Before the hook does anything outside the cluster.
         let marks = match self.mark(marks.clone(), marks.with_finalizer(finalizes && !parent.deleting), &value).await {
             Ok(marks) => marks,
             Err(error) => return RunReport::without_guest(Err(retry(error.message))),
