@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{child, cluster_wish, current, definition, gone, map, start, told, wish};
+use super::{child, cluster_wish, current, definition, gone, map, start, there, told, wish};
 use crate::{
     pipeline::fixture::{Pipeline, guests},
     support::cluster::TestCluster,
@@ -121,4 +121,19 @@ async fn a_kind_without_a_status_is_told_and_works_when_it_has_one() {
     current(&pipeline.cluster, &other, 1).await;
     pipeline.apply(definition("Wish")).await;
     current(&pipeline.cluster, &parent, 1).await;
+}
+
+// mutant: crates/operator/src/app/reconcile/send.rs: `*stage == Stage::Deleting && !waits` => `*stage == Stage::Deleting`
+#[tokio::test]
+async fn a_deletion_that_waits_for_an_approval_says_so() {
+    let pipeline = start().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kept"}});
+    let parent = cluster_wish("web", json!({"children": [namespace]}));
+    pipeline.create(parent.clone()).await;
+    there(&pipeline.cluster, &namespace).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    pipeline.delete(parent.clone()).await;
+    let message = told(&pipeline.cluster, &parent, "Stalled", "True", "ApprovalRequired").await;
+    assert!(message.contains("Namespace kept") && message.contains("approve "), "{message}");
+    assert!(pipeline.get(namespace).await.unwrap()["metadata"].get("deletionTimestamp").is_none());
 }
