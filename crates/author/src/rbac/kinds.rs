@@ -74,7 +74,7 @@ impl Kinds {
         Some(Found { group, plural: plural(name), namespaced: true, guessed: true })
     }
 
-    /// The kind that a person names as kubectl does: like [`Kinds::find`], and also `deployments.apps` and
+    /// The kind that a person names as kubectl does: like `find`, and also `deployments.apps` and
     /// `deployments.v1.apps`. None if it is not known.
     pub fn named(&self, name: &str, api_version: Option<&str>) -> Option<Resource> {
         let (name, group) =
