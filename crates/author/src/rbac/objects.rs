@@ -134,20 +134,25 @@ pub fn permissions_yaml(permissions: &[Permission]) -> String {
     }
     let mut out = "permissions:\n  kubernetes:\n".to_owned();
     for permission in permissions {
-        let all = [
-            ("apiGroups", &permission.api_groups),
-            ("resources", &permission.resources),
-            ("verbs", &permission.verbs),
-            ("resourceNames", &permission.resource_names),
-            ("namespaces", &permission.namespaces),
-        ];
-        let mut mark = '-';
-        for (key, texts) in all.into_iter().filter(|(_, texts)| !texts.is_empty()) {
-            let _ = writeln!(out, "    {mark} {key}: {}", flow(texts));
-            mark = ' ';
-        }
+        permission_lines("    ", permission, &mut out);
     }
     out
+}
+
+/// A permission as an item of a list, each line behind `start`.
+pub(super) fn permission_lines(start: &str, permission: &Permission, out: &mut String) {
+    let all = [
+        ("apiGroups", &permission.api_groups),
+        ("resources", &permission.resources),
+        ("verbs", &permission.verbs),
+        ("resourceNames", &permission.resource_names),
+        ("namespaces", &permission.namespaces),
+    ];
+    let mut mark = '-';
+    for (key, texts) in all.into_iter().filter(|(_, texts)| !texts.is_empty()) {
+        let _ = writeln!(out, "{start}{mark} {key}: {}", flow(texts));
+        mark = ' ';
+    }
 }
 
 fn document(object: &Object, out: &mut String) {

@@ -11,7 +11,7 @@ use boathook_core::model::{Permission, ScriptRequest};
 use super::{
     evidence::Calls,
     kinds::Kinds,
-    objects::{flow, one_line},
+    objects::{one_line, permission_lines},
     rules::gather,
     usage::Use,
 };
@@ -226,19 +226,7 @@ pub fn permissions_file(script: &str, proposed: &[Proposed]) -> String {
         } else {
             "    "
         };
-        let permission = &one.permission;
-        let all = [
-            ("apiGroups", &permission.api_groups),
-            ("resources", &permission.resources),
-            ("verbs", &permission.verbs),
-            ("resourceNames", &permission.resource_names),
-            ("namespaces", &permission.namespaces),
-        ];
-        let mut mark = '-';
-        for (key, texts) in all.into_iter().filter(|(_, texts)| !texts.is_empty()) {
-            let _ = writeln!(out, "{start}{mark} {key}: {}", flow(texts));
-            mark = ' ';
-        }
+        permission_lines(start, &one.permission, &mut out);
     }
     out
 }
