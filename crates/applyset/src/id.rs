@@ -21,6 +21,10 @@ pub const NAMESPACES: &str = "applyset.kubernetes.io/additional-namespaces";
 /// whether a member is as desired, and sends nothing. Managed fields would say it, too, but watches do not keep them.
 pub const APPLIED: &str = "boathook.dev/applied";
 
+/// The annotation of a parent with the field manager of its members. KEP-3659 has no name for one of several writers that
+/// are the same tool. A prune by another one would delete what it knows nothing of.
+pub const MANAGER: &str = "boathook.dev/manager";
+
 /// The tool in [`TOOLING`].
 const TOOL: &str = "boathook";
 
@@ -122,6 +126,7 @@ pub struct Parent {
 pub(crate) struct Marks {
     pub id: Option<Box<str>>,
     pub tooling: Option<Box<str>>,
+    pub manager: Option<Box<str>>,
     pub kinds: BTreeSet<String>,
     pub namespaces: BTreeSet<String>,
 }
@@ -155,6 +160,7 @@ impl Parent {
             marks: Marks {
                 id: label(object, ID).map(Into::into),
                 tooling: annotation(object, TOOLING).map(Into::into),
+                manager: annotation(object, MANAGER).filter(|name| !name.is_empty()).map(Into::into),
                 kinds: listed(annotation(object, GROUP_KINDS)),
                 namespaces: listed(annotation(object, NAMESPACES)),
             },
@@ -203,10 +209,21 @@ impl Parent {
         self.marks.tooling.as_deref().filter(|tooling| tooling.split('/').next() != Some(TOOL))
     }
 
+    /// Another writer of this tool that has the set.
+    pub(crate) fn other_manager(&self, manager: &str) -> Option<&str> {
+        self.marks.manager.as_deref().filter(|known| *known != manager)
+    }
+
     /// The parent's own label and annotations as a body for a server-side apply, if they must change. `exact`: kinds
     /// and namespaces that no member is in any more are taken out. Before everything is pruned, they stay, because
     /// after a crash only they say where members are.
-    pub(crate) fn mark(&self, kinds: &BTreeSet<String>, namespaces: &BTreeSet<String>, exact: bool) -> Option<Value> {
+    pub(crate) fn mark(
+        &self,
+        manager: &str,
+        kinds: &BTreeSet<String>,
+        namespaces: &BTreeSet<String>,
+        exact: bool,
+    ) -> Option<Value> {
         let is_set = self.marks.id.as_deref() == Some(self.set_id().as_str());
         // The version of the tool that wrote it first stays. Otherwise, an upgrade would write to every parent.
         let ours = self.marks.tooling.clone();
@@ -215,12 +232,14 @@ impl Parent {
             if exact { wanted.clone() } else { wanted.union(known).cloned().collect() }
         };
         let (kinds, namespaces) = (joined(kinds, &self.marks.kinds), joined(namespaces, &self.marks.namespaces));
-        if is_set && self.marks.tooling.is_some() && kinds == self.marks.kinds && namespaces == self.marks.namespaces {
+        let is_named = self.marks.tooling.is_some() && self.marks.manager.as_deref() == Some(manager);
+        if is_set && is_named && kinds == self.marks.kinds && namespaces == self.marks.namespaces {
             return None;
         }
         let line = |set: BTreeSet<String>| Value::from(set.into_iter().collect::<Vec<_>>().join(","));
         let mut annotations = Map::new();
         annotations.insert(TOOLING.to_owned(), Value::from(&*tooling));
+        annotations.insert(MANAGER.to_owned(), Value::from(manager));
         annotations.insert(GROUP_KINDS.to_owned(), line(kinds));
         if !namespaces.is_empty() {
             annotations.insert(NAMESPACES.to_owned(), line(namespaces));
@@ -358,15 +377,15 @@ mod tests {
     fn a_parent_is_marked_once_and_with_sorted_lists() {
         let set = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<BTreeSet<_>>();
         let mut parent = parent(Some("shop"));
-        let body = parent.mark(&set(&["Service", "Deployment.apps"]), &set(&["b", "a"]), false).unwrap();
+        let body = parent.mark("m", &set(&["Service", "Deployment.apps"]), &set(&["b", "a"]), false).unwrap();
         assert_eq!(body["metadata"]["annotations"][GROUP_KINDS], "Deployment.apps,Service");
         assert_eq!(body["metadata"]["annotations"][NAMESPACES], "a,b");
         assert_eq!(body["metadata"]["labels"][ID], parent.set_id().as_str());
         assert_eq!((&body["metadata"]["uid"], &body["metadata"]["namespace"]), (&json!("u1"), &json!("shop")));
         parent = Parent::read(&body).unwrap();
-        assert_eq!(parent.mark(&set(&["Service", "Deployment.apps"]), &set(&["b", "a"]), false), None);
-        assert_eq!(parent.mark(&set(&["Service"]), &set(&[]), false), None, "members may still be there");
-        let exact = parent.mark(&set(&["Service"]), &set(&[]), true).unwrap();
+        assert_eq!(parent.mark("m", &set(&["Service", "Deployment.apps"]), &set(&["b", "a"]), false), None);
+        assert_eq!(parent.mark("m", &set(&["Service"]), &set(&[]), false), None, "members may still be there");
+        let exact = parent.mark("m", &set(&["Service"]), &set(&[]), true).unwrap();
         assert_eq!(exact["metadata"]["annotations"][GROUP_KINDS], "Service");
         assert!(exact["metadata"]["annotations"].get(NAMESPACES).is_none(), "an apply without it removes it");
     }

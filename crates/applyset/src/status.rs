@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     canonical::cut,
+    id::MANAGER,
     ready::{Health, Readiness},
     set::{Action, Plan, Stage, Step},
 };
@@ -90,6 +91,10 @@ impl Says {
             Stage::OtherTool(tool) => {
                 let remedy = "remove the annotation applyset.kubernetes.io/tooling if it no longer does";
                 return Self::stalled("OtherTool", format!("{tool} writes this set: {remedy}"));
+            }
+            Stage::OtherManager { has, wants } => {
+                let remedy = format!("if it no longer does, set the annotation {MANAGER} to {wants}");
+                return Self::stalled("OtherManager", format!("{has} writes this set: {remedy}"));
             }
             Stage::Answer | Stage::Applying | Stage::Finalizing | Stage::Deleting | Stage::Deleted => {}
         }

@@ -27,6 +27,11 @@ pub enum Stage {
     Listing,
     /// Another tool writes this set, by the parent's annotation.
     OtherTool(String),
+    /// Another field manager of this tool has this set, by the parent's annotation.
+    OtherManager {
+        has: String,
+        wants: String,
+    },
     /// The producer has not answered.
     Answer,
     Applying,
@@ -191,9 +196,13 @@ impl Set {
         plan
     }
 
-    fn stage(&self) -> Stage {
+    /// How far the set is.
+    pub fn stage(&self) -> Stage {
         if let Some(tool) = self.parent.other_tool() {
             return Stage::OtherTool(tool.to_owned());
+        }
+        if let Some(manager) = self.parent.other_manager(&self.policy.manager) {
+            return Stage::OtherManager { has: manager.to_owned(), wants: self.policy.manager.clone() };
         }
         match (self.parent.deleting, self.listed) {
             // What is deleted needs no inputs.
@@ -242,7 +251,7 @@ impl Set {
         }
         // A parent that never had members stays unmarked.
         let marked = !kinds.is_empty() || self.parent.marks.id.is_some();
-        marked.then(|| self.parent.mark(&kinds, &namespaces, exact)).flatten()
+        marked.then(|| self.parent.mark(&self.policy.manager, &kinds, &namespaces, exact)).flatten()
     }
 
     /// Wave after wave. In a wave, kinds are sent in their order, but only what a member needs holds it up: a

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     desired::{Answer, RECREATE, Rules},
-    id::{GROUP_KINDS, NAMESPACES, PART_OF, TOOLING},
+    id::{self, GROUP_KINDS, NAMESPACES, PART_OF, TOOLING},
     order::{GATE, WAVE},
     prune::PRUNE,
     status::{Condition, conditions},
@@ -800,6 +800,23 @@ fn the_parent_names_where_members_are_before_they_are_there() {
     bench.set.update_parent(kubectl);
     assert_eq!(bench.set.plan(bench.now).stage, Stage::OtherTool("kubectl/v1.36.0".to_owned()));
     assert!(bench.take().is_empty());
+}
+
+// mutant: crates/applyset/src/id.rs: `.filter(|known| *known != manager)` => `.filter(|_| false)`
+#[test]
+fn the_set_of_another_manager_is_left_alone() {
+    let mut bench = Bench::new(|_| ());
+    bench.want(vec![map("a"), map("b")]);
+    bench.run();
+    let of = |manager: &str| parent(|object| object["metadata"]["annotations"] = json!({id::MANAGER: manager}));
+    bench.set.update_parent(of("boathook.dev/other"));
+    bench.want(vec![map("a")]);
+    let stage = Stage::OtherManager { has: "boathook.dev/other".to_owned(), wants: bench.set.policy.manager.clone() };
+    assert_eq!(bench.set.plan(bench.now).stage, stage);
+    assert!(bench.take().is_empty());
+    // Somebody hands it over.
+    bench.set.update_parent(of(&bench.set.policy.manager.clone()));
+    assert!(bench.run().contains(&"b".to_owned()));
 }
 
 #[test]

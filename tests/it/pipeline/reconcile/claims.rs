@@ -3,11 +3,11 @@
 use boathook_core::model::{HookName, HookPhase};
 use serde_json::{Value, json};
 
-use super::{child, cluster, current, map, there, wish};
+use super::{child, cluster, current, gone, map, there, told, wish};
 use crate::{
     pipeline::{
         bundles::{Shelf, state},
-        fixture::Pipeline,
+        fixture::{Operator, Pipeline},
         swap::put,
     },
     support::{guests::guest, until},
@@ -46,4 +46,40 @@ async fn the_second_hook_of_a_kind_is_refused_until_the_first_one_is_gone() {
     .await;
     let held = state(&installer, "more");
     assert!(held.reason.contains("of the hook wish.team.prod"), "{}", held.reason);
+}
+
+/// After a restart, the hook that was refused may load first. It knows nothing of the other one's children.
+// mutant: crates/operator/src/app/reconcile/mod.rs: `if let Stage::OtherTool(_) | Stage::OtherManager { .. } = entry.with(|set| set.stage())` => `if false`
+//     with: crates/applyset/src/id.rs: `.filter(|known| *known != manager)` => `.filter(|_| false)`
+#[tokio::test]
+async fn a_hook_of_another_name_leaves_children_alone_until_they_are_handed_over() {
+    let pipeline = Pipeline::on(cluster().await, &[("first", guest("wish"))], |_| ()).await;
+    pipeline.operator.ready().await;
+    let children = |names: &[&str]| json!({"children": names.iter().map(|name| child(name, "1")).collect::<Vec<_>>()});
+    let parent = wish("web", children(&["a", "b", "c"]));
+    pipeline.create(parent.clone()).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    let operator = Operator::start(cluster.admin.client.clone(), &[("second", guest("wish"))], |_| ()).await;
+    operator.ready().await;
+    cluster.admin.apply(&wish("web", children(&["a", "b"]))).await.unwrap();
+    let message = told(&cluster, &parent, "Stalled", "True", "OtherManager").await;
+    let manager = "boathook.dev/manager";
+    let says = format!(
+        "boathook.dev/first writes this set: if it no longer does, set the annotation {manager} to boathook.dev/second"
+    );
+    assert_eq!(message, says);
+    // Parents of its own work.
+    let own = wish("own", children(&["d"]));
+    cluster.admin.create(&own).await.unwrap();
+    current(&cluster, &own, 1).await;
+    there(&cluster, &map("c")).await;
+    assert_eq!(operator.log.said("second").iter().filter(|said| said.contains("web")).count(), 0, "it was not asked");
+    let mut handed = wish("web", Value::Null);
+    handed.as_object_mut().unwrap().remove("spec");
+    handed["metadata"]["annotations"] = json!({manager: "boathook.dev/second"});
+    cluster.admin.apply(&handed).await.unwrap();
+    gone(&cluster, &map("c")).await;
+    there(&cluster, &map("b")).await;
 }

@@ -171,6 +171,7 @@ async fn a_hook_of_another_name_takes_the_finalizer_away() {
     let mut marked = wish("web", json!({}));
     marked.as_object_mut().unwrap().remove("spec");
     marked["metadata"]["finalizers"] = json!([FINALIZER]);
+    marked["metadata"]["annotations"] = json!({"boathook.dev/manager": "boathook.dev/renamed"});
     cluster.admin.apply(&marked).await.unwrap();
     let operator = Operator::start(cluster.admin.client.clone(), &[("renamed", guest("farewell"))], |_| ()).await;
     operator.ready().await;

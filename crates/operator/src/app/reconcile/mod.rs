@@ -188,6 +188,13 @@ impl<'a> Pass<'a> {
             self.due(&terms, &entry, Some(until), until);
             return nothing();
         }
+        if let Stage::OtherTool(_) | Stage::OtherManager { .. } = entry.with(|set| set.stage()) {
+            // The hook is not asked, because it may do something outside the cluster.
+            let plan = entry.with(|set| set.plan(Instant::now()));
+            let shown = Shown { plan: &plan, left: &[], failure: None, generation: parent.generation };
+            let written = self.status(&entry, &value, shown).await;
+            return RunReport::without_guest(written.map_err(|error| retry(format!("status: {}", error.message))));
+        }
         let (marks, approved) = Marks::read(&value);
         // Before the hook does anything outside the cluster.
         let marks = match self.mark(marks.clone(), marks.with_finalizer(finalizes && !parent.deleting), &value).await {
