@@ -160,7 +160,7 @@ impl App {
         options.sandbox.tasks = tasks.clone();
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, reported) = events::Outlet::new();
-        let report = Arc::new(Report::new(metrics.clone(), failures));
+        let report = Arc::new(Report::new(metrics.clone(), hook_registry.clone(), failures));
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);

@@ -284,7 +284,7 @@ impl<'a> Pass<'a> {
         tracing::warn!(hook = %self.hook.spec.name, object = %parent.object, "a finalizer is kept: {message}");
         let about = events::Parent { object: parent.object.clone(), uid: parent.uid.to_string() };
         let event = OwnEvent { r#type: EventType::Warning, reason: "FinalizerKept".to_owned(), message };
-        self.services.events.answered(&self.hook.spec.name, &self.binding.name, &about, &[event]);
+        self.services.events.answered(&self.hook.tenant(), &self.hook.spec.name, &self.binding.name, &about, &[event]);
     }
 
     fn policy(&self, finalizes: bool) -> Policy {
