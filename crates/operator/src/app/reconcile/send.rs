@@ -90,6 +90,7 @@ impl Pass<'_> {
             return Ok(());
         }
         let mut object = status::identity(parent);
+        entry.has_status();
         if let Some(object) = object.as_object_mut() {
             object.insert("status".to_owned(), wanted.clone());
         }
