@@ -39,7 +39,7 @@ pub struct Job<'a> {
     pub arguments: Vec<OsString>,
 }
 
-/// A running contender that has synchronised.
+/// A running contender that has synchronized.
 pub struct Contender {
     /// Its process.
     pub process: Process,
