@@ -802,7 +802,6 @@ fn the_parent_names_where_members_are_before_they_are_there() {
     assert!(bench.take().is_empty());
 }
 
-// mutant: crates/applyset/src/id.rs: `.filter(|known| *known != manager)` => `.filter(|_| false)`
 #[test]
 fn a_mark_that_another_manager_keeps_is_not_sent_without_end() {
     let mut bench = Bench::new(|_| ());
@@ -847,6 +846,7 @@ fn a_deletion_that_the_watch_shows_after_a_newer_response_counts() {
     assert_eq!(bench.set.stage(), Stage::Deleting);
 }
 
+// mutant: crates/applyset/src/id.rs: `.filter(|known| *known != manager)` => `.filter(|_| false)`
 #[test]
 fn the_set_of_another_manager_is_left_alone() {
     let mut bench = Bench::new(|_| ());
