@@ -26,8 +26,8 @@ mod uses;
 mod webhook;
 
 pub use bundle::{
-    BundleId, BundleNews, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError, Installation,
-    Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
+    BundleId, BundleNews, DefinitionSource, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError,
+    Installation, Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
 };
 pub use call::{
     CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,

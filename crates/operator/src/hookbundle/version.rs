@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
-use boathook_core::model::{BundleId, HookSource, Identity, Installation, LimitCaps, Permission, parse_duration};
+use boathook_core::model::{
+    BundleId, DefinitionSource, HookSource, Identity, Installation, LimitCaps, Permission, parse_duration,
+};
 
 use super::{Grant, HookBundleSpec, Limits};
 
@@ -18,6 +20,7 @@ pub(super) struct Version {
     /// The version in readable form: its tag, and the beginning of its digest.
     pub label: String,
     pub hooks: Vec<HookSource>,
+    pub definitions: Vec<DefinitionSource>,
     pub schema: Option<String>,
     pub verified: Verified,
     /// Whether the source names its digest.
@@ -37,6 +40,7 @@ impl Version {
             label: label(at.tag(), &digest),
             requested: requested.collect(),
             hooks: ready.hooks,
+            definitions: ready.definitions,
             schema: ready.settings_schema,
             verified,
             pinned: at.digest().is_some(),
@@ -50,6 +54,7 @@ impl Version {
         let id = BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() };
         let settings = spec.settings.as_ref().map(|settings| settings.text().to_owned());
         Installation {
+            definitions: self.definitions.clone(),
             identity: Some(Identity {
                 namespace: namespace.to_owned(),
                 service_account: spec.service_account_name.clone(),

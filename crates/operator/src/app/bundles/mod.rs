@@ -1,10 +1,12 @@
 //! Bundles in the operator. Each is a set of hooks that is installed, changed and removed as a unit.
 //!
 //! An installation replaces each hook, starts it, keeps it, holds it or removes it. A new version is installed as a
-//! whole, or the previous one is restored. `settings` checks the bundle's settings in a separate process.
+//! whole, or the previous one is restored. `settings` checks the bundle's settings in a separate process, and `definitions`
+//! applies its CustomResourceDefinitions.
 //!
 //! This module knows neither registries nor HookBundles, and it starts only hooks that were checked.
 
+mod definitions;
 mod settings;
 
 use std::{
@@ -61,6 +63,8 @@ struct Slot {
 #[derive(Default)]
 struct Known {
     installation: Option<Installation>,
+    /// The version whose CustomResourceDefinitions were applied.
+    defined: Option<String>,
     /// The bundle's hooks by their names in the bundle.
     members: BTreeMap<HookName, Member>,
 }
@@ -271,9 +275,10 @@ impl Bundles {
         wanted: &Installation,
         terms: &Arc<Terms>,
     ) -> Result<Installed, InstallError> {
-        let (members, before) = {
+        let (members, before, defined) = {
             let known = slot.known();
-            (known.members.clone(), known.installation.as_ref().map(|installation| installation.digest.clone()))
+            let before = known.installation.as_ref().map(|installation| installation.digest.clone());
+            (known.members.clone(), before, known.defined.as_ref() == Some(&wanted.digest))
         };
         let works = |member: &Member| self.0.hook_manager.services.hook_registry.hook(&member.origin.name).is_some();
         let whole = before.as_ref().is_some_and(|before| *before != wanted.digest) && members.values().any(works);
@@ -295,6 +300,9 @@ impl Bundles {
         }
         if whole && !wanted.suspended {
             refuse_held(&steps)?;
+        }
+        if !wanted.suspended && !defined && definitions::apply(&self.0.hook_manager.services, wanted, terms).await? {
+            slot.known().defined = Some(wanted.digest.clone());
         }
         // After that, because a change that is refused must displace nobody.
         let left = self.claim(&mut steps, &members, whole).await;
