@@ -63,6 +63,11 @@ impl Contender {
         }
     }
 
+    /// A program that was started elsewhere.
+    pub fn of(process: Process, ready_after: Duration, directory: tempfile::TempDir) -> Self {
+        Self { process, ready_after, address: None, directory }
+    }
+
     /// Its process, and the directory that the process needs.
     pub fn into_parts(self) -> (Process, tempfile::TempDir) {
         (self.process, self.directory)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, ListQuery, MetricSample, ObjectRef,
-    Operation, Page, Resource, SnapshotSet,
+    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, KindListing, ListQuery,
+    MetricSample, ObjectRef, Operation, Page, Resource, SnapshotSet,
 };
 use futures::future::BoxFuture;
 use tracing::Level;
@@ -48,6 +48,20 @@ pub trait Host: Send + Sync + 'static {
         let message = format!("kind {name:?}: this host serves no kinds");
         let error = CallError { reason: CallReason::Other, message, code: None, status: None };
         Box::pin(std::future::ready(Err(error)))
+    }
+
+    /// Lists the kinds that the API server serves. Default: there are none.
+    fn kinds<'a>(&'a self, _caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        Box::pin(std::future::ready(Ok(KindListing::default())))
+    }
+
+    /// Whether the hook may do something. Default: nothing.
+    fn allowed<'a>(
+        &'a self,
+        _caller: &'a Caller,
+        _question: AccessQuestion,
+    ) -> BoxFuture<'a, Result<bool, CallError>> {
+        Box::pin(std::future::ready(Ok(false)))
     }
 
     /// The hook's snapshots, all of one moment. Called at the beginning of a run that may open some.
@@ -169,6 +183,14 @@ impl Host for NoGrants {
         _: Option<String>,
     ) -> BoxFuture<'a, Result<Resource, CallError>> {
         self.refuse("resolve")
+    }
+
+    fn kinds<'a>(&'a self, _: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        self.refuse("kinds")
+    }
+
+    fn allowed<'a>(&'a self, _: &'a Caller, _: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
+        self.refuse("allowed")
     }
 
     fn snapshot_set(&self, _: &HookName) -> SnapshotSet {

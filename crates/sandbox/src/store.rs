@@ -7,7 +7,9 @@ use std::{
     time::Instant,
 };
 
-use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample};
+use boathook_core::model::{
+    Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, WriteOptions,
+};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
@@ -41,6 +43,8 @@ pub(super) struct State {
     /// The call that waits for the rest of the operator. It is named if the time runs out.
     pub(super) waiting_in: Option<&'static str>,
     pub(super) table: ResourceTable,
+    /// The options of the writes that follow.
+    pub(super) writes: WriteOptions,
     /// For an interpreter, the script of this hook. No other script can be reached from here.
     pub(super) source: Option<Arc<Source>>,
     wasi: WasiCtx,
@@ -79,9 +83,16 @@ impl State {
             metrics: Reported::default(),
             waiting_in: None,
             table,
+            writes: WriteOptions::default(),
             source: None,
             wasi,
         }
+    }
+
+    /// Who makes a write, if it has options.
+    pub(super) fn writer(&self) -> Option<Caller> {
+        let dry_run = self.caller.dry_run || self.writes.dry_run;
+        (!self.writes.is_default()).then(|| Caller { dry_run, writes: self.writes, ..self.caller.clone() })
     }
 
     /// Sets the script that the interpreter reads.

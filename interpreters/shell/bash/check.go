@@ -150,7 +150,7 @@ func (c *checker) call(n *syntax.CallExpr) {
 		}
 	case "trap":
 		for _, event := range args[min(2, len(args)):] {
-			if event == "DEBUG" || event == "RETURN" {
+			if event == "DEBUG" {
 				if args[1] != "-" {
 					c.refuse(n.Pos(), "trap %s is not supported: remove it", event)
 				}

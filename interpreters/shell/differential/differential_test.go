@@ -177,6 +177,13 @@ func (r *result) add(name, content string) {
 
 func real(t *testing.T, text string) result {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return realIn(ctx, t, text)
+}
+
+func realIn(ctx context.Context, t *testing.T, text string) result {
+	t.Helper()
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
@@ -188,8 +195,6 @@ func real(t *testing.T, text string) result {
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
 	var out, errs bytes.Buffer
 	command := exec.CommandContext(ctx, "bash", "snippet.sh")
 	command.Dir, command.Env, command.Stdout, command.Stderr = folder, environment(), &out, &errs

@@ -30,8 +30,8 @@ pub use bundle::{
     Installation, Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
 };
 pub use call::{
-    CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
-    PatchBody, Propagation, Update,
+    AccessQuestion, CallError, CallReason, Create, Delete, EmitEvent, EventType, FieldValidation, IfExists,
+    KindListing, ListQuery, ListedKind, Operation, Page, Patch, PatchBody, Propagation, Update, WriteOptions,
 };
 pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};

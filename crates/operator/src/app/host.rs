@@ -5,8 +5,8 @@ use std::{fmt, sync::Arc};
 use boathook_core::{
     filter::Snapshots,
     model::{
-        CallError, CallReason, Caller, EmitEvent, HookName, ListQuery, MetricSample, ObjectRef, Operation, Page,
-        Resource, SnapshotSet,
+        AccessQuestion, CallError, CallReason, Caller, EmitEvent, HookName, KindListing, ListQuery, MetricSample,
+        ObjectRef, Operation, Page, Resource, SnapshotSet,
     },
 };
 use boathook_kube::access::Access;
@@ -99,6 +99,26 @@ impl Host for HostCalls {
         async move {
             let call = self.access.resolve(&name, api_version.as_deref());
             self.counted(caller, "resolve", traced("resolve", &name, call).await)
+        }
+        .boxed()
+    }
+
+    fn kinds<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        async move {
+            let call = self.access.kinds();
+            self.counted(caller, "kinds", traced("kinds", "all", call).await)
+        }
+        .boxed()
+    }
+
+    fn allowed<'a>(
+        &'a self,
+        caller: &'a Caller,
+        question: AccessQuestion,
+    ) -> BoxFuture<'a, Result<bool, CallError>> {
+        async move {
+            let call = self.access.allowed(caller, &question);
+            self.counted(caller, "allowed", traced("allowed", &question.resource, call).await)
         }
         .boxed()
     }

@@ -281,10 +281,10 @@ fn of_call(Call { request, answer }: &Call) -> Vec<Written> {
             vec![Written::of_event(event, Some(error))]
         }
         (Request::EmitEvent { event }, _) => vec![Written::of_event(event, None)],
-        (Request::Write { operation }, Some(Answer::Written(answer))) => {
+        (Request::Write { operation, .. }, Some(Answer::Written(answer))) => {
             vec![Written::of_operation(operation, answer.as_ref().err())]
         }
-        (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
+        (Request::Batch { operations, .. }, Some(Answer::Batch(answers))) => {
             let pairs = operations.iter().zip(answers);
             pairs.map(|(operation, answer)| Written::of_operation(operation, answer.as_ref().err())).collect()
         }
