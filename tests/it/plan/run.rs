@@ -140,7 +140,7 @@ async fn an_object_is_reconciled_once() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let data: Value = serde_json::from_str(&ended.stdout).unwrap();
     let writes = data["writes"].as_array().unwrap();
-    let of_child = writes.iter().filter(|write| write["object"] == "v1 ConfigMap default/a").count();
+    let of_child = writes.iter().filter(|write| write["object"]["kind"] == "ConfigMap").count();
     assert!(of_child == 1 && writes.iter().all(|write| write["dryRun"] == true), "{data:#}");
 
     let ended = once(&component, &of(&["--binding", "wishes"])).await;

@@ -73,7 +73,7 @@ async fn serve_shows_what_becomes_of_a_custom_resource() {
     let before = revision(&cluster).await;
     let text = planned_of(&cluster, "wish", "text").await;
     assert_eq!(text.code, Some(0), "{text:?}");
-    let head = "+ create v1 ConfigMap default/a (dry run)\n";
+    let head = "+ patch v1 ConfigMap default/a (dry run)\n";
     assert_eq!(text.stdout.matches(head).count(), 1, "{text:?}");
     assert!(text.stdout.contains("example.com/v1 Wish default/web"), "{text:?}");
     assert_eq!(revision(&cluster).await, before, "nothing was written");
