@@ -298,9 +298,10 @@ fn refuse_equal_names(all: &mut [Read]) {
 /// A file that is no bash hook with the name of one.
 fn other(found: Found) -> Read {
     let (text, remedy) = match &found.what {
-        What::Hook | What::Unnamed => {
-            ("Boathook takes only scripts whose names end in .sh or have no extension".to_owned(), "rename it to NAME.sh")
-        }
+        What::Hook | What::Unnamed => (
+            "Boathook takes only scripts whose names end in .sh or have no extension".to_owned(),
+            "rename it to NAME.sh",
+        ),
         What::Script(program) => {
             let remedy = match program.as_str() {
                 "python" | "python2" | "python3" => "write it again with `boathook new NAME --lang python`",

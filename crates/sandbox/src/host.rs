@@ -56,11 +56,7 @@ pub trait Host: Send + Sync + 'static {
     }
 
     /// Whether the hook may do something. Default: nothing.
-    fn allowed<'a>(
-        &'a self,
-        _caller: &'a Caller,
-        _question: AccessQuestion,
-    ) -> BoxFuture<'a, Result<bool, CallError>> {
+    fn allowed<'a>(&'a self, _caller: &'a Caller, _question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
         Box::pin(std::future::ready(Ok(false)))
     }
 

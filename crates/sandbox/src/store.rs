@@ -7,9 +7,7 @@ use std::{
     time::Instant,
 };
 
-use boathook_core::model::{
-    Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, WriteOptions,
-};
+use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, WriteOptions};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 

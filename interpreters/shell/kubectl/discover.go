@@ -101,7 +101,7 @@ func canI(c *call) error {
 	question.Name = name
 	warn := func(format string, values ...any) {
 		c.out.Flush()
-		fmt.Fprintf(c.Stderr, "Warning: "+format+"\n", values...)
+		fmt.Fprintf(c.Stderr, "Warning: "+format+"\n\n", values...)
 	}
 	resource, err := c.resolve(kind)
 	var failure *Error

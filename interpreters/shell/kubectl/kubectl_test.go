@@ -496,9 +496,9 @@ func TestWhatAHookMayDo(t *testing.T) {
 		"kubectl auth can-i delete po/web -n a":              "no\nstatus 1|" + `allowed ["delete" "" "pods" "" "a" "web"]`,
 		"kubectl auth can-i get deploy -A -q":                `|allowed ["get" "apps" "deployments" "" "" ""]`,
 		"kubectl auth can-i get pods --subresource=log":      `yes|allowed ["get" "" "pods" "log" "default" ""]`,
-		"kubectl auth can-i get nodes":                       "Warning: resource 'nodes' is not namespace scoped\nyes|" + `allowed ["get" "" "nodes" "" "" ""]`,
-		"kubectl auth can-i get frobs":                       "Warning: the server doesn't have a resource type 'frobs'\nyes|" + `allowed ["get" "" "frobs" "" "default" ""]`,
-		"kubectl auth can-i frob pods":                       "Warning: verb 'frob' is not a known verb\nno\nstatus 1|" + `allowed ["frob" "" "pods" "" "default" ""]`,
+		"kubectl auth can-i get nodes":                       "Warning: resource 'nodes' is not namespace scoped\n\nyes|" + `allowed ["get" "" "nodes" "" "" ""]`,
+		"kubectl auth can-i get frobs":                       "Warning: the server doesn't have a resource type 'frobs'\n\nyes|" + `allowed ["get" "" "frobs" "" "default" ""]`,
+		"kubectl auth can-i frob pods":                       "Warning: verb 'frob' is not a known verb\n\nno\nstatus 1|" + `allowed ["frob" "" "pods" "" "default" ""]`,
 		"if kubectl auth can-i get po -q; then echo yes; fi": `yes|allowed ["get" "" "pods" "" "default" ""]`,
 		"kubectl auth can-i '*' '*' -A":                      "no\nstatus 1|" + `allowed ["*" "" "*" "" "" ""]`,
 	} {

@@ -110,7 +110,7 @@ func replace(c *call) error {
 		return err
 	}
 	if mode == "server" && c.truth("force") {
-		return errors.New("--dry-run=server can not be used when --force is set")
+		return errors.New("--dry-run can not be used when --force is set")
 	}
 	return each(items, func(one item) error {
 		if c.truth("force") && mode == "none" {
@@ -233,7 +233,8 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 		if subresource != "" && after.kind() != "" {
 			ref = after.ref()
 		}
-		return c.done(p, after, ref, did, mode)
+		// kubectl does not say here, either, that it was a dry run.
+		return c.done(p, after, ref, did, "none")
 	})
 }
 

@@ -147,10 +147,13 @@ pub async fn the_corpus_comes_to_its_states(test: Arc<Test>) {
     let corpus = workspace().join("tests/e2e/shell");
     let file = |name: &str| corpus.join(name).display().to_string();
     // A kind is served some time after its definition is there.
-    eventually("the objects before", async || cluster.try_kubectl(&["apply", "--filename", &file("before.yaml")]).await)
-        .await;
+    eventually("the objects before", async || {
+        cluster.try_kubectl(&["apply", "--filename", &file("before.yaml")]).await
+    })
+    .await;
     let operator = serve(&test, &cluster, &corpus.join("hooks"), &test.dir().join("hooks")).await;
-    eventually("the changes", async || cluster.try_kubectl(&["apply", "--filename", &file("changes.yaml")]).await).await;
+    eventually("the changes", async || cluster.try_kubectl(&["apply", "--filename", &file("changes.yaml")]).await)
+        .await;
     cluster.kubectl(&["delete", "crontab", "leaving", "--namespace=results", "--wait=false"]).await;
     for wanted in documents("expected.yaml") {
         let words = named(&wanted);
@@ -164,9 +167,11 @@ pub async fn the_corpus_comes_to_its_states(test: Arc<Test>) {
     for gone in documents("gone.yaml") {
         let words = named(&gone);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        eventually_within(&format!("{} is gone", words.join(" ")), SETTLED, async || match get(&cluster, &words).await {
-            Err(error) if error.contains("NotFound") => Ok(()),
-            other => Err(format!("{other:?}")),
+        eventually_within(&format!("{} is gone", words.join(" ")), SETTLED, async || {
+            match get(&cluster, &words).await {
+                Err(error) if error.contains("NotFound") => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
         })
         .await;
     }

@@ -5,8 +5,8 @@
 use std::{sync::Arc, time::Duration};
 
 use boathook_core::model::{
-    AccessQuestion, Caller, Create, Delete, EmitEvent, EventType, Identity, IfExists, ListQuery, ObjectRef, Operation, PatchBody,
-    Propagation, Update,
+    AccessQuestion, Caller, Create, Delete, EmitEvent, EventType, Identity, IfExists, ListQuery, ObjectRef, Operation,
+    PatchBody, Propagation, Update,
 };
 use serde_json::json;
 

@@ -183,7 +183,10 @@ mod tests {
         };
         for (there, rest) in [
             ("# mine\nlimits: # long\n  # lists\n  time: 30s\n", "# mine\nlimits: # long\n  # lists\n  time: 30s\n"),
-            ("permissions:\n  kubernetes:\n    # a\n    - {apiGroups: [x]}\n\n# why\nretry: {}\n", "# why\nretry: {}\n"),
+            (
+                "permissions:\n  kubernetes:\n    # a\n    - {apiGroups: [x]}\n\n# why\nretry: {}\n",
+                "# why\nretry: {}\n",
+            ),
             ("limits: {}\n\"permissions\" : {\n  kubernetes: []}\n# end\n", "limits: {}\n# end\n"),
             (&format!("{text}# mine\nlimits: {{}}\n"), "# mine\nlimits: {}\n"),
             // The lines do not say where a key ends.

@@ -237,9 +237,19 @@ mod tests {
         let paths: Vec<_> = packed.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(
             (packed.entry.as_str(), paths),
-            ("b.sh", vec![
-                "b.boathook.yaml", "b.sh", "common.sh", "data.json", "lib/tool", "lib/tool.sh", "program", "readme"
-            ])
+            (
+                "b.sh",
+                vec![
+                    "b.boathook.yaml",
+                    "b.sh",
+                    "common.sh",
+                    "data.json",
+                    "lib/tool",
+                    "lib/tool.sh",
+                    "program",
+                    "readme"
+                ]
+            )
         );
         let alone = ShellHook::of(&directory.path().join("a/hook.sh"));
         assert_eq!((alone.name(), alone.path()), ("hook".to_owned(), directory.path().join("a/hook.sh")));

@@ -176,9 +176,7 @@ fn key(intent: &Intent<'_>) -> Option<Target> {
 
 #[cfg(test)]
 mod tests {
-    use boathook_core::model::{
-        Create, Delete, HookName, IfExists, ObjectRef, Propagation, RunId, WriteOptions,
-    };
+    use boathook_core::model::{Create, Delete, HookName, IfExists, ObjectRef, Propagation, RunId, WriteOptions};
 
     use super::*;
 

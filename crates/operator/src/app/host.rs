@@ -111,11 +111,7 @@ impl Host for HostCalls {
         .boxed()
     }
 
-    fn allowed<'a>(
-        &'a self,
-        caller: &'a Caller,
-        question: AccessQuestion,
-    ) -> BoxFuture<'a, Result<bool, CallError>> {
+    fn allowed<'a>(&'a self, caller: &'a Caller, question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
         async move {
             let call = self.access.allowed(caller, &question);
             self.counted(caller, "allowed", traced("allowed", &question.resource, call).await)

@@ -303,11 +303,7 @@ impl Host for Recording {
         self.noted(Request::Kinds, self.host.kinds(caller), Answer::Kinds).boxed()
     }
 
-    fn allowed<'a>(
-        &'a self,
-        caller: &'a Caller,
-        question: AccessQuestion,
-    ) -> BoxFuture<'a, Result<bool, CallError>> {
+    fn allowed<'a>(&'a self, caller: &'a Caller, question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
         let request = Request::Allowed { question: question.clone() };
         self.noted(request, self.host.allowed(caller, question), Answer::Allowed).boxed()
     }
