@@ -103,7 +103,7 @@ const DOCUMENT: &str = "configVersion: v1\nkubernetes: [{apiVersion: v1, kind: C
 
 /// Argo Workflows CVE-2026-40886: an annotation in a form that nobody thought of. The hook's own filter fails on most of
 /// these, and `1e999` is a number that no JSON reader accepts; the operator goes on, and the hook gets the next object.
-// mutant: crates/sandbox/src/filters/instance.rs: `_ => Err(FilterError::NotJson(text())),` => `_ => Ok(Answer::Outputs(Outputs::from_lines(text()))),`
+// mutant: crates/sandbox/src/filters/instance.rs: `1 => Err(FilterError::Program(text())),` => `1 => Err(FilterError::Late(Duration::ZERO)),`
 #[tokio::test]
 async fn cve_2026_40886_no_object_stops_filters_or_contexts() {
     let cluster = Cluster::start(Options::default()).await.unwrap();
