@@ -158,7 +158,7 @@ pub async fn the_corpus_comes_to_its_states(test: Arc<Test>) {
     for wanted in documents("expected.yaml") {
         let words = named(&wanted);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        eventually_within(&format!("{} is as expected", words.join(" ")), SETTLED, async || {
+        eventually_within(SETTLED, &format!("{} is as expected", words.join(" ")), async || {
             let found = get(&cluster, &words).await?;
             differs("", &wanted, &found).map_or(Ok(()), Err)
         })
@@ -167,7 +167,7 @@ pub async fn the_corpus_comes_to_its_states(test: Arc<Test>) {
     for gone in documents("gone.yaml") {
         let words = named(&gone);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        eventually_within(&format!("{} is gone", words.join(" ")), SETTLED, async || {
+        eventually_within(SETTLED, &format!("{} is gone", words.join(" ")), async || {
             match get(&cluster, &words).await {
                 Err(error) if error.contains("NotFound") => Ok(()),
                 other => Err(format!("{other:?}")),
