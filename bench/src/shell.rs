@@ -75,22 +75,20 @@ pub struct Figures {
 pub fn report(report: &mut Report, figures: &Figures) {
     languages::report(report, &figures.runs);
     scripts::report(report, &figures.hooks);
-    let rows: [(&str, fn(&Percentiles) -> f64); 2] = [
-        ("namespace → secret by a bash hook with kubectl (bare: shell-operator), p50", |times| ms(times.p50)),
-        ("– p99", |times| ms(times.p99)),
-    ];
-    for (what, pick) in rows {
+    let mut row = |what, pick: fn(&Percentiles) -> f64| {
         if figures.beside {
             report.compare(what, "ms", "", &figures.copies, pick);
         } else {
             report.row(what, "ms", "", figures.copies.of(Kind::Boathook, pick), None);
         }
-    }
+    };
+    row("namespace → secret by a bash hook with kubectl (bare: shell-operator), p50", |times| ms(times.p50));
+    row("– p99", |times| ms(times.p99));
 }
 
 /// Measures all of it; none if there is no interpreter.
 pub async fn measure(paths: &Paths, rounds: usize) -> Result<Option<Figures>> {
-    let all = interpreters_in(&[paths.interpreters.clone()]);
+    let all = interpreters_in(std::slice::from_ref(&paths.interpreters));
     let Some(interpreter) = all.into_iter().find(|one| one.name == "shell") else { return Ok(None) };
     let nothing = packed(&interpreter, NOTHING)?;
     let pods = packed(&interpreter, PODS)?;

@@ -630,7 +630,7 @@ func (s *Shell) slice(e *syntax.ParamExp, v *value) error {
 	if v.many && (v.variable == nil || v.variable.kind != scalar) {
 		return s.sliceList(e, v, offset, length, hasLength)
 	}
-	if len(v.texts) == 0 {
+	if len(v.texts) == 0 || !v.set {
 		return nil
 	}
 	runes := []rune(v.texts[0])

@@ -292,7 +292,9 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 			return err
 		}
 	}
-	s.status = 0
+	if len(items) == 0 {
+		s.status = 0
+	}
 	for _, item := range items {
 		if err := s.setText(words.Name.Value, item); err != nil {
 			s.complain("%s", err)

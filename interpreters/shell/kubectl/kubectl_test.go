@@ -447,6 +447,20 @@ func TestOptionsOfWrites(t *testing.T) {
 	}
 }
 
+func TestFilesThatAreNotInAFolder(t *testing.T) {
+	for script, want := range map[string]string{
+		"kubectl create cm a --from-file=k=/dev/stdin -o jsonpath='{.data}' <<< word":                 `{"k":"word\n"}`,
+		"kubectl create cm a --from-file=k=<(printf x) -o jsonpath='{.data}'":                         `{"k":"x"}`,
+		"kubectl create cm a --from-env-file=<(printf 'A=1\\n') -o jsonpath='{.data}'":                `{"A":"1"}`,
+		"kubectl create cm a && kubectl patch cm a --patch-file=<(printf '{\"data\":{\"k\":\"v\"}}')": "configmap/a created\nconfigmap/a patched\n",
+		"kubectl create cm a --from-file=k=/nowhere":                                                  "error: error reading /nowhere: no such file or directory\nstatus 1\n",
+	} {
+		if got := run(t, cluster(t), script); got != want {
+			t.Errorf("%s: %q and not %q", script, got, want)
+		}
+	}
+}
+
 func TestTheGraceOfADeletion(t *testing.T) {
 	for flags, want := range map[string]string{
 		"": "delete Background", "--now": "delete Background 1", "--grace-period=30": "delete Background 30", "--grace-period=0": "delete Background 1",

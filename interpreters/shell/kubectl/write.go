@@ -170,7 +170,7 @@ func patch(c *call) error {
 		if body != "" {
 			return errors.New("cannot specify --patch and --patch-file together")
 		}
-		content, err := c.FS().ReadFile(c.Abs(file))
+		content, err := c.content(file)
 		if err != nil {
 			return fmt.Errorf("unable to read patch file: open %s: no such file or directory", file)
 		}

@@ -154,8 +154,6 @@ suite! {
             kubectl_changes_the_cluster;
     },
     real: {
-        shell:
-            the_corpus_comes_to_its_states;
         control_plane:
             operator_outlives_its_restart,
             operator_follows_a_restored_etcd,

@@ -128,7 +128,8 @@ fn without_permissions(text: &str) -> String {
             // The next key, or a comment before it.
             inside = false;
         }
-        if !inside && !(line.starts_with("# What ") && line.contains(IMPORTED)) {
+        let noted = line.starts_with("# What ") && line.contains(IMPORTED);
+        if !inside && !noted {
             kept.push_str(line);
         }
     }
