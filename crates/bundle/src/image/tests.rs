@@ -231,7 +231,8 @@ fn zstd() -> Vec<u8> {
 
 #[test]
 fn layers_of_zstd_are_read_frame_by_frame() {
-    let (taken, to) = Image::of(&[zstd()]).take("hooks").unwrap();
+    let image = Image::of(&[zstd()]);
+    let (taken, to) = image.take("hooks").unwrap();
     assert_eq!(taken.files, ["a.sh"]);
     let text = fs::read_to_string(to.join("a.sh")).unwrap();
     assert_eq!((text.lines().count(), text.lines().last()), (401, Some("echo hello again")));
