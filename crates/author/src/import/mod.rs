@@ -141,35 +141,37 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
-    const TEXT: &str = "# new\npermissions: {}\n";
+    fn text() -> String {
+        crate::rbac::permissions_file("a.sh", &[])
+    }
 
     #[test]
     fn a_file_that_is_there_is_replaced_only_by_force() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.boathook.yaml");
         let read = || fs::read_to_string(&path).unwrap();
-        assert_eq!(write(&path, TEXT, false, Mode::Force).unwrap(), Written::None);
-        assert_eq!(write(&path, TEXT, true, Mode::Plan).unwrap(), Written::Planned(None));
+        assert_eq!(write(&path, &text(), false, Mode::Force).unwrap(), Written::None);
+        assert_eq!(write(&path, &text(), true, Mode::Plan).unwrap(), Written::Planned(None));
         assert!(!path.exists());
-        assert_eq!(write(&path, TEXT, true, Mode::Keep).unwrap(), Written::New);
-        assert_eq!(write(&path, TEXT, true, Mode::Keep).unwrap(), Written::Same);
+        assert_eq!(write(&path, &text(), true, Mode::Keep).unwrap(), Written::New);
+        assert_eq!(write(&path, &text(), true, Mode::Keep).unwrap(), Written::Same);
         let mine = "permissions: {kubernetes: []}\nlimits: {time: 30s}\n";
         fs::write(&path, mine).unwrap();
-        let Written::Kept(difference) = write(&path, TEXT, true, Mode::Keep).unwrap() else { panic!() };
+        let Written::Kept(difference) = write(&path, &text(), true, Mode::Keep).unwrap() else { panic!() };
         assert!(difference.contains("-permissions: {kubernetes: []}\n") && difference.contains("+permissions: {}\n"));
-        assert!(matches!(write(&path, TEXT, true, Mode::Plan).unwrap(), Written::Planned(Some(_))));
+        assert!(matches!(write(&path, &text(), true, Mode::Plan).unwrap(), Written::Planned(Some(_))));
         assert_eq!(read(), mine);
-        assert!(matches!(write(&path, TEXT, true, Mode::Force).unwrap(), Written::Replaced(_)));
-        assert_eq!(read(), "# new\npermissions: {}\nlimits: {time: 30s}\n");
+        assert!(matches!(write(&path, &text(), true, Mode::Force).unwrap(), Written::Replaced(_)));
+        assert_eq!(read(), format!("{}limits: {{time: 30s}}\n", text()));
         let large = format!("a: {}\n", "x".repeat(70_000));
         for no_document in ["{", "[a]\n", "a\n", large.as_str()] {
             fs::write(&path, no_document).unwrap();
-            assert!(write(&path, TEXT, true, Mode::Force).is_err());
+            assert!(write(&path, &text(), true, Mode::Force).is_err());
             assert_eq!(read(), no_document);
         }
         fs::write(&path, "# nothing yet\n").unwrap();
-        assert!(matches!(write(&path, TEXT, true, Mode::Force).unwrap(), Written::Replaced(_)));
-        assert_eq!(read(), format!("{TEXT}# nothing yet\n"));
+        assert!(matches!(write(&path, &text(), true, Mode::Force).unwrap(), Written::Replaced(_)));
+        assert_eq!(read(), format!("{}# nothing yet\n", text()));
     }
 
     #[test]
@@ -210,7 +212,7 @@ mod tests {
                 fs::write(&outside, content).unwrap();
             }
             for mode in [Mode::Keep, Mode::Force] {
-                assert!(write(&path, TEXT, true, mode).unwrap_err().to_string().contains("it is a link"));
+                assert!(write(&path, &text(), true, mode).unwrap_err().to_string().contains("it is a link"));
             }
             assert_eq!(fs::read_to_string(&outside).ok().as_deref(), content);
         }
