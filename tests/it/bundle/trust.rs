@@ -164,7 +164,7 @@ async fn two_signers_where_two_are_needed() {
     assert_eq!(verify(&place, &both).await.unwrap().1.by_keys, ["a", "b"]);
 }
 
-// mutant: crates/bundle/src/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, &defines, may, &who, &mut left)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &[], &who, &mut left)) {`
+// mutant: crates/bundle/src/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, &defines, may, &who, &mut left))` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &[], &who, &mut left))`
 // mutant: crates/bundle/src/pull.rs: `Some(declared) if declared.as_slice() != requested =>` => `Some(_) if false && !requested.is_empty() =>`
 #[tokio::test]
 async fn a_signer_may_ask_only_for_what_the_policy_says() {
