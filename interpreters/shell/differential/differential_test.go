@@ -199,14 +199,7 @@ func realIn(ctx context.Context, t *testing.T, text string) result {
 	command := exec.CommandContext(ctx, "bash", "snippet.sh")
 	command.Dir, command.Env, command.Stdout, command.Stderr = folder, environment(), &out, &errs
 	command.WaitDelay = time.Second
-	// What the script starts ends with it, however much that is.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	end := func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.Cancel = end
-	err := command.Run()
-	if command.Process != nil {
-		_ = end()
-	}
+	err := runAlone(command)
 	r := result{Stdout: out.String(), Stderr: errs.Len() > 0}
 	if exit, ok := err.(*exec.ExitError); ok {
 		r.Exit = exit.ExitCode()
