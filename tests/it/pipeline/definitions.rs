@@ -127,6 +127,7 @@ async fn a_file_that_defines_something_else_is_refused() {
 /// A definition is for the whole cluster.
 // mutant: crates/operator/src/app/bundles/definitions.rs: `if let Some(namespace) = &terms.confined_to {` => `if let Some(namespace) = terms.confined_to.as_ref().filter(|_| false) {`
 //     with: crates/operator/src/app/bundles/definitions.rs: `Ok(Caller { identity: terms.identity.clone(), ..caller })` => `Ok(caller)`
+//     with: crates/operator/src/app/bundles/definitions.rs: `scope::granted(&asks, terms)` => `scope::granted(&[], terms)`
 // mutant: crates/operator/src/app/bundles/definitions.rs: `scope::granted(&asks, terms)` => `scope::granted(&[], terms)`
 // mutant: crates/operator/src/app/bundles/definitions.rs: `Ok(Caller { identity: terms.identity.clone(), ..caller })` => `Ok(caller)`
 #[tokio::test]
