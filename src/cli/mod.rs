@@ -6,6 +6,8 @@ pub mod bundle;
 pub mod dev;
 pub mod hookbundle;
 pub mod interpreters;
+#[cfg(feature = "author")]
+pub mod modules;
 pub mod rbac;
 pub mod record;
 pub mod run;
@@ -64,6 +66,10 @@ pub enum Command {
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),
+    /// Read modules in addon-operator's layout: list them, print and check their values
+    #[cfg(feature = "author")]
+    #[command(arg_required_else_help = true)]
+    Modules(modules::Modules),
     /// Manage the interpreters of script hooks: list, compile, pull, push
     #[command(arg_required_else_help = true)]
     Interpreters(interpreters::Interpreters),

@@ -42,6 +42,8 @@ mod interpreters;
 #[cfg(feature = "author")]
 mod language;
 #[cfg(feature = "author")]
+mod modules;
+#[cfg(feature = "author")]
 mod new;
 mod place;
 #[cfg(feature = "author")]
@@ -94,6 +96,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Rbac(args) => rbac::run(args),
         #[cfg(feature = "author")]
         Command::Bundle(args) => bundle::run(args),
+        #[cfg(feature = "author")]
+        Command::Modules(args) => Ok(modules::run(args)),
         Command::Interpreters(args) => interpreters::run(args),
         Command::CompileWorker(args) => {
             Ok(boathook_sandbox::compiler::serve(args.bounds.into(), args.engine.into(), args.keep.as_deref()))

@@ -9,7 +9,7 @@ use std::{
 
 use syn::visit::{self, Visit};
 
-const ROOTS: [&str; 10] = [
+const ROOTS: [&str; 11] = [
     "src",
     "cluster/src",
     "crates/applyset/src",
@@ -18,6 +18,7 @@ const ROOTS: [&str; 10] = [
     "crates/cel/src",
     "crates/core/src",
     "crates/kube/src",
+    "crates/modules/src",
     "crates/operator/src",
     "crates/sandbox/src",
 ];

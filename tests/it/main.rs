@@ -13,6 +13,7 @@ mod filter;
 mod hookbundle;
 mod layering;
 mod migration;
+mod modules;
 mod parity;
 mod pipeline;
 mod plan;

@@ -1,4 +1,4 @@
-//! docs/parity.md and docs/parity-operators.md hold together: each row is there, and each test that they name.
+//! docs/parity.md and its like for operators and modules hold together: each row is there, and each test that they name.
 //!
 //! Never runs those tests, and never judges what a row says.
 
@@ -88,13 +88,32 @@ fn every_row_names_tests_that_exist() {
     assert!(wrong.is_empty(), "{PAGE}:\n{}", wrong.join("\n"));
 }
 
+/// The links to tests in a page's tables.
+fn named_on(page: &str) -> Vec<Link> {
+    let text = fs::read_to_string(page).unwrap();
+    text.lines().filter(|line| line.starts_with('|')).flat_map(links).collect()
+}
+
 #[test]
 fn the_page_about_operators_names_tests_that_exist() {
-    let text = fs::read_to_string("docs/parity-operators.md").unwrap();
-    let tests: Vec<_> = text.lines().filter(|line| line.starts_with('|')).flat_map(links).collect();
+    let tests = named_on("docs/parity-operators.md");
     assert!(tests.len() > 15, "{}", tests.len());
     let broken: Vec<_> = tests.iter().filter_map(broken).collect();
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn the_page_about_modules_names_a_test_that_exists_in_each_row() {
+    let broken: Vec<_> = named_on("docs/parity-modules.md").iter().filter_map(broken).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    let text = fs::read_to_string("docs/parity-modules.md").unwrap();
+    let head = |line: &&str| ["| # |", "| problem |", "| --- |"].iter().any(|start| line.starts_with(start));
+    let rows = text.lines().filter(|line| line.starts_with('|') && !head(line));
+    let silent: Vec<_> = rows.filter(|line| links(line).is_empty()).collect();
+    assert!(silent.is_empty(), "these name no test: {silent:#?}");
+    let numbers = text.lines().filter_map(|line| line.split('|').nth(1)?.trim().parse::<u32>().ok());
+    let numbers: Vec<_> = numbers.collect();
+    assert!(numbers.is_sorted() && numbers.len() > 5 && numbers.iter().all(|number| (1..=65).contains(number)));
 }
 
 #[test]

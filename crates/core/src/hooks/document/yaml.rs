@@ -18,24 +18,34 @@ const VALUE: usize = 64;
 
 /// Reads a document. The error says what is wrong with it.
 pub(super) fn load(text: &str) -> Result<Value, String> {
-    if text.len() > MAX_BYTES {
-        return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
-    }
-    let mut loader =
-        Loader { parser: Parser::new_from_str(text), anchors: HashMap::new(), cost: 0, depth: 0, unreadable: false };
-    let read = loader.document();
-    let value = match read {
-        Err(_) if loader.unreadable && text.contains("\\ud") => serde_json::from_str(text).or(read),
-        _ => read,
-    };
-    match value.map_err(|error| format!("is neither YAML nor JSON that can be used: {error}"))? {
+    match read_yaml(text, plain)? {
         Value::Null => Err("is empty; `config` must return at least configVersion and one binding".to_owned()),
         value => Ok(value),
     }
 }
 
+/// Reads one YAML or JSON document within the bounds of hooks' documents. Without a value, it is null. `plain` gives a
+/// scalar without quotes its meaning, because the versions of YAML disagree about it.
+///
+/// # Errors
+/// Says what is wrong with the text, as the end of a sentence that begins with its name.
+pub fn read_yaml(text: &str, plain: fn(Cow<'_, str>) -> Value) -> Result<Value, String> {
+    if text.len() > MAX_BYTES {
+        return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
+    }
+    let parser = Parser::new_from_str(text);
+    let mut loader = Loader { parser, plain, anchors: HashMap::new(), cost: 0, depth: 0, unreadable: false };
+    let read = loader.document();
+    let value = match read {
+        Err(_) if loader.unreadable && text.contains("\\ud") => serde_json::from_str(text).or(read),
+        _ => read,
+    };
+    value.map_err(|error| format!("is neither YAML nor JSON that can be used: {error}"))
+}
+
 struct Loader<'t> {
     parser: Parser<'t, StrInput<'t>>,
+    plain: fn(Cow<'_, str>) -> Value,
     /// What each alias stands for, and what that costs.
     anchors: HashMap<usize, (Value, usize)>,
     cost: usize,
@@ -118,7 +128,7 @@ impl<'t> Loader<'t> {
     ) -> Result<Value, String> {
         self.pay(text.len(), span)?;
         let is_text = known_tag(tag, span)? == Some("str") || style != ScalarStyle::Plain;
-        Ok(if is_text { Value::String(text.into_owned()) } else { plain(text) })
+        Ok(if is_text { Value::String(text.into_owned()) } else { (self.plain)(text) })
     }
 
     fn nested(

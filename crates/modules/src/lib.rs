@@ -1,0 +1,40 @@
+//! Modules: add-ons in addon-operator's layout, with values in layers. Everything here is a function of its arguments:
+//! it knows neither a cluster nor a sandbox nor a clock. Only [`Catalogue::read`] reads files, within bounds.
+//!
+//! | module | content |
+//! | --- | --- |
+//! | `names` | names of modules, and the keys of their values |
+//! | `files` | bounded reading of files and YAML as Go reads it |
+//! | [`layout`] | which modules are in directories |
+//! | [`config`] | the configuration that a ConfigMap has |
+//! | [`schema`] | schemas of values: `x-extend`, `x-required-for-helm`, defaults, validation, CEL rules |
+//! | [`patch`] | what hooks do to values |
+//! | [`layers`] | values in layers, and who wrote which |
+//! | [`values`] | the values of all modules, which patches change as transactions |
+//!
+//! ```text
+//!  directories ─▶ Catalogue ─┐
+//!  ConfigMap ───▶ Config ────┼─▶ Store ─▶ values of a module, each with its writer
+//!  hooks ───────▶ Patch ─────┘
+//! ```
+//!
+//! Directories belong to the admin. A schema's evaluation has no bound in time, so a program that takes schemas from
+//! somebody else evaluates them in a process that it can end.
+
+pub mod config;
+mod files;
+pub mod layers;
+pub mod layout;
+mod names;
+pub mod patch;
+pub mod schema;
+pub mod values;
+
+pub use config::Config;
+pub use files::FileError;
+pub use layers::{Layers, Step, Writer};
+pub use layout::{Catalogue, Layout, LayoutError, Module};
+pub use names::{InvalidName, ModuleName};
+pub use patch::{InvalidPatch, Patch};
+pub use schema::{Finding, Schema};
+pub use values::{Decision, Problem, Refused, Store};

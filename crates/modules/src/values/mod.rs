@@ -1,0 +1,340 @@
+//! The values of all modules: static values, defaults, the configuration, and what hooks changed.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    config::Config,
+    layers::{Layers, StalePatch, Step, Writer, at, section},
+    layout::{Catalogue, Section},
+    names::{Flag, GLOBAL, ModuleName, flag},
+    patch::{Operation, Patch, compact, document, size},
+    schema::{Finding, Schema},
+};
+
+/// The most bytes of one section.
+const MAX_SECTION: usize = 4 * 1024 * 1024;
+/// The most operations that are kept for one section, and the most bytes of them. What later ones replace is not kept.
+const MAX_KEPT: usize = 10_000;
+const MAX_KEPT_BYTES: usize = 2 * MAX_SECTION;
+
+/// What is wrong with a value, and who wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The section of the value.
+    pub key: String,
+    /// The keys below the section.
+    pub path: Vec<String>,
+    pub message: String,
+    pub writer: Option<Writer>,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.key)?;
+        self.path.iter().try_for_each(|key| write!(f, ".{key}"))?;
+        write!(f, ": {}", self.message)?;
+        self.writer.as_ref().map_or(Ok(()), |writer| write!(f, " (written by {writer})"))
+    }
+}
+
+/// Why the changes of a run were not taken. Nothing has changed then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("the module {0} is not there")]
+    NoModule(String),
+    #[error("{0} may not be changed: {1}")]
+    Path(String, String),
+    #[error("{0}")]
+    Operation(String),
+    #[error("the values of {0} would be larger than {MAX_SECTION} bytes: remove what is not needed")]
+    TooLarge(String),
+    #[error(
+        "more than {MAX_KEPT} changes or {MAX_KEPT_BYTES} bytes of {0} are kept: add the list or the object as a whole \
+         instead of its parts"
+    )]
+    TooMany(String),
+    #[error("{}", texts(.0))]
+    Invalid(Vec<Problem>),
+    #[error(transparent)]
+    Stale(#[from] StalePatch),
+}
+
+fn texts(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// What a run changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// The values of the section are different now.
+    pub values: bool,
+    /// Modules, by key, that the run turned on or off, or left to others.
+    pub enabled: BTreeMap<String, Option<bool>>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    statics: Vec<(Writer, Value)>,
+    config_schema: Option<(Writer, Arc<Schema>)>,
+    values_schema: Option<(Writer, Arc<Schema>)>,
+    helm_schema: Option<Arc<Schema>>,
+    config: Option<(Writer, Value)>,
+    /// What hooks changed, in order.
+    kept: Vec<(Writer, Patch)>,
+}
+
+/// The values of all modules.
+#[derive(Debug)]
+pub struct Store {
+    parts: BTreeMap<String, Part>,
+    /// Modules that static values, global hooks and the configuration turn on or off, by key. Later ones win.
+    votes: [BTreeMap<String, (Writer, bool)>; 3],
+}
+
+/// Whether a module is on, before its own script decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    pub on: bool,
+    /// Who decided. Without anyone, a module is off.
+    pub by: Option<Writer>,
+}
+
+impl Store {
+    /// The static values and defaults of all modules.
+    pub fn new(catalogue: &Catalogue) -> Self {
+        let modules = catalogue.modules.iter().map(|module| (module.name.key(), &module.section));
+        let sections = modules.chain([(GLOBAL, &catalogue.global)]);
+        let parts = sections.map(|(key, section)| (key.to_owned(), Part::new(section))).collect();
+        Self { parts, votes: [catalogue.enabled.clone(), BTreeMap::new(), BTreeMap::new()] }
+    }
+
+    /// Takes a configuration, section by section. A section that its schema refuses stays as it was, and so does the
+    /// section of a configuration that is valid without it. Rules about a change compare with the configuration before.
+    pub fn configure(&mut self, config: &Config) -> Vec<Problem> {
+        let writer = Writer::Config(config.name().to_owned());
+        let mut problems = Vec::new();
+        for (key, part) in &mut self.parts {
+            let new = config.section(key).map(|values| (writer.clone(), values.clone()));
+            let found = part.check_config(key, new.as_ref());
+            match found.is_empty() {
+                true => part.config = new,
+                false => problems.extend(found),
+            }
+        }
+        let flags = config.keys().filter_map(|key| Some((key.to_owned(), (writer.clone(), config.enabled(key)?))));
+        let flags = flags.collect();
+        let [_, _, of_config] = &mut self.votes;
+        *of_config = flags;
+        problems
+    }
+
+    /// Takes what a run of a hook returned, as a whole or not at all. A hook of a module changes the module's section. A
+    /// global hook (`None`) changes the section `global`, and turns modules on and off.
+    ///
+    /// # Errors
+    /// Names the operation or the value that is refused.
+    pub fn commit(&mut self, hook: &str, of: Option<&ModuleName>, patch: Patch) -> Result<Changed, Refused> {
+        let key = of.map_or(GLOBAL, ModuleName::key);
+        let part = self.parts.get_mut(key).ok_or_else(|| Refused::NoModule(key.to_owned()))?;
+        let writer = Writer::Hook(hook.to_owned());
+        let mut changed = Changed::default();
+        let mut values = Patch::default();
+        for operation in patch.operations {
+            match operation.path.first() {
+                Some(first) if first == key => values.operations.push(operation),
+                Some(first) if of.is_none() => {
+                    let (module, on) = switched(first, &operation)?;
+                    changed.enabled.insert(module, on);
+                }
+                _ => return Err(Refused::Path(operation.shown(), format!("the hook may change /{key} only"))),
+            }
+        }
+        if !values.is_empty() {
+            changed.values = part.commit(key, writer.clone(), values)?;
+        }
+        let [_, of_hooks, _] = &mut self.votes;
+        for (module, on) in &changed.enabled {
+            match on {
+                Some(on) => drop(of_hooks.insert(module.clone(), (writer.clone(), *on))),
+                None => drop(of_hooks.remove(module)),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Whether the module with this key is on. Global hooks win over static values, and the configuration wins over both.
+    pub fn decision(&self, key: &str) -> Decision {
+        let last = self.votes.iter().rev().find_map(|votes| votes.get(key));
+        last.map_or(Decision { on: false, by: None }, |(by, on)| Decision { on: *on, by: Some(by.clone()) })
+    }
+
+    /// What a module's hooks and its chart see: its own section, and `global`. `None` if there is no such module.
+    ///
+    /// # Errors
+    /// The change of a hook cannot be applied any more.
+    pub fn values(&self, key: &str) -> Option<Result<Value, StalePatch>> {
+        let (own, global) = (self.parts.get(key)?, self.parts.get(GLOBAL)?);
+        let both = || {
+            let mut values = Map::new();
+            values.insert(GLOBAL.to_owned(), global.layers(GLOBAL).value()?);
+            values.insert(key.to_owned(), own.layers(key).value()?);
+            Ok(Value::Object(values))
+        };
+        Some(both())
+    }
+
+    /// Who wrote a value of a section, in order. The last one wins.
+    ///
+    /// # Errors
+    /// The change of a hook cannot be applied any more.
+    pub fn trace(&self, key: &str, path: &[String]) -> Option<Result<Vec<Step>, StalePatch>> {
+        self.parts.get(key).map(|part| part.layers(key).trace(path))
+    }
+
+    /// What the schema of a section's values says about them, and about what the chart needs with `for_helm`.
+    ///
+    /// # Errors
+    /// The change of a hook cannot be applied any more.
+    pub fn problems(&self, key: &str, for_helm: bool) -> Result<Vec<Problem>, StalePatch> {
+        let Some(part) = self.parts.get(key) else { return Ok(Vec::new()) };
+        let schema = if for_helm { part.helm_schema.as_ref() } else { part.values_schema.as_ref().map(|(_, one)| one) };
+        let Some(schema) = schema else { return Ok(Vec::new()) };
+        let layers = part.layers(key);
+        let value = layers.value()?;
+        Ok(problems(key, &layers, schema.check(&value, None)))
+    }
+
+    /// Drops what hooks changed in a module's section, because the module is gone.
+    pub fn reset(&mut self, key: &str) {
+        if let Some(part) = self.parts.get_mut(key) {
+            part.kept.clear();
+        }
+    }
+}
+
+/// The module that an operation of a global hook turns on or off.
+fn switched(first: &str, operation: &Operation) -> Result<(String, Option<bool>), Refused> {
+    let refused = |why: &str| Refused::Path(operation.shown(), why.to_owned());
+    let module = match flag(first) {
+        Some((module, Flag::Enabled)) if operation.path.len() == 1 && ModuleName::of_key(module).is_ok() => module,
+        _ => return Err(refused("a global hook may change /global and /MODULEEnabled only")),
+    };
+    let on = match &operation.value {
+        None => None,
+        Some(Value::Bool(on)) => Some(*on),
+        Some(_) => return Err(refused("its value must be true or false")),
+    };
+    Ok((module.to_owned(), on))
+}
+
+/// What a schema says about a value, with those who wrote it.
+fn problems(key: &str, layers: &Layers, found: Vec<Finding>) -> Vec<Problem> {
+    let problem = |finding: Finding| {
+        let writer = layers.writer(&finding.path);
+        Problem { key: key.to_owned(), path: finding.path, message: finding.message, writer }
+    };
+    found.into_iter().map(problem).collect()
+}
+
+impl Part {
+    fn new(section: &Section) -> Self {
+        let schema = |of: &Option<(std::path::PathBuf, Arc<Schema>)>| {
+            of.as_ref().map(|(path, schema)| (Writer::Default(path.clone()), Arc::clone(schema)))
+        };
+        Self {
+            statics: section.statics.clone(),
+            config_schema: schema(&section.config),
+            values_schema: schema(&section.values),
+            helm_schema: section.helm.clone(),
+            config: None,
+            kept: Vec::new(),
+        }
+    }
+
+    /// The layers below what hooks changed.
+    fn below(&self, key: &str) -> Layers {
+        let mut layers = Layers::new(key);
+        self.statics.iter().for_each(|(writer, values)| layers.merge(writer.clone(), values.clone()));
+        let defaults = |layers: &mut Layers, of: &Option<(Writer, Arc<Schema>)>| {
+            if let Some((writer, schema)) = of {
+                layers.defaults(writer.clone(), Arc::clone(schema));
+            }
+        };
+        defaults(&mut layers, &self.config_schema);
+        if let Some((writer, values)) = &self.config {
+            layers.merge(writer.clone(), values.clone());
+        }
+        defaults(&mut layers, &self.values_schema);
+        layers
+    }
+
+    fn layers(&self, key: &str) -> Layers {
+        let mut layers = self.below(key);
+        self.kept.iter().for_each(|(writer, patch)| layers.patch(writer.clone(), patch.clone()));
+        layers
+    }
+
+    /// What the schema of the configuration says about a new one: its values and the defaults, without static values.
+    fn check_config(&self, key: &str, new: Option<&(Writer, Value)>) -> Vec<Problem> {
+        let (Some((defaults, schema)), Some((writer, values))) = (&self.config_schema, new) else { return Vec::new() };
+        let layers = |writer: &Writer, values: &Value| {
+            let mut layers = Layers::new(key);
+            layers.merge(writer.clone(), values.clone());
+            layers.defaults(defaults.clone(), Arc::clone(schema));
+            layers
+        };
+        let now = layers(writer, values);
+        let before = self.config.as_ref().and_then(|(writer, values)| layers(writer, values).value().ok());
+        // Without patches, layers always have a value.
+        let Ok(value) = now.value() else { return Vec::new() };
+        problems(key, &now, schema.check(&value, before.as_ref()))
+    }
+
+    /// Applies a patch. Returns whether values changed.
+    fn commit(&mut self, key: &str, writer: Writer, mut patch: Patch) -> Result<bool, Refused> {
+        let before = self.layers(key).value()?;
+        let mut whole = document(key, before.clone());
+        patch.apply(&mut whole).map_err(|why| Refused::Operation(format!("{key}: {why}")))?;
+        let after = section(whole, key);
+        if !after.is_object() && !after.is_array() {
+            let why = "a section is an object or a list".to_owned();
+            return Err(Refused::Path(format!("/{key}"), why));
+        }
+        if size(&after) > MAX_SECTION {
+            return Err(Refused::TooLarge(key.to_owned()));
+        }
+        if let Some((_, schema)) = &self.values_schema {
+            let found = schema.check(&after, Some(&before));
+            if !found.is_empty() {
+                let layers = self.layers(key);
+                let writer_of = |path: &[String]| match at(&before, path) == at(&after, path) {
+                    true => layers.writer(path),
+                    false => Some(writer.clone()),
+                };
+                let problem = |finding: Finding| Problem {
+                    key: key.to_owned(),
+                    writer: writer_of(&finding.path),
+                    path: finding.path,
+                    message: finding.message,
+                };
+                return Err(Refused::Invalid(found.into_iter().map(problem).collect()));
+            }
+        }
+        let mut kept = self.kept.clone();
+        compact(kept.iter_mut().map(|(_, patch)| patch), &mut patch);
+        kept.push((writer, patch));
+        kept.retain(|(_, patch)| !patch.is_empty());
+        let operations = || kept.iter().flat_map(|(_, patch)| &patch.operations);
+        let bytes: usize = operations().map(|operation| operation.value.as_ref().map_or(0, size)).sum();
+        if operations().count() > MAX_KEPT || bytes > MAX_KEPT_BYTES {
+            return Err(Refused::TooMany(key.to_owned()));
+        }
+        self.kept = kept;
+        Ok(before != after)
+    }
+}
+
+#[cfg(test)]
+mod tests;

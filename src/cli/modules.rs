@@ -1,0 +1,103 @@
+//! The command line of `boathook modules`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Output;
+
+/// `boathook modules`
+#[derive(Debug, Args)]
+pub struct Modules {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ModulesCommand,
+}
+
+/// The commands for modules.
+#[derive(Debug, Subcommand)]
+pub enum ModulesCommand {
+    /// List the modules of directories: their order, what they consist of, and whether they are on
+    List(List),
+    /// Print the values of a module and check them, or show who wrote a value
+    Values(Values),
+}
+
+/// Where modules and their values come from.
+#[derive(Debug, Args)]
+pub struct Sources {
+    /// Directory of modules, in addon-operator's layout. May be repeated, and may be a list with `:`. If two directories
+    /// have the same module, the first one counts
+    #[arg(long, value_name = "DIR", required = true, value_delimiter = ':')]
+    pub modules: Vec<PathBuf>,
+    /// Directory of global hooks, for the schemas in its `openapi/`
+    #[arg(long, value_name = "DIR")]
+    pub global_hooks: Option<PathBuf>,
+    /// ConfigMap with the configuration, as YAML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// JSON patch that a global hook writes to VALUES_JSON_PATCH_PATH. May be repeated; patches are applied in this order
+    #[arg(long, value_name = "FILE")]
+    pub global_patch: Vec<PathBuf>,
+    /// Place in the order of modules whose directories have no number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub unnumbered_order: u32,
+    /// Each directory of modules and each module needs a `values.yaml`
+    #[arg(long)]
+    pub strict: bool,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// `boathook modules list`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules list --modules modules/
+  boathook modules list --modules modules/:more/ --config addon-operator.yaml -o json
+
+Nothing is run: whether a module is on is what static values, --global-patch and --config say. A module with
+an `enabled` script that is on can still be turned off by the script.
+
+Exit codes: 0 when all modules can be used, 1 when some cannot, 2 when a file, a directory or the command line
+is wrong.")]
+pub struct List {
+    /// Where modules and their values come from.
+    #[command(flatten)]
+    pub sources: Sources,
+}
+
+/// `boathook modules values`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules values web --modules modules/
+  boathook modules values web --modules modules/ --config addon-operator.yaml --why web.replicas
+  boathook modules values web --modules modules/ --patch discovered.json --for-chart
+  boathook modules values web --modules modules/ --config new.yaml --previous-config old.yaml
+
+Values come from these layers, and later ones win: `values.yaml` of the directory and of the module, defaults
+of config-values.yaml, the configuration, defaults of values.yaml, patches of hooks.
+
+Exit codes: 0 when the values are valid, 1 when a schema refuses something (the values are printed without it),
+or when --why names nothing, 2 when a file, a directory, the module or the command line is wrong.")]
+pub struct Values {
+    /// The module
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Where modules and their values come from.
+    #[command(flatten)]
+    pub sources: Sources,
+    /// JSON patch that a hook of the module writes to VALUES_JSON_PATCH_PATH. May be repeated; patches are applied in this
+    /// order
+    #[arg(long, value_name = "FILE")]
+    pub patch: Vec<PathBuf>,
+    /// ConfigMap that --config replaces, for the rules of schemas that compare with the old value
+    #[arg(long, value_name = "FILE", requires = "config")]
+    pub previous_config: Option<PathBuf>,
+    /// Also require what the schema requires for the chart (x-required-for-helm)
+    #[arg(long)]
+    pub for_chart: bool,
+    /// Show which layers wrote this value: its path, such as web.ports.0 or /web/ports/0
+    #[arg(long, value_name = "PATH")]
+    pub why: Option<String>,
+}

@@ -1,0 +1,278 @@
+//! `boathook modules`: what directories of modules have, and where values come from. Runs nothing.
+
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use boathook_modules::{Catalogue, Config, Layout, Module, ModuleName, Patch, Refused, Step, Store, layout::Chart};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{
+    Output,
+    modules::{List, Modules, ModulesCommand, Sources, Values},
+};
+
+/// The longest file that is read. The readers of its content have smaller bounds.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// The longest value in a line of text.
+const MAX_SHOWN: usize = 200;
+
+pub(super) fn run(args: Modules) -> ExitCode {
+    let done = match args.command {
+        ModulesCommand::List(args) => list(&args),
+        ModulesCommand::Values(args) => values(&args),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("boathook: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether all modules can be used.
+fn list(args: &List) -> anyhow::Result<bool> {
+    let catalogue = catalogue(&args.sources)?;
+    let mut loaded = Loaded::new(&catalogue);
+    loaded.take(&args.sources, None)?;
+    let rows: Vec<Value> = catalogue.modules.iter().map(|module| row(module, &loaded.store)).collect();
+    super::print(args.sources.output, &Value::Array(rows), || table(&catalogue, &loaded.store))?;
+    loaded.report();
+    Ok(loaded.problems.is_empty() && catalogue.broken.is_empty())
+}
+
+/// Whether the values are valid.
+fn values(args: &Values) -> anyhow::Result<bool> {
+    let catalogue = catalogue(&args.sources)?;
+    let module = catalogue.module(&args.name).ok_or_else(|| {
+        let known: Vec<&str> = catalogue.modules.iter().map(|module| module.name.as_str()).collect();
+        anyhow!("there is no module {:?} that can be used; there are: {}", args.name, known.join(", "))
+    })?;
+    let mut loaded = Loaded::new(&catalogue);
+    if let Some(path) = &args.previous_config {
+        loaded.configure(path)?;
+        // What was wrong before is not what this is about.
+        loaded.problems.clear();
+    }
+    loaded.take(&args.sources, Some(&module.name))?;
+    for path in &args.patch {
+        loaded.patch(path, Some(&module.name))?;
+    }
+    for key in ["global", module.name.key()] {
+        let found = loaded.store.problems(key, args.for_chart)?;
+        loaded.problems.extend(found.iter().map(ToString::to_string));
+    }
+    let found = match &args.why {
+        Some(path) => why(&loaded.store, module, path, args.sources.output)?,
+        None => {
+            let values = loaded.store.values(module.name.key()).context("the module has no values")??;
+            // The text is YAML, too.
+            super::print(args.sources.output, &values, || yaml_serde::to_string(&values).unwrap_or_default())?;
+            true
+        }
+    };
+    loaded.report();
+    Ok(found && loaded.problems.is_empty())
+}
+
+fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
+    let layout = Layout {
+        modules: sources.modules.clone(),
+        global: sources.global_hooks.clone(),
+        unnumbered: sources.unnumbered_order,
+        strict: sources.strict,
+        ..Layout::default()
+    };
+    let catalogue = Catalogue::read(&layout)?;
+    for error in &catalogue.broken {
+        let error = anyhow!("{}", chain(error));
+        eprintln!("boathook: this module cannot be used: {error}");
+    }
+    for warning in &catalogue.warnings {
+        eprintln!("boathook: warning: {warning}");
+    }
+    Ok(catalogue)
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// Values, and what is wrong with them.
+struct Loaded {
+    store: Store,
+    problems: Vec<String>,
+}
+
+impl Loaded {
+    fn new(catalogue: &Catalogue) -> Self {
+        Self { store: Store::new(catalogue), problems: Vec::new() }
+    }
+
+    /// Takes the configuration and the patches of global hooks. Of one module only, if it is given.
+    fn take(&mut self, sources: &Sources, of: Option<&ModuleName>) -> anyhow::Result<()> {
+        if let Some(path) = &sources.config {
+            self.configure_for(path, of)?;
+        }
+        sources.global_patch.iter().try_for_each(|path| self.patch(path, None))
+    }
+
+    fn configure(&mut self, path: &Path) -> anyhow::Result<()> {
+        self.configure_for(path, None)
+    }
+
+    fn configure_for(&mut self, path: &Path, of: Option<&ModuleName>) -> anyhow::Result<()> {
+        let config = Config::of_config_map(&path.display().to_string(), &read(path)?)?;
+        let problems = self.store.configure(&config);
+        let ours = |key: &str| of.is_none_or(|name| key == name.key() || key == "global");
+        self.problems.extend(problems.iter().filter(|problem| ours(&problem.key)).map(ToString::to_string));
+        for key in config.keys().filter(|key| self.store.values(key).is_none()) {
+            eprintln!("boathook: warning: {} has the key {key}, and there is no module with this key", path.display());
+        }
+        Ok(())
+    }
+
+    fn patch(&mut self, path: &Path, of: Option<&ModuleName>) -> anyhow::Result<()> {
+        let patch = Patch::parse(&read(path)?).with_context(|| path.display().to_string())?;
+        match self.store.commit(&path.display().to_string(), of, patch) {
+            Ok(_) => {}
+            Err(Refused::Invalid(problems)) => self.problems.extend(problems.iter().map(ToString::to_string)),
+            Err(refused) => self.problems.push(format!("{}: {refused}", path.display())),
+        }
+        Ok(())
+    }
+
+    fn report(&self) {
+        for problem in &self.problems {
+            eprintln!("boathook: {problem}");
+        }
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+    if text.len() as u64 > MAX_BYTES {
+        bail!("{} is larger than {MAX_BYTES} bytes: make it smaller", path.display());
+    }
+    Ok(text)
+}
+
+fn row(module: &Module, store: &Store) -> Value {
+    let decision = store.decision(module.name.key());
+    let paths = |paths: &[PathBuf]| paths.iter().map(|path| json!(path)).collect::<Value>();
+    json!({
+        "name": module.name.as_str(),
+        "key": module.name.key(),
+        "order": module.order,
+        "path": module.path,
+        "on": decision.on,
+        "by": decision.by.map(|writer| writer.to_string()),
+        "enabledScript": module.enabled,
+        "chart": module.chart.map(chart),
+        "hooks": paths(&module.hooks),
+        "crds": paths(&module.crds),
+    })
+}
+
+fn chart(chart: Chart) -> &'static str {
+    match chart {
+        Chart::Own => "Chart.yaml",
+        Chart::Templates => "templates",
+    }
+}
+
+fn table(catalogue: &Catalogue, store: &Store) -> String {
+    let mut rows = vec![["ORDER", "NAME", "ON", "CHART", "HOOKS", "CRDS", "DECIDED BY"].map(str::to_owned)];
+    for module in &catalogue.modules {
+        let decision = store.decision(module.name.key());
+        let mut by = decision.by.map_or_else(|| "nobody".to_owned(), |writer| writer.to_string());
+        if decision.on && module.enabled.is_some() {
+            by.push_str(", unless its script says no");
+        }
+        rows.push([
+            module.order.to_string(),
+            module.name.to_string(),
+            if decision.on { "yes" } else { "no" }.to_owned(),
+            module.chart.map_or("-", chart).to_owned(),
+            module.hooks.len().to_string(),
+            module.crds.len().to_string(),
+            by,
+        ]);
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let width = rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// Shows which layers wrote a value. Whether there is one.
+fn why(store: &Store, module: &Module, path: &str, output: Output) -> anyhow::Result<bool> {
+    let keys: Vec<String> = match path.strip_prefix('/') {
+        Some(pointer) => pointer.split('/').map(|key| key.replace("~1", "/").replace("~0", "~")).collect(),
+        None => path.split('.').map(str::to_owned).collect(),
+    };
+    let (section, below) = keys.split_first().context("--why needs a path")?;
+    if section != module.name.key() && section != "global" {
+        bail!("--why {path}: begin the path with {} or global", module.name.key());
+    }
+    let steps = store.trace(section, below).context("the module has no values")??;
+    let value = steps.last().and_then(|step| step.value.clone());
+    let writers: Vec<Value> = steps.iter().map(written).collect();
+    let data = json!({"path": path, "set": value.is_some(), "value": value, "writers": writers});
+    super::print(output, &data, || {
+        let mut text = String::new();
+        let Some((last, before)) = steps.split_last() else {
+            return format!("{path} has no value, and nothing wrote one\n");
+        };
+        let _ = writeln!(text, "{path} {}", said(last));
+        for step in before.iter().rev() {
+            let _ = writeln!(text, "  before: it {}", said(step));
+        }
+        text
+    })?;
+    Ok(value.is_some())
+}
+
+fn written(step: &Step) -> Value {
+    let mut entry = Map::new();
+    entry.insert("writer".to_owned(), step.writer.to_string().into());
+    entry.insert("value".to_owned(), step.value.clone().unwrap_or_default());
+    entry.insert("removed".to_owned(), step.value.is_none().into());
+    Value::Object(entry)
+}
+
+fn said(step: &Step) -> String {
+    match &step.value {
+        None => format!("is removed by {}", step.writer),
+        Some(value) => {
+            let mut text = value.to_string();
+            if text.len() > MAX_SHOWN {
+                text.truncate(text.floor_char_boundary(MAX_SHOWN));
+                text.push_str(" ...");
+            }
+            format!("is {text}, written by {}", step.writer)
+        }
+    }
+}
