@@ -9,7 +9,9 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
-use boathook_modules::{Catalogue, Config, Layout, Module, ModuleName, Patch, Refused, Step, Store, layout::Chart};
+use boathook_modules::{
+    Catalogue, Config, Layout, Maintenance, Module, ModuleName, Patch, Refused, Step, Store, layout::Chart,
+};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{
@@ -184,10 +186,18 @@ fn row(module: &Module, store: &Store) -> Value {
         "on": decision.on,
         "by": decision.by.map(|writer| writer.to_string()),
         "enabledScript": module.enabled,
+        "maintenance": maintenance(module, store),
         "chart": module.chart.map(chart),
         "hooks": paths(&module.hooks),
         "crds": paths(&module.crds),
     })
+}
+
+fn maintenance(module: &Module, store: &Store) -> &'static str {
+    match store.maintenance(module.name.key()) {
+        Maintenance::Managed => "Managed",
+        Maintenance::NoResourceReconciliation => "NoResourceReconciliation",
+    }
 }
 
 fn chart(chart: Chart) -> &'static str {
@@ -198,7 +208,8 @@ fn chart(chart: Chart) -> &'static str {
 }
 
 fn table(catalogue: &Catalogue, store: &Store) -> String {
-    let mut rows = vec![["ORDER", "NAME", "ON", "CHART", "HOOKS", "CRDS", "DECIDED BY"].map(str::to_owned)];
+    let mut rows =
+        vec![["ORDER", "NAME", "ON", "CHART", "HOOKS", "CRDS", "MAINTENANCE", "DECIDED BY"].map(str::to_owned)];
     for module in &catalogue.modules {
         let decision = store.decision(module.name.key());
         let mut by = decision.by.map_or_else(|| "nobody".to_owned(), |writer| writer.to_string());
@@ -212,6 +223,7 @@ fn table(catalogue: &Catalogue, store: &Store) -> String {
             module.chart.map_or("-", chart).to_owned(),
             module.hooks.len().to_string(),
             module.crds.len().to_string(),
+            maintenance(module, store).to_owned(),
             by,
         ]);
     }

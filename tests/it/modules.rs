@@ -40,7 +40,11 @@ properties:
         "x-extend: {schema: config-values.yaml}\nx-required-for-helm: cert\nproperties: {cert: {type: string}}\n";
     put(at, "modules/010-web/openapi/values.yaml", schema);
     put(at, "modules/020-api-server/templates/a.yaml", "");
-    config_map(at, "cm.yaml", &json!({"web": "port: 8080\nsize: 3\n", "webEnabled": "true"}));
+    config_map(
+        at,
+        "cm.yaml",
+        &json!({"web": "port: 8080\nsize: 3\n", "webEnabled": "true", "webMaintenance": "NoResourceReconciliation"}),
+    );
     config_map(at, "smaller.yaml", &json!({"web": "size: 2"}));
     config_map(at, "wrong.yaml", &json!({"web": "port: text", "apiServer": "replicas: 5", "unknown": "a: 1"}));
     put(at, "cert.json", r#"{"op": "add", "path": "/web/cert", "value": "PEM"}"#);
@@ -58,9 +62,12 @@ async fn modules_are_listed_with_what_decides_whether_they_are_on() {
     let listed = modules(folder.path(), ["list", "--modules", "modules", "--config", "cm.yaml"]).await;
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
     let lines: Vec<Vec<&str>> = listed.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0], ["ORDER", "NAME", "ON", "CHART", "HOOKS", "CRDS", "DECIDED", "BY"]);
-    assert_eq!(lines[1], ["10", "web", "yes", "Chart.yaml", "0", "0", "the", "configuration", "cm.yaml"]);
-    assert_eq!(lines[2], ["20", "api-server", "no", "templates", "0", "0", "modules/values.yaml"]);
+    assert_eq!(lines[0], ["ORDER", "NAME", "ON", "CHART", "HOOKS", "CRDS", "MAINTENANCE", "DECIDED", "BY"]);
+    assert_eq!(
+        lines[1],
+        ["10", "web", "yes", "Chart.yaml", "0", "0", "NoResourceReconciliation", "the", "configuration", "cm.yaml"]
+    );
+    assert_eq!(lines[2], ["20", "api-server", "no", "templates", "0", "0", "Managed", "modules/values.yaml"]);
     let arguments = ["list", "--modules", "modules", "--global-patch", "global.json", "-o", "json"];
     let listed = modules(folder.path(), arguments).await;
     let data: Value = serde_json::from_str(&listed.stdout).unwrap();

@@ -30,7 +30,7 @@ pub mod patch;
 pub mod schema;
 pub mod values;
 
-pub use config::Config;
+pub use config::{Config, Maintenance};
 pub use files::FileError;
 pub use layers::{Layers, Step, Writer};
 pub use layout::{Catalogue, Layout, LayoutError, Module};

@@ -1,5 +1,7 @@
 //! JSON patches of hooks, with addon-operator's own rules: `add` and `remove` of values that the hook may change.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::files::{MAX_DEPTH, depth};
@@ -163,22 +165,29 @@ fn may_be_place(key: &str) -> bool {
     key == "-" || key.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether everything that `older` does is undone by `newer`, whatever comes between.
-fn covers(newer: &Operation, older: &Operation) -> bool {
-    older.path.starts_with(&newer.path) && !newer.path.iter().any(|key| may_be_place(key))
+/// Drops operations that later ones make meaningless, whatever comes between. The result of all of them stays the same.
+pub(crate) fn compact<'p>(earlier: impl IntoIterator<Item = &'p mut Patch>, later: &mut Patch) {
+    // Paths that are set as a whole. With a set, many operations cost little.
+    let mut whole: HashSet<Vec<String>> = HashSet::new();
+    let mut kept: Vec<Operation> = Vec::with_capacity(later.operations.len());
+    for operation in std::mem::take(&mut later.operations).into_iter().rev() {
+        if !covered(&operation, &whole) {
+            if !operation.path.iter().any(|key| may_be_place(key)) {
+                whole.insert(operation.path.clone());
+            }
+            kept.push(operation);
+        }
+    }
+    kept.reverse();
+    later.operations = kept;
+    for patch in earlier {
+        patch.operations.retain(|operation| !covered(operation, &whole));
+    }
 }
 
-/// Drops operations that later ones make meaningless. The result of all of them stays the same.
-pub(crate) fn compact<'p>(earlier: impl IntoIterator<Item = &'p mut Patch>, later: &mut Patch) {
-    let mut kept: Vec<Operation> = Vec::with_capacity(later.operations.len());
-    for newer in std::mem::take(&mut later.operations) {
-        kept.retain(|older| !covers(&newer, older));
-        kept.push(newer);
-    }
-    for patch in earlier {
-        patch.operations.retain(|older| !kept.iter().any(|newer| covers(newer, older)));
-    }
-    later.operations = kept;
+/// Whether a later operation sets the path, or something above it, as a whole.
+fn covered(operation: &Operation, whole: &HashSet<Vec<String>>) -> bool {
+    (1..=operation.path.len()).any(|length| operation.path.get(..length).is_some_and(|path| whole.contains(path)))
 }
 
 /// About how many bytes a value takes as text.

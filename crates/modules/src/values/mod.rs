@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use crate::{
-    config::Config,
+    config::{Config, Maintenance},
     layers::{Layers, StalePatch, Step, Writer, at, section},
     layout::{Catalogue, Section},
     names::{Flag, GLOBAL, ModuleName, flag},
@@ -91,6 +91,8 @@ pub struct Store {
     parts: BTreeMap<String, Part>,
     /// Modules that static values, global hooks and the configuration turn on or off, by key. Later ones win.
     votes: [BTreeMap<String, (Writer, bool)>; 3],
+    /// How the configuration wants modules to be kept, by key.
+    maintenance: BTreeMap<String, Maintenance>,
 }
 
 /// Whether a module is on, before its own script decides.
@@ -107,7 +109,8 @@ impl Store {
         let modules = catalogue.modules.iter().map(|module| (module.name.key(), &module.section));
         let sections = modules.chain([(GLOBAL, &catalogue.global)]);
         let parts = sections.map(|(key, section)| (key.to_owned(), Part::new(section))).collect();
-        Self { parts, votes: [catalogue.enabled.clone(), BTreeMap::new(), BTreeMap::new()] }
+        let votes = [catalogue.enabled.clone(), BTreeMap::new(), BTreeMap::new()];
+        Self { parts, votes, maintenance: BTreeMap::new() }
     }
 
     /// Takes a configuration, section by section. A section that its schema refuses stays as it was, and so does the
@@ -127,6 +130,7 @@ impl Store {
         let flags = flags.collect();
         let [_, _, of_config] = &mut self.votes;
         *of_config = flags;
+        self.maintenance = config.keys().map(|key| (key.to_owned(), config.maintenance(key))).collect();
         problems
     }
 
@@ -170,6 +174,11 @@ impl Store {
         last.map_or(Decision { on: false, by: None }, |(by, on)| Decision { on: *on, by: Some(by.clone()) })
     }
 
+    /// How the objects of the module with this key are kept.
+    pub fn maintenance(&self, key: &str) -> Maintenance {
+        self.maintenance.get(key).copied().unwrap_or_default()
+    }
+
     /// What a module's hooks and its chart see: its own section, and `global`. `None` if there is no such module.
     ///
     /// # Errors
@@ -204,13 +213,6 @@ impl Store {
         let layers = part.layers(key);
         let value = layers.value()?;
         Ok(problems(key, &layers, schema.check(&value, None)))
-    }
-
-    /// Drops what hooks changed in a module's section, because the module is gone.
-    pub fn reset(&mut self, key: &str) {
-        if let Some(part) = self.parts.get_mut(key) {
-            part.kept.clear();
-        }
     }
 }
 

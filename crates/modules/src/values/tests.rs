@@ -222,6 +222,10 @@ fn the_last_of_static_values_hooks_and_configuration_decides() {
     let on = Config::of_data("cm", json!({"webEnabled": "true"}).as_object().unwrap()).unwrap();
     store.configure(&on);
     assert_eq!(by(&store), (true, "the configuration cm".to_owned()));
+    assert_eq!(store.maintenance("web"), Maintenance::Managed);
+    let kept = json!({"webMaintenance": "NoResourceReconciliation"});
+    store.configure(&Config::of_data("cm", kept.as_object().unwrap()).unwrap());
+    assert_eq!(store.maintenance("web"), Maintenance::NoResourceReconciliation);
     store.configure(&Config::default());
     assert_eq!(by(&store), (false, "the hook a".to_owned()));
     assert_eq!(store.decision("other"), Decision { on: false, by: None });
@@ -243,8 +247,6 @@ fn appends_of_many_runs_are_all_kept_and_what_is_replaced_is_not() {
     run(&mut store, json!([{"op": "add", "path": "/web/internal", "value": {"names": ["new"]}}]));
     assert_eq!(store.parts["web"].kept.len(), 2);
     assert_eq!(values(&store, "web")["web"]["internal"], json!({"names": ["new"]}));
-    store.reset("web");
-    assert_eq!(values(&store, "web")["web"]["port"], 2);
 }
 
 // mutant: crates/modules/src/values/mod.rs: `if size(&after) > MAX_SECTION {` => `if false {`
