@@ -94,8 +94,7 @@ fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
     };
     let catalogue = Catalogue::read(&layout)?;
     for error in &catalogue.broken {
-        let error = anyhow!("{}", chain(error));
-        eprintln!("boathook: this module cannot be used: {error}");
+        eprintln!("boathook: this module cannot be used: {}", chain(error));
     }
     for warning in &catalogue.warnings {
         eprintln!("boathook: warning: {warning}");
