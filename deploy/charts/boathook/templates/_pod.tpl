@@ -193,7 +193,7 @@ spec:
         failureThreshold: 6
       readinessProbe:
         httpGet:
-          path: /readyz
+          path: /readyz?exclude=hooks
           port: metrics
         periodSeconds: 5
         timeoutSeconds: 5
