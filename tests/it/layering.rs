@@ -9,7 +9,7 @@ use std::{
 
 use syn::visit::{self, Visit};
 
-const ROOTS: [&str; 10] = [
+const ROOTS: [&str; 11] = [
     "src",
     "cluster/src",
     "crates/applyset/src",
@@ -17,6 +17,7 @@ const ROOTS: [&str; 10] = [
     "crates/bundle/src",
     "crates/cel/src",
     "crates/core/src",
+    "crates/egress/src",
     "crates/kube/src",
     "crates/operator/src",
     "crates/sandbox/src",

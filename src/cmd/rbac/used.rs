@@ -173,7 +173,7 @@ pub(in crate::cmd) fn note(call: &Call, calls: &mut Calls) {
             }
         }
         Request::EmitEvent { event } => calls.emitted(event, answer.and_then(error)),
-        Request::Resolve { .. } | Request::Metric { .. } | Request::Open { .. } => {}
+        Request::Http { .. } | Request::Resolve { .. } | Request::Metric { .. } | Request::Open { .. } => {}
     }
 }
 
@@ -183,6 +183,6 @@ fn error(answer: &Answer) -> Option<&CallError> {
         Answer::Page(answer) => answer.as_ref().err(),
         Answer::Written(answer) => answer.as_ref().err(),
         Answer::Emitted(answer) => answer.as_ref().err(),
-        Answer::Batch(_) | Answer::Resolved(_) | Answer::Metric(_) | Answer::Opened => None,
+        Answer::Batch(_) | Answer::Http(_) | Answer::Resolved(_) | Answer::Metric(_) | Answer::Opened => None,
     }
 }

@@ -39,6 +39,7 @@ impl Right {
             verbs,
             resource_names: self.name.iter().cloned().collect(),
             namespaces: self.namespace.iter().cloned().collect(),
+            http: None,
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
-use boathook_core::model::{BundleId, HookSource, Identity, Installation, LimitCaps, Permission, parse_duration};
+use boathook_core::model::{
+    BundleId, HookSource, HttpRule, Identity, Installation, LimitCaps, Permission, parse_duration,
+};
 
-use super::{Grant, HookBundleSpec, Limits};
+use super::{Grant, HookBundleSpec, HttpGrant, Limits};
 
 /// The number of digits of a digest that people see.
 const SHOWN: usize = 12;
@@ -76,12 +78,18 @@ pub(super) fn label(tag: Option<&str>, digest: &str) -> String {
 }
 
 pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
-    let each = grants.iter().map(|grant| Permission {
-        api_groups: grant.api_groups.clone(),
-        resources: grant.resources.clone(),
-        verbs: grant.verbs.clone(),
-        resource_names: grant.resource_names.clone(),
-        namespaces: grant.namespaces.clone(),
+    let each = grants.iter().map(|grant| match &grant.http {
+        Some(HttpGrant { hosts, methods, paths }) => {
+            Permission::of_http(HttpRule { hosts: hosts.clone(), methods: methods.clone(), paths: paths.clone() })
+        }
+        None => Permission {
+            api_groups: grant.api_groups.clone(),
+            resources: grant.resources.clone(),
+            verbs: grant.verbs.clone(),
+            resource_names: grant.resource_names.clone(),
+            namespaces: grant.namespaces.clone(),
+            http: None,
+        },
     });
     each.collect()
 }
@@ -94,6 +102,7 @@ pub(super) fn grants(permissions: &[Permission]) -> Vec<Grant> {
         verbs: permission.verbs.clone(),
         resource_names: permission.resource_names.clone(),
         namespaces: permission.namespaces.clone(),
+        http: permission.http.clone().map(|HttpRule { hosts, methods, paths }| HttpGrant { hosts, methods, paths }),
     });
     each.collect()
 }
@@ -155,7 +164,12 @@ mod tests {
             verbs: list(&["get", "list"]),
             resource_names: list(&["a"]),
             namespaces: list(&["team"]),
+            http: None,
         };
-        assert_eq!(grants(&permissions(std::slice::from_ref(&grant))), [grant]);
+        let http = HttpGrant { hosts: list(&["*.a.io"]), methods: list(&["POST"]), paths: list(&["/v1/*"]) };
+        let [api_groups, resources, verbs, resource_names, namespaces] = std::array::from_fn(|_| Vec::new());
+        let http = Grant { api_groups, resources, verbs, resource_names, namespaces, http: Some(http) };
+        let both = [grant, http];
+        assert_eq!(grants(&permissions(&both)), both);
     }
 }

@@ -7,8 +7,8 @@ use std::{
 
 use boathook_core::model::{
     AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial, EmitEvent, Failure,
-    HookName, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page, Permission, QueueName, Resource,
-    RetryPolicy, Review, Reviewed, Trigger, Verdict,
+    HookName, HttpError, HttpRequest, HttpResponse, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page,
+    Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict,
 };
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -109,6 +109,8 @@ pub enum Request {
     Batch { operations: Vec<Operation> },
     /// `kube.emit-event`
     EmitEvent { event: EmitEvent },
+    /// `wasi:http`
+    Http { request: HttpRequest },
     /// `kinds.resolve`, which only interpreters call.
     Resolve {
         /// The name that a person gives a kind.
@@ -136,6 +138,7 @@ impl Request {
             Self::Write { .. } => "kube.write",
             Self::Batch { .. } => "kube.batch",
             Self::EmitEvent { .. } => "kube.emit-event",
+            Self::Http { .. } => "wasi:http",
             Self::Resolve { .. } => "kinds.resolve",
             Self::Metric { .. } => "metrics",
             Self::Open { .. } => "snapshots.open",
@@ -166,6 +169,8 @@ pub enum Answer {
     Batch(Vec<Result<Option<String>, CallError>>),
     /// For `kube.emit-event`.
     Emitted(Result<(), CallError>),
+    /// For `wasi:http`.
+    Http(Result<HttpResponse, HttpError>),
     /// For `kinds.resolve`.
     Resolved(Result<Resource, CallError>),
     /// For `metrics`.
@@ -182,6 +187,7 @@ impl Answer {
             | (Request::List { .. }, Self::Page(_))
             | (Request::Write { .. }, Self::Written(_))
             | (Request::EmitEvent { .. }, Self::Emitted(_))
+            | (Request::Http { .. }, Self::Http(_))
             | (Request::Resolve { .. }, Self::Resolved(_))
             | (Request::Metric { .. }, Self::Metric(_))
             | (Request::Open { .. }, Self::Opened) => true,

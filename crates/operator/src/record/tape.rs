@@ -8,8 +8,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, CallError, Caller, EmitEvent, HookName, Items, ListQuery, MetricOp, MetricSample, MetricValue,
-    ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet,
+    BindingName, CallError, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpRequest, HttpResponse, Items,
+    ListQuery, MetricOp, MetricSample, MetricValue, ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -167,6 +167,7 @@ fn request_bytes(request: &Request) -> usize {
         Request::Batch { operations } => operations.iter().map(operation_bytes).sum(),
         Request::EmitEvent { event } => event.reason.len() + event.note.len(),
         Request::Metric { sample } => sample.len(),
+        Request::Http { request } => request.bytes(),
         Request::Resolve { name, .. } => name.len(),
         Request::Get { .. } | Request::List { .. } | Request::Open { .. } => NOTE,
     }
@@ -200,6 +201,7 @@ fn answer_bytes(answer: &Answer) -> usize {
         Answer::Written(answer) => written(answer),
         Answer::Batch(answers) => answers.iter().map(written).sum(),
         Answer::Emitted(answer) => answer.as_ref().map_or_else(error, |()| 0),
+        Answer::Http(answer) => answer.as_ref().map_or_else(|error| error.message.len(), HttpResponse::bytes),
         Answer::Resolved(answer) => answer.as_ref().map_or_else(error, |kind| kind.plural.len()),
         Answer::Metric(_) | Answer::Opened => 0,
     }
@@ -294,6 +296,16 @@ impl Host for Recording {
     ) -> BoxFuture<'a, Result<Resource, CallError>> {
         let request = Request::Resolve { name: name.clone(), api_version: api_version.clone() };
         self.noted(request, self.host.resolve(caller, name, api_version), Answer::Resolved).boxed()
+    }
+
+    fn http<'a>(
+        &'a self,
+        caller: &'a Caller,
+        request: HttpRequest,
+        bounds: HttpBounds,
+    ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        let noted = Request::Http { request: request.clone() };
+        self.noted(noted, self.host.http(caller, request, bounds), Answer::Http).boxed()
     }
 
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {

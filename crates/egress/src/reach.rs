@@ -23,23 +23,23 @@ use tower::{Service, service_fn};
 /// The time until a connection is established.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Where a registry may be, and where it may redirect to.
+/// Where a host may be that others name: a registry, and where it may redirect to, or the target of a hook's request.
 #[derive(Debug, Clone, Default)]
 pub enum Reach {
-    /// Anywhere, because the network belongs to the user that names the registry.
+    /// Anywhere, because the network belongs to the user that names the host.
     #[default]
     Anywhere,
-    /// At public addresses and with TLS, plus what the admin allows, because tenants name the registry.
+    /// At public addresses and with TLS, plus what the admin allows, because tenants name the host.
     Public(Arc<Allowed>),
 }
 
-/// What an admin allows to tenants that name registries. Registries are written as in references, `HOST` or
+/// What an admin allows to tenants that name hosts. They are written as in references to registries, `HOST` or
 /// `HOST:PORT`.
 #[derive(Debug, Clone, Default)]
 pub struct Allowed {
-    /// Registries that may have addresses that are not public. One may redirect to another.
+    /// Hosts that may have addresses that are not public. A registry may redirect to another one.
     pub private: BTreeSet<String>,
-    /// Registries that may have such addresses too, and that may be reached without TLS.
+    /// Hosts that may have such addresses too, and that may be reached without TLS.
     pub insecure: BTreeSet<String>,
     /// Further networks that count as not public.
     pub networks: Vec<IpNet>,
@@ -100,33 +100,54 @@ fn is_public(address: IpAddr) -> bool {
 /// The host has addresses, but none that is public.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not at a public address")]
-pub(super) struct NotPublic(pub String);
+pub struct NotPublic(pub String);
+
+impl NotPublic {
+    /// Whether this is why a connection could not be made.
+    pub fn is_cause_of(error: &(dyn std::error::Error + 'static)) -> bool {
+        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+    }
+}
+
+/// The host's name has no address.
+#[derive(Debug, thiserror::Error)]
+#[error("{host} has no address")]
+pub(crate) struct NoAddress {
+    host: String,
+    #[source]
+    source: io::Error,
+}
 
 /// Connects to hosts within reach.
 #[derive(Debug, Clone)]
-pub(super) struct Connector {
+pub struct Connector {
     reach: Reach,
     lookup: Lookup,
 }
 
-type Lookup = fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+pub(crate) type Lookup = fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
 fn lookup(host: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
     async move { Ok(lookup_host((host, port)).await?.collect()) }.boxed()
 }
 
 impl Connector {
-    /// For a registry and the hosts to which it redirects. A registry that may not be private cannot redirect to hosts
-    /// that may be.
-    pub fn new(reach: &Reach, registry: &Uri) -> Self {
+    /// For a host and those to which it redirects. A host that may not be private cannot redirect to hosts that may be.
+    pub fn new(reach: &Reach, first: &Uri) -> Self {
         let reach = match reach {
-            Reach::Public(allowed) if !allowed.is_private(registry) => {
+            Reach::Public(allowed) if !allowed.is_private(first) => {
                 let networks = allowed.networks.clone();
                 Reach::Public(Arc::new(Allowed { networks, ..Allowed::default() }))
             }
             reach => reach.clone(),
         };
         Self { reach, lookup }
+    }
+
+    /// The same with other names and addresses than the system's.
+    #[cfg(test)]
+    pub(crate) fn looking_up(self, lookup: Lookup) -> Self {
+        Self { lookup, ..self }
     }
 
     /// Whether TLS may be left out for this address.
@@ -141,7 +162,8 @@ impl Connector {
     async fn addresses(&self, url: &Uri) -> Result<Vec<SocketAddr>, Error> {
         let host = url.authority().map(Authority::host).unwrap_or_default();
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
-        let found = (self.lookup)(host.trim_matches(['[', ']']).to_owned(), port).await?;
+        let found = (self.lookup)(host.trim_matches(['[', ']']).to_owned(), port).await;
+        let found = found.map_err(|source| NoAddress { host: host.to_owned(), source })?;
         let allowed = match &self.reach {
             Reach::Public(allowed) if !allowed.is_private(url) => allowed,
             _ => return Ok(found),
@@ -191,7 +213,7 @@ mod tests {
         hosts.iter().map(|host| (*host).to_owned()).collect()
     }
 
-    // mutant: crates/bundle/src/registry/reach.rs: `address.is_link_local()` => `false`
+    // mutant: crates/egress/src/reach.rs: `address.is_link_local()` => `false`
     #[test]
     fn cve_2026_4789_what_is_inside_is_not_public() {
         for inside in [
@@ -273,7 +295,7 @@ mod tests {
         }
     }
 
-    // mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(registry) => {` => `Reach::Public(allowed) if false => {`
+    // mutant: crates/egress/src/reach.rs: `Reach::Public(allowed) if !allowed.is_private(first) => {` => `Reach::Public(allowed) if false => {`
     #[tokio::test]
     async fn cve_2026_4789_a_registry_outside_leads_to_none_that_is_allowed_inside() {
         let private = set(&["127.0.0.1:5000", "127.0.0.1:9000"]);
@@ -288,7 +310,7 @@ mod tests {
         assert!(connector.addresses(&outside).await.is_ok());
     }
 
-    // mutant: crates/bundle/src/registry/reach.rs: `.filter(|address| allowed.is_public(address.ip()))` => `.filter(|_| true)`
+    // mutant: crates/egress/src/reach.rs: `.filter(|address| allowed.is_public(address.ip()))` => `.filter(|_| true)`
     #[tokio::test]
     async fn a_name_with_several_addresses_leads_to_the_public_ones() {
         fn both(_: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
@@ -302,7 +324,7 @@ mod tests {
     }
 
     /// A name whose server returns a public address to the check, and another address to the connection.
-    // mutant: crates/bundle/src/registry/reach.rs: `HttpConnector::new_with_resolver(checked)` => `{ drop(checked); HttpConnector::new() }`
+    // mutant: crates/egress/src/reach.rs: `HttpConnector::new_with_resolver(checked)` => `{ drop(checked); HttpConnector::new() }`
     #[tokio::test]
     async fn the_address_that_was_checked_is_connected_to() {
         static FIRST: std::sync::OnceLock<SocketAddr> = std::sync::OnceLock::new();
