@@ -16,7 +16,7 @@ ENV SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH}
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/target \
     CARGO_TARGET_DIR=/target deploy/image/build.sh /out
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
-    deploy/image/dependencies.sh | deploy/image/sbom.sh Cargo.lock interpreters/jq/Cargo.lock >/out/sbom.cdx.json
+    deploy/image/dependencies.sh | deploy/image/sbom.sh Cargo.lock interpreters/jq/Cargo.lock interpreters/js/Cargo.lock >/out/sbom.cdx.json
 # Those that `make interpreters` built; compiled here, so that no Pod does it.
 RUN deploy/image/check.sh /out/boathook && deploy/image/interpreters.sh /out && deploy/image/rootfs.sh /out /rootfs
 

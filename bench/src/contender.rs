@@ -39,7 +39,7 @@ pub struct Job<'a> {
     pub arguments: Vec<OsString>,
 }
 
-/// A running contender that has synchronised.
+/// A running contender that has synchronized.
 pub struct Contender {
     /// Its process.
     pub process: Process,
@@ -61,6 +61,11 @@ impl Contender {
                 boathook(paths, backend, &job.flags, directory).await
             }
         }
+    }
+
+    /// A program that was started elsewhere.
+    pub fn of(process: Process, ready_after: Duration, directory: tempfile::TempDir) -> Self {
+        Self { process, ready_after, address: None, directory }
     }
 
     /// Its process, and the directory that the process needs.

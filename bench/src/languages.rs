@@ -85,16 +85,21 @@ pub fn report(report: &mut Report, rounds: &[Vec<Figures>]) {
     }
 }
 
+/// How many runs are measured of each.
+pub fn runs() -> Result<usize> {
+    match std::env::var("BENCH_RUNS") {
+        Ok(runs) => runs.parse().context("BENCH_RUNS is not a number"),
+        Err(_) => Ok(RUNS),
+    }
+}
+
 /// Measures all languages once, and the process.
 pub async fn measure(paths: &Paths) -> Result<Vec<Figures>> {
-    let runs = match std::env::var("BENCH_RUNS") {
-        Ok(runs) => runs.parse().context("BENCH_RUNS is not a number")?,
-        Err(_) => RUNS,
-    };
+    let runs = runs()?;
     let mut figures = Vec::new();
     for (name, guest, hold) in LANGUAGES {
         match std::fs::read(paths.hooks.join(guest)) {
-            Ok(component) => figures.push(language(paths, runs, name, hold, &component).await?),
+            Ok(component) => figures.push(language(paths, runs, (name, hold), &component, 1).await?),
             Err(error) => eprintln!("bench: {name} is left out: {guest}: {error}"),
         }
     }
@@ -105,12 +110,13 @@ pub async fn measure(paths: &Paths) -> Result<Vec<Figures>> {
     Ok(figures)
 }
 
-async fn language(
+/// Measures one hook that makes so many writes in each run.
+pub async fn language(
     paths: &Paths,
     runs: usize,
-    name: &'static str,
-    hold: &'static str,
+    (name, hold): (&'static str, &'static str),
     component: &[u8],
+    writes: u64,
 ) -> Result<Figures> {
     let cache = tempfile::tempdir()?;
     let config = || SandboxConfig {
@@ -127,7 +133,7 @@ async fn language(
     };
     let (_, _, compiled) = load().await?;
     let (sandbox, hook, loaded) = load().await?;
-    let stage = Arc::new(Stage { sandbox, hook, host: Arc::new(Answers::default()), runs });
+    let stage = Arc::new(Stage { sandbox, hook, host: Arc::new(Answers::default()), runs, writes });
     let (run, memory) = stage.one_at_a_time().await.with_context(|| format!("the hook in {name}"))?;
     let throughput = stage.clone().all_at_once().await?;
     let bytes = component.len() as u64;
@@ -139,6 +145,7 @@ struct Stage {
     hook: LoadedHook,
     host: Arc<Answers>,
     runs: usize,
+    writes: u64,
 }
 
 impl Stage {
@@ -148,7 +155,7 @@ impl Stage {
             let written = self.host.written.load(Ordering::Relaxed);
             let (took, peak) = self.run(i).await?;
             // What did not do its work is not measured.
-            ensure!(self.host.written.load(Ordering::Relaxed) == written + 1, "a run wrote nothing");
+            ensure!(self.host.written.load(Ordering::Relaxed) == written + self.writes, "a run wrote something else");
             memory = memory.max(peak);
             if i >= WARM_UP.min(self.runs) {
                 times.push(took);

@@ -21,6 +21,7 @@ mod process;
 mod record;
 mod report;
 mod scripts;
+mod shell;
 mod start;
 mod stats;
 mod webhook;
@@ -38,12 +39,22 @@ use report::{Report, Rounds};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const PARTS: [&str; 10] =
-    ["dispatch", "record", "flow", "namespaces", "start", "pods", "webhook", "bundles", "languages", "scripts"];
+const PARTS: [&str; 11] = [
+    "dispatch",
+    "record",
+    "flow",
+    "namespaces",
+    "start",
+    "pods",
+    "webhook",
+    "bundles",
+    "languages",
+    "scripts",
+    "shell",
+];
 /// Measured when it is named: it takes longer than all others together.
 const OPERATORS: &str = "operators";
-const USAGE: &str =
-    "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts|operators]…";
+const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts|shell|operators]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -182,6 +193,15 @@ async fn measure(parts: &[String]) -> Result<()> {
     }
     if wanted("scripts") {
         scripts::report(&mut report, &scripts::measure(paths, rounds).await?);
+    }
+    if wanted("shell") {
+        match shell::measure(paths, rounds).await? {
+            Some(figures) => shell::report(&mut report, &figures),
+            None => eprintln!(
+                "bench: shell hooks are left out: there is no interpreter in {}",
+                paths.interpreters.display()
+            ),
+        }
     }
     let operators = match parts.iter().any(|part| part == OPERATORS) {
         true => operators::measure(paths, rounds).await?,

@@ -30,10 +30,12 @@ use crate::{
     stats::{Percentiles, Spread, ms},
 };
 
-const NAME: &str = "registry-credentials";
+/// The Secret.
+pub const NAME: &str = "registry-credentials";
 /// Hooks that Boathook holds: the one that works, and idle ones.
 const HOOKS: usize = 10;
-const WARM_UP: usize = 10;
+/// Namespaces before those that are measured.
+pub const WARM_UP: usize = 10;
 const ONE_AT_A_TIME: usize = 300;
 const BURST: usize = 1000;
 /// Namespaces are created so many at once.
@@ -108,7 +110,7 @@ pub async fn measure(kind: Kind, paths: &Paths) -> Result<Figures> {
 }
 
 /// The Secret that is copied.
-async fn create_source(backend: &Backend) -> Result<()> {
+pub async fn create_source(backend: &Backend) -> Result<()> {
     let mut source = Secret { type_: Some("kubernetes.io/dockerconfigjson".into()), ..Secret::default() };
     source.metadata.name = Some(NAME.to_owned());
     let config = br#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}"#.to_vec();
@@ -117,7 +119,8 @@ async fn create_source(backend: &Backend) -> Result<()> {
     Ok(())
 }
 
-async fn one_at_a_time(backend: &Backend, copies: &mut Copies) -> Result<Percentiles> {
+/// Creates namespaces, each after the copy in the one before.
+pub async fn one_at_a_time(backend: &Backend, copies: &mut Copies) -> Result<Percentiles> {
     let mut times = Vec::with_capacity(ONE_AT_A_TIME);
     for i in 0..ONE_AT_A_TIME {
         let name = format!("one-{i}");
@@ -140,7 +143,8 @@ async fn burst(backend: &Backend, copies: &mut Copies) -> Result<(Duration, Dura
     Ok((created, last - started))
 }
 
-async fn create(backend: &Backend, name: &str) -> Result<()> {
+/// Creates a namespace.
+pub async fn create(backend: &Backend, name: &str) -> Result<()> {
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.to_owned());
     let created = Api::all(backend.client.clone()).create(&PostParams::default(), &namespace).await;
@@ -149,7 +153,7 @@ async fn create(backend: &Backend, name: &str) -> Result<()> {
 }
 
 /// When each namespace's copy was first seen.
-struct Copies {
+pub struct Copies {
     seen: HashMap<String, Instant>,
     arriving: mpsc::UnboundedReceiver<(String, Instant)>,
     /// Ends the watch when dropped.
@@ -157,7 +161,8 @@ struct Copies {
 }
 
 impl Copies {
-    fn watch(backend: &Backend) -> Self {
+    /// Sees the copies from now on.
+    pub fn watch(backend: &Backend) -> Self {
         let (sender, arriving) = mpsc::unbounded_channel();
         let secrets: Api<Secret> = Api::all(backend.client.clone());
         let only = watcher::Config::default().fields(&format!("metadata.name={NAME}"));
@@ -175,7 +180,8 @@ impl Copies {
         Self { seen: HashMap::new(), arriving, _watch: watch }
     }
 
-    async fn wait_for(&mut self, namespace: &str) -> Result<Instant> {
+    /// Waits for the copy in a namespace, and returns when it was seen.
+    pub async fn wait_for(&mut self, namespace: &str) -> Result<Instant> {
         loop {
             if let Some(at) = self.seen.get(namespace) {
                 return Ok(*at);

@@ -31,7 +31,7 @@ pub struct Figures {
 
 /// Adds the table's rows.
 pub fn report(report: &mut Report, rounds: &Rounds<Figures>) {
-    report.compare("20 000 Pods of 5 kB, labels only: synchronised", "ms", "≤ 4 s", rounds, |f| ms(f.ready));
+    report.compare("20 000 Pods of 5 kB, labels only: synchronized", "ms", "≤ 4 s", rounds, |f| ms(f.ready));
     report.compare("– resident", "MB", "≤ 64 MB", rounds, |f| f.resident);
     report.compare("– most that was resident", "MB", "", rounds, |f| f.peak);
 }

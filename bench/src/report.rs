@@ -17,6 +17,15 @@ impl<T> Default for Rounds<T> {
 }
 
 impl<T> Rounds<T> {
+    /// One figure of a contender, from all rounds.
+    pub fn of(&self, kind: Kind, figure: impl Fn(&T) -> f64) -> Spread {
+        let all = match kind {
+            Kind::Boathook => &self.boathook,
+            Kind::Bare => &self.bare,
+        };
+        Spread::of(all.iter().map(figure))
+    }
+
     /// Adds what a round gave for one contender.
     pub fn add(&mut self, kind: Kind, figures: T) {
         match kind {
@@ -50,7 +59,7 @@ impl Report {
         rounds: &Rounds<T>,
         figure: impl Fn(&T) -> f64,
     ) {
-        let [boathook, bare] = [&rounds.boathook, &rounds.bare].map(|each| Spread::of(each.iter().map(&figure)));
+        let [boathook, bare] = [Kind::Boathook, Kind::Bare].map(|kind| rounds.of(kind, &figure));
         self.row(what, unit, hold, boathook, Some(bare));
     }
 

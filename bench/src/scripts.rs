@@ -14,7 +14,8 @@ use crate::{
     stats::{Spread, ms},
 };
 
-const SCRIPTS: usize = 200;
+/// As many script hooks as a large cluster has.
+pub const SCRIPTS: usize = 200;
 const COMPONENTS: usize = 20;
 
 /// What was measured of one set of hooks.
@@ -59,7 +60,8 @@ pub async fn measure(paths: &Paths, rounds: usize) -> Result<Vec<Figures>> {
     Ok(figures)
 }
 
-async fn set(paths: &Paths, rounds: usize, what: String, component: &[u8], count: usize) -> Result<Figures> {
+/// Measures the start of so many copies of a hook.
+pub async fn set(paths: &Paths, rounds: usize, what: String, component: &[u8], count: usize) -> Result<Figures> {
     let backend = Backend::start(paths).await?;
     let hooks: Vec<Vec<u8>> = (0..count).map(|i| distinct(component, i)).collect::<Result<_>>()?;
     let cold = start(paths, &backend, &hooks).await.with_context(|| format!("the first start of {what}"))?;

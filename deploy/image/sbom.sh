@@ -1,6 +1,7 @@
 #!/bin/sh
-# sbom.sh Cargo.lock…: the bill of materials (CycloneDX 1.5) of the crates on standard input, as dependencies.sh prints
-# them. The same crates at the same SOURCE_DATE_EPOCH give the same bytes. Crates that no registry has are the project's.
+# sbom.sh Cargo.lock…: the bill of materials (CycloneDX 1.5) of the crates and Go modules on standard input, as
+# dependencies.sh prints them. The same input at the same SOURCE_DATE_EPOCH gives the same bytes. Crates that no registry has
+# are the project's.
 set -eu
 locks=$*
 at=${SOURCE_DATE_EPOCH:-0}
@@ -25,6 +26,16 @@ BEGIN {
 	if (split($1, word, " ") < 2 || word[2] !~ /^v[0-9]/) { print "sbom: no crate: " $0 > "/dev/stderr"; failed = 1; exit 1 }
 	name = word[1]; version = substr(word[2], 2); id = name " " version
 	if (seen[id]++) next
+	if (sub(/^golang:/, "", name)) {
+		# Only the library of Go has a version without the v.
+		if (name != "stdlib") version = "v" version
+		purl = "pkg:golang/" name "@" version; gsub(/\+/, "%2B", purl)
+		item = "{\"type\":\"library\",\"bom-ref\":" text(purl) ",\"name\":" text(name) ",\"version\":" text(version)
+		if ($3 != "") item = item ",\"hashes\":[{\"alg\":\"SHA-256\",\"content\":" text($3) "}]"
+		item = item ",\"purl\":" text(purl) "}"
+		all = all (all == "" ? "" : ",\n    ") item
+		next
+	}
 	item = "{\"type\":\"library\",\"bom-ref\":" text("pkg:cargo/" name "@" version) ",\"name\":" text(name) ",\"version\":" text(version)
 	if (id in sum) item = item ",\"hashes\":[{\"alg\":\"SHA-256\",\"content\":" text(sum[id]) "}]"
 	# Old manifests part licences with a slash.

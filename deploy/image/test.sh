@@ -53,6 +53,17 @@ done
 [ "$(grep -c '"name":"one"' "$work/sbom.cdx.json")" = 1 ] || fail "a crate is there twice"
 if command -v python3 >/dev/null; then python3 -m json.tool "$work/sbom.cdx.json" >/dev/null || fail "the bill is no JSON"; fi
 sort -r "$work/tree" | deploy/image/sbom.sh "$work/Cargo.lock" | cmp - "$work/sbom.cdx.json" || fail "the order of crates counts"
+# Go modules, as they stand between the bytes of a program.
+printf '\0asm\1go1.26.8\0path\tx\nmod\tx\t(devel)\t\ndep\texample.com/a/v2\tv2.0.1+x\th1:kDF7paGK8QACWYaQo6KtyYBozY2jhQrTuNNuUxQkhJY=\ndep\tour.example/sdk\tv0.0.0\n=>\t../sdk\t(devel)\t\nbuild\t-compiler=gc\n\377' >"$work/shell-0.wasm"
+deploy/image/modules.sh "$work/shell-0.wasm" "$work/shell-0.wasm" >"$work/modules"
+[ "$(cat "$work/modules")" = 'golang:example.com/a/v2 v2.0.1+x||90317ba5a18af10002598690a3a2adc98068cd8da3850ad3b8d36e5314248496
+golang:stdlib v1.26.8||' ] || fail "the modules are $(cat "$work/modules")"
+cat "$work/tree" "$work/modules" | deploy/image/sbom.sh "$work/Cargo.lock" >"$work/both.cdx.json"
+for part in '"purl":"pkg:golang/example.com/a/v2@v2.0.1%2Bx"' '"name":"example.com/a/v2","version":"v2.0.1+x","hashes":[{"alg":"SHA-256","content":"90317ba5' \
+	'"purl":"pkg:golang/stdlib@1.26.8"' '"purl":"pkg:cargo/one@1.2.3+4"'; do
+	grep -qF "$part" "$work/both.cdx.json" || fail "the bill lacks $part: $(cat "$work/both.cdx.json")"
+done
+if command -v python3 >/dev/null; then python3 -m json.tool "$work/both.cdx.json" >/dev/null || fail "the bill with modules is no JSON"; fi
 refused 'boathook itself' sh -c 'echo "one v1.2.3+4|MIT" | deploy/image/sbom.sh "$0"' "$work/Cargo.lock"
 refused 'no crate: error' sh -c 'echo "error: x" | deploy/image/sbom.sh "$0"' "$work/Cargo.lock"
 

@@ -9,7 +9,7 @@ import (
 )
 
 // cluster is the API server, as the host lets the hook use it.
-type cluster struct{}
+type cluster struct{ options kubectl.Options }
 
 // Resolve finds a kind.
 func (cluster) Resolve(name, version string) (kubectl.Resource, error) {
@@ -42,29 +42,55 @@ func (cluster) List(query kubectl.Query) ([]string, error) {
 	return objects, nil
 }
 
+// With is the API server with options for writes.
+func (cluster) With(options kubectl.Options) kubectl.Cluster { return cluster{options} }
+
+// Kinds lists the kinds.
+func (cluster) Kinds() ([]kubectl.Kind, []string, error) {
+	kinds, silent, err := listKinds()
+	if err != nil && !errors.Is(err, kubectl.ErrNone) {
+		err = &kubectl.Error{Message: err.Error()}
+	}
+	return kinds, silent, err
+}
+
+// Allowed says whether the hook may do something.
+func (cluster) Allowed(q kubectl.Question) (bool, error) {
+	ok, err := allowed(kubectl.Question{
+		Verb: valid(q.Verb), Group: valid(q.Group), Resource: valid(q.Resource), Subresource: valid(q.Subresource),
+		Namespace: valid(q.Namespace), Name: valid(q.Name),
+	})
+	if err != nil && !errors.Is(err, kubectl.ErrNone) {
+		err = &kubectl.Error{Message: err.Error()}
+	}
+	return ok, err
+}
+
 // Create makes an object.
-func (cluster) Create(object string) (string, error) { return done(kube.NewCreate(kube.JSON(object))) }
+func (c cluster) Create(object string) (string, error) {
+	return c.done(kube.NewCreate(kube.JSON(object)), nil)
+}
 
 // Replace writes the whole object.
-func (cluster) Replace(object, subresource string) (string, error) {
+func (c cluster) Replace(object, subresource string) (string, error) {
 	operation := kube.NewUpdate(kube.JSON(object))
 	if subresource != "" {
 		operation = operation.Subresource(valid(subresource))
 	}
-	return done(operation)
+	return c.done(operation, nil)
 }
 
 // Apply is a server-side apply.
-func (cluster) Apply(object, manager string, force bool) (string, error) {
+func (c cluster) Apply(object, manager string, force bool) (string, error) {
 	operation := kube.NewApply(kube.JSON(object)).FieldManager(valid(manager))
 	if force {
 		operation = operation.Force()
 	}
-	return done(operation)
+	return c.done(operation, nil)
 }
 
 // Patch changes an object.
-func (cluster) Patch(ref kubectl.Ref, kind, patch, subresource string) (string, error) {
+func (c cluster) Patch(ref kubectl.Ref, kind, patch, subresource string) (string, error) {
 	body := kube.JSON(patch)
 	var operation *kube.Operation
 	switch kind {
@@ -78,11 +104,11 @@ func (cluster) Patch(ref kubectl.Ref, kind, patch, subresource string) (string, 
 	if subresource != "" {
 		operation = operation.Subresource(valid(subresource))
 	}
-	return done(operation)
+	return c.done(operation, nil)
 }
 
 // Delete deletes an object.
-func (cluster) Delete(ref kubectl.Ref, how kubectl.Deletion) error {
+func (c cluster) Delete(ref kubectl.Ref, how kubectl.Deletion) error {
 	operation := kube.NewDelete(of(ref))
 	switch how.Propagation {
 	case "Foreground":
@@ -93,7 +119,7 @@ func (cluster) Delete(ref kubectl.Ref, how kubectl.Deletion) error {
 	if how.Wait > 0 {
 		operation = operation.Wait(how.Wait)
 	}
-	_, err := done(operation)
+	_, err := c.done(operation, how.Grace)
 	return err
 }
 
@@ -103,7 +129,12 @@ func of(ref kubectl.Ref) kube.Ref {
 	}
 }
 
-func done(operation *kube.Operation) (string, error) {
+// done sends a write. The options are those of this one only.
+func (c cluster) done(operation *kube.Operation, grace *int64) (string, error) {
+	if c.options != (kubectl.Options{}) || grace != nil {
+		setOptions(c.options, grace)
+		defer setOptions(kubectl.Options{}, nil)
+	}
 	result := operation.Do()
 	return string(result.Object), failed(result.Err)
 }

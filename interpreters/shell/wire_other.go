@@ -16,3 +16,10 @@ var host source = none{}
 
 // resolve fails: there is no host.
 func resolve(string, string) (kubectl.Resource, error) { return kubectl.Resource{}, kubectl.ErrNone }
+
+// listKinds, allowed and setOptions have no host, either.
+func listKinds() ([]kubectl.Kind, []string, error) { return nil, nil, kubectl.ErrNone }
+
+func allowed(kubectl.Question) (bool, error) { return false, kubectl.ErrNone }
+
+func setOptions(kubectl.Options, *int64) {}

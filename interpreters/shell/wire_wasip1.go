@@ -26,6 +26,15 @@ func sourceCompiled(result unsafe.Pointer)
 //go:wasmimport boathook:interpreter/kinds@0.1.0 resolve
 func kindsResolve(name unsafe.Pointer, nameLength, some uint32, version unsafe.Pointer, versionLength uint32, result unsafe.Pointer)
 
+//go:wasmimport boathook:interpreter/kinds@0.1.0 all
+func kindsAll(result unsafe.Pointer)
+
+//go:wasmimport boathook:interpreter/writes@0.1.0 set-options
+func writesSetOptions(dryRun, someValidation, validation, someGrace, grace uint32)
+
+//go:wasmimport boathook:interpreter/rights@0.1.0 allowed
+func rightsAllowed(verb unsafe.Pointer, verbLength uint32, group unsafe.Pointer, groupLength uint32, resource unsafe.Pointer, resourceLength uint32, namespace unsafe.Pointer, namespaceLength uint32, name unsafe.Pointer, nameLength uint32, result unsafe.Pointer)
+
 // area is where the host writes results. Only one call is made at a time.
 var area words
 
@@ -119,6 +128,66 @@ func resolve(name, version string) (kubectl.Resource, error) {
 	return kubectl.Resource{
 		APIVersion: area.text(1), Kind: area.text(3), Plural: area.text(5), Namespaced: area.at[7]&0xff != 0,
 	}, nil
+}
+
+// servedKind is a record of the list of kinds.
+type servedKind struct {
+	version, kind, plural    words2
+	namespaced               uint32
+	short, verbs, categories words2
+}
+
+// listKinds lists the kinds that are served, and the groups that do not answer.
+func listKinds() ([]kubectl.Kind, []string, error) {
+	kindsAll(area.pointer())
+	if area.at[0]&0xff != 0 {
+		return nil, nil, errors.New(area.text(1))
+	}
+	text := func(one words2) string { return string(given(one[0], one[1])) }
+	texts := func(list words2) []string {
+		all := make([]string, list[1])
+		for i, one := range unsafe.Slice((*words2)(unsafe.Pointer(uintptr(list[0]))), list[1]) {
+			all[i] = text(one)
+		}
+		return all
+	}
+	kinds := make([]kubectl.Kind, area.at[2])
+	for i, one := range unsafe.Slice((*servedKind)(unsafe.Pointer(uintptr(area.at[1]))), area.at[2]) {
+		kinds[i] = kubectl.Kind{
+			Resource:   kubectl.Resource{APIVersion: text(one.version), Kind: text(one.kind), Plural: text(one.plural), Namespaced: one.namespaced&0xff != 0},
+			ShortNames: texts(one.short), Verbs: texts(one.verbs), Categories: texts(one.categories),
+		}
+	}
+	return kinds, texts(words2{area.at[3], area.at[4]}), nil
+}
+
+// setOptions sets how the API server treats the writes that follow.
+func setOptions(options kubectl.Options, grace *int64) {
+	number := func(is bool) uint32 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	seconds := uint32(0)
+	if grace != nil {
+		seconds = uint32(*grace)
+	}
+	writesSetOptions(number(options.DryRun), number(options.Validation != ""), number(options.Validation == "Ignore"), number(grace != nil), seconds)
+}
+
+// allowed says whether the hook may do something.
+func allowed(q kubectl.Question) (bool, error) {
+	resource := q.Resource
+	if q.Subresource != "" {
+		resource += "/" + q.Subresource
+	}
+	rightsAllowed(textData(q.Verb), uint32(len(q.Verb)), textData(q.Group), uint32(len(q.Group)), textData(resource), uint32(len(resource)),
+		textData(q.Namespace), uint32(len(q.Namespace)), textData(q.Name), uint32(len(q.Name)), area.pointer())
+	if area.at[0]&0xff != 0 {
+		return false, errors.New(area.text(1))
+	}
+	return area.at[1]&0xff != 0, nil
 }
 
 // answer is the place of the result of an export. The host reads it before anything else runs; kept holds what it points

@@ -76,6 +76,8 @@ pub enum Language {
 pub enum Template {
     /// Keep a ConfigMap in each Namespace with a label
     LabelWatcher,
+    /// Turn a custom resource into a Deployment and a Service
+    Operator,
     /// Count Pods on a schedule
     Schedule,
     /// Create a Namespace when the operator starts

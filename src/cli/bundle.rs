@@ -48,11 +48,12 @@ pub enum BundleCommand {
   boathook bundle pack hooks/ -o team.bundle --tag v1 --source https://git.example.com/team/hooks
   boathook bundle pack project/ -o team.bundle --annotation \"revision=$(git rev-parse HEAD)\"
 
-In DIR, each NAME.wasm and each executable NAME.sh is a hook. The bundle also includes *.json (JSON Schemas)
-and *.md files. If DIR is a project, the hooks are what `boathook build` has built, and the bundle includes the project's
-settings.schema.json and README.md; the annotations title, version, description, licenses, url and source
-come from its Cargo.toml, package.json or pyproject.toml, unless flags set them. The same files give the same digest: the creation time is
-$SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
+In DIR, each NAME.wasm and each executable bash script is a hook. The bundle also includes *.json (JSON
+Schemas) and *.md files, and the CustomResourceDefinitions in crd.yaml and crds/*.yaml. If DIR is a project,
+the hooks are what `boathook build` has built, and the bundle includes the project's settings.schema.json and
+README.md; the annotations title, version, description, licenses, url and source come from its Cargo.toml,
+package.json or pyproject.toml, unless flags set them. The same files give the same digest: the creation time
+is $SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
 
 Exit codes: 0 when the bundle was packed, 1 when a hook or a file is invalid.")]
 pub struct Pack {

@@ -104,7 +104,7 @@ pub enum Command {
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot start, 3 when shutdown interrupted runs, 4 when
 another replica may lead now, 5 when one of its long-lived tasks ended by itself, which is a defect.")]
 pub struct Serve {
-    /// Directory with the hooks: each NAME.wasm in it is a hook, and each executable NAME.sh in it or below it.
+    /// Directory with the hooks: each NAME.wasm in it is a hook, and each executable bash script in it or below it.
     /// Without it, hooks come from bundles and HookBundles
     #[arg(long, value_name = "DIR", env = "BOATHOOK_HOOKS")]
     pub hooks: Option<PathBuf>,

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use boathook_author::{
-    import::{Found, Mode, What, Written, beside, find, remedy, write},
+    import::{Found, Mode, What, Written, beside, find, other_keys, remedy, write},
     rbac::{self, Evidence, Kinds, Need, Proposed, Why},
     scenario::{self, Settings, Subject, play_all},
 };
@@ -228,8 +228,8 @@ fn played(name: &HookName, packed: &[u8], scenarios: &Path, evidence: &mut Evide
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let mut script = Script::read(packed)?.context("a packed script cannot be read")?;
     let beside = format!("{}.boathook.yaml", script.entry.strip_suffix(".sh").unwrap_or(&script.entry));
-    script.files.retain(|file| file.path != beside);
-    script.files.push(ScriptFile { path: beside, content: EVERYTHING.into() });
+    let there = script.files.iter().position(|file| file.path == beside).map(|at| script.files.remove(at));
+    script.files.push(ScriptFile { content: with_everything(there.as_ref())?, path: beside });
     let component = scratch.path().join(format!("{name}.wasm"));
     std::fs::write(&component, script.pack()?)?;
     let records = scratch.path().join("records");
@@ -259,9 +259,18 @@ fn played(name: &HookName, packed: &[u8], scenarios: &Path, evidence: &mut Evide
     Ok(())
 }
 
-/// What a hook may do whose permissions are to be learned. It has a cluster of its own.
-const EVERYTHING: &str =
-    r#"{"permissions": {"kubernetes": [{"apiGroups": ["*"], "resources": ["*", "*/*"], "verbs": ["*"]}]}}"#;
+/// The file beside a hook whose permissions are to be learned: with its other keys, such as limits. The hook has a cluster
+/// of its own.
+fn with_everything(there: Option<&ScriptFile>) -> anyhow::Result<Vec<u8>> {
+    let text = there.map(|file| String::from_utf8_lossy(&file.content));
+    let mut keys = text.map(|text| other_keys(&text)).transpose().context("cannot use the file beside the hook")?;
+    let keys = keys.get_or_insert_default();
+    keys.insert(
+        "permissions".to_owned(),
+        json!({"kubernetes": [{"apiGroups": ["*"], "resources": ["*", "*/*"], "verbs": ["*"]}]}),
+    );
+    Ok(serde_json::to_vec(keys)?)
+}
 
 fn unreadable(found: Found, text: String) -> Read {
     let at = ScriptPlace { file: format!("/hooks/{}", found.inside), line: None };
@@ -289,9 +298,10 @@ fn refuse_equal_names(all: &mut [Read]) {
 /// A file that is no bash hook with the name of one.
 fn other(found: Found) -> Read {
     let (text, remedy) = match &found.what {
-        What::Hook | What::Unnamed => {
-            ("Boathook takes only scripts whose names end in .sh".to_owned(), "rename it to NAME.sh")
-        }
+        What::Hook | What::Unnamed => (
+            "Boathook takes only scripts whose names end in .sh or have no extension".to_owned(),
+            "rename it to NAME.sh",
+        ),
         What::Script(program) => {
             let remedy = match program.as_str() {
                 "python" | "python2" | "python3" => "write it again with `boathook new NAME --lang python`",

@@ -26,7 +26,9 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
         None => Sdk::Bundled,
     };
     let folder = args.dir.unwrap_or_else(|| PathBuf::from(name.as_str()));
-    let files = template(args.from).files(language, &name, &sdk);
+    let Some(files) = template(args.from).files(language, &name, &sdk) else {
+        bail!("{language} hooks cannot have `reconcile` bindings: name another language, for example --lang python");
+    };
     write_project(&folder, &files)?;
     let (sdk, own): (Vec<&File>, Vec<&File>) = files.iter().partition(|file| file.path.starts_with(SDK_FOLDER));
     for file in own {
@@ -43,6 +45,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
 fn template(name: cli::Template) -> Template {
     match name {
         cli::Template::LabelWatcher => Template::LabelWatcher,
+        cli::Template::Operator => Template::Operator,
         cli::Template::Schedule => Template::Schedule,
         cli::Template::Startup => Template::Startup,
         cli::Template::Validating => Template::Validating,

@@ -2,13 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boathook_core::model::{HookName, InterpreterRef, InvalidName, Permission};
+use boathook_core::{
+    definition::{self, MAX_BYTES, MAX_DEFINITIONS},
+    model::{HookName, InterpreterRef, InvalidName, Permission},
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Annotations, Descriptor, Digest, Manifest, Reference,
     annotations::{CREATED, SOURCE, TITLE},
-    manifest::{BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, MAX_CONFIG, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, WASM_TYPE},
+    manifest::{
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, MAX_CONFIG, MAX_LAYER, MAX_LAYERS, MAX_TOTAL,
+        WASM_TYPE,
+    },
     wasm_config::WasmConfig,
 };
 
@@ -52,8 +58,20 @@ pub enum ContentsError {
         /// The layer's digest in the config.
         layer: Digest,
     },
+    /// The manifest has no layer for a CustomResourceDefinition of the config.
+    #[error(
+        "CustomResourceDefinition {name:?} is said to be layer {layer}, and the manifest has no such layer: pack it again"
+    )]
+    NoDefinition {
+        name: String,
+        /// The layer's digest in the config.
+        layer: Digest,
+    },
+    /// There are too many CustomResourceDefinitions.
+    #[error("it has {0} CustomResourceDefinitions; at most {MAX_DEFINITIONS} are allowed: make several bundles")]
+    TooManyDefinitions(usize),
     /// A component that no hook in the config names.
-    #[error("layer {0} is a component that the config does not name: pack it again")]
+    #[error("layer {0} is a component or a CustomResourceDefinition that the config does not name: pack it again")]
     Unnamed(Digest),
     /// A name in the config that is not valid for a hook.
     #[error("it has a hook that cannot be named so")]
@@ -74,6 +92,9 @@ pub(super) struct Config {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     pub hooks: BTreeMap<String, ConfigHook>,
+    /// The layers of CustomResourceDefinitions, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub custom_resource_definitions: BTreeMap<String, Digest>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,12 +125,24 @@ pub struct BundledHook {
     pub interpreter: Option<InterpreterRef>,
 }
 
+/// A CustomResourceDefinition of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BundledDefinition {
+    /// Its name, according to the bundle. A host must compare it with the layer's.
+    pub name: String,
+    pub layer: Descriptor,
+}
+
 /// The contents of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contents {
     /// The hooks, sorted by name, at least one.
     pub hooks: Vec<BundledHook>,
+    /// The CustomResourceDefinitions, sorted by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub custom_resource_definitions: Vec<BundledDefinition>,
     /// Schemas and texts.
     pub files: Vec<Descriptor>,
     /// When the bundle was packed, according to the bundle itself.
@@ -130,7 +163,15 @@ impl Contents {
     /// All layers, each once.
     pub fn layers(&self) -> impl Iterator<Item = &Descriptor> {
         let mut seen = BTreeSet::new();
-        self.hooks.iter().map(|hook| &hook.layer).chain(&self.files).filter(move |layer| seen.insert(&layer.digest))
+        let definitions = self.custom_resource_definitions.iter().map(|definition| &definition.layer);
+        let hooks = self.hooks.iter().map(|hook| &hook.layer);
+        hooks.chain(definitions).chain(&self.files).filter(move |layer| seen.insert(&layer.digest))
+    }
+
+    /// What the bundle needs to apply its CustomResourceDefinitions. `None`: it has none.
+    pub fn defines(&self) -> Option<Permission> {
+        let names = self.custom_resource_definitions.iter().map(|definition| definition.name.as_str());
+        (!self.custom_resource_definitions.is_empty()).then(|| definition::permission(names))
     }
 }
 
@@ -173,7 +214,9 @@ pub(super) fn read(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -
 fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError> {
     let config: Config =
         serde_json::from_slice(config).map_err(|source| ContentsError::Unreadable { what: "config", source })?;
-    let (code, files): (Vec<_>, Vec<_>) = manifest.layers.iter().partition(|layer| layer.media_type == WASM_TYPE);
+    let of_type = |media_type: &'static str| move |layer: &&Descriptor| layer.media_type == media_type;
+    let (code, rest): (Vec<_>, Vec<_>) = manifest.layers.iter().partition(of_type(WASM_TYPE));
+    let (definitions, files): (Vec<_>, Vec<_>) = rest.into_iter().partition(of_type(DEFINITION_TYPE));
     let mut hooks = Vec::new();
     for (name, hook) in config.hooks {
         let Some(layer) = code.iter().find(|layer| layer.digest == hook.layer) else {
@@ -189,9 +232,32 @@ fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError>
     if hooks.is_empty() {
         return Err(ContentsError::Empty);
     }
+    let custom_resource_definitions = defined(config.custom_resource_definitions, &definitions)?;
     let files = files.into_iter().cloned().collect();
     let annotations = Annotations::of_manifest(&manifest.annotations);
-    Ok(Contents { hooks, files, created: Some(config.created), source: config.source, annotations })
+    let (created, source) = (Some(config.created), config.source);
+    Ok(Contents { hooks, custom_resource_definitions, files, created, source, annotations })
+}
+
+fn defined(named: BTreeMap<String, Digest>, layers: &[&Descriptor]) -> Result<Vec<BundledDefinition>, ContentsError> {
+    if named.len() > MAX_DEFINITIONS {
+        return Err(ContentsError::TooManyDefinitions(named.len()));
+    }
+    let mut all = Vec::new();
+    for (name, digest) in named {
+        let Some(layer) = layers.iter().find(|layer| layer.digest == digest) else {
+            return Err(ContentsError::NoDefinition { name, layer: digest });
+        };
+        if layer.size > MAX_BYTES as u64 {
+            let what = format!("its CustomResourceDefinition {name}");
+            return Err(ContentsError::TooLarge { what, size: layer.size, max: MAX_BYTES as u64 });
+        }
+        all.push(BundledDefinition { name, layer: (*layer).clone() });
+    }
+    match layers.iter().find(|layer| all.iter().all(|definition| definition.layer.digest != layer.digest)) {
+        Some(unnamed) => Err(ContentsError::Unnamed(unnamed.digest.clone())),
+        None => Ok(all),
+    }
 }
 
 fn single(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -> Result<Contents, ContentsError> {
@@ -208,6 +274,7 @@ fn single(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -> Result<
     let said = |key: &str| manifest.annotations.get(key).cloned();
     Ok(Contents {
         hooks: vec![BundledHook { name, layer: layer.clone(), permissions: None, interpreter: None }],
+        custom_resource_definitions: Vec::new(),
         files: Vec::new(),
         created: said(CREATED).or(config.created),
         source: said(SOURCE),

@@ -33,13 +33,13 @@ mod wasm_config;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use annotations::{Annotations, InvalidAnnotation, TITLE};
-pub use contents::{BundledHook, Contents, ContentsError};
+pub use contents::{BundledDefinition, BundledHook, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
 pub use image::{ImageError, Taken, is_saved, take_folder, take_folder_of_saved};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
-    BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS, MAX_TOTAL, Manifest,
-    SCHEMA_TYPE, WASM_TYPE,
+    BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS,
+    MAX_TOTAL, Manifest, SCHEMA_TYPE, WASM_TYPE,
 };
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, pack_wasm, single};
 pub use place::{Place, archive, save};
@@ -57,6 +57,9 @@ pub use trust::{
 };
 pub use unpack::{UnpackError, Unpacked, unpack};
 pub use wasm_config::InvalidComponent;
+
+/// The folder of a bundle's directory with CustomResourceDefinitions.
+pub const DEFINITIONS: &str = "crds";
 
 /// The bytes that are done and the bytes in all. It is shared during the transfer.
 #[derive(Debug, Default)]

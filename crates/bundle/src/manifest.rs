@@ -14,6 +14,8 @@ pub const CONFIG_TYPE: &str = "application/vnd.boathook.bundle.config.v1+json";
 pub const WASM_TYPE: &str = "application/wasm";
 /// The media type of a JSON Schema in a bundle.
 pub const SCHEMA_TYPE: &str = "application/vnd.boathook.schema.v1+json";
+/// The media type of a CustomResourceDefinition in a bundle, as JSON.
+pub const DEFINITION_TYPE: &str = "application/vnd.boathook.crd.v1+json";
 /// The media type of a Markdown text in a bundle.
 pub const DOCS_TYPE: &str = "text/markdown";
 /// The media type of the config of a single component, in the layout of the CNCF.

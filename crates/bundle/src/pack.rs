@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use boathook_core::model::{HookName, Permission, Script, ScriptError};
+use boathook_core::{
+    definition::{Definition, MAX_DEFINITIONS},
+    model::{HookName, Permission, Script, ScriptError},
+};
 use bytes::Bytes;
 use jiff::Timestamp;
 
@@ -12,7 +15,8 @@ use super::{
     annotations::{Annotations, CREATED, TITLE},
     contents::{Config, ConfigHook},
     manifest::{
-        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE, WASM_TYPE, bytes_of,
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE,
+        WASM_TYPE, bytes_of,
     },
     wasm_config::{InvalidComponent, WasmConfig},
 };
@@ -26,6 +30,12 @@ pub enum PackError {
     /// Two hooks have the same name.
     #[error("there are two hooks named {0:?}: rename one of the files")]
     Twice(String),
+    /// Two CustomResourceDefinitions have the same name.
+    #[error("there are two CustomResourceDefinitions named {0:?}: remove one of them")]
+    DefinedTwice(String),
+    /// There are too many CustomResourceDefinitions.
+    #[error("{0} CustomResourceDefinitions are too many; at most {MAX_DEFINITIONS} are allowed: make several bundles")]
+    TooManyDefinitions(usize),
     /// A file is too large.
     #[error("{name} is {size} bytes; at most {MAX_LAYER} are allowed: build it with --release, or leave it out")]
     TooLarge {
@@ -75,6 +85,8 @@ pub struct FileInput {
 pub struct Input {
     /// The hooks, in any order.
     pub hooks: Vec<HookInput>,
+    /// CustomResourceDefinitions, in any order.
+    pub definitions: Vec<Definition>,
     /// Schemas and texts, in any order.
     pub files: Vec<FileInput>,
     /// When the bundle was made. The caller chooses a time that is the same for the same source.
@@ -98,6 +110,7 @@ pub struct Packed {
 pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     input.hooks.sort_by(|a, b| a.name.cmp(&b.name));
     input.files.sort_by(|a, b| a.name.cmp(&b.name));
+    input.definitions.sort_by(|a, b| a.name().cmp(b.name()));
     check(&input)?;
     let mut blobs = BTreeMap::new();
     let mut layers: Vec<Descriptor> = Vec::new();
@@ -115,6 +128,15 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
             layers.push(layer);
         }
     }
+    let mut custom_resource_definitions = BTreeMap::new();
+    for definition in input.definitions {
+        let content = Bytes::from(definition.json());
+        let title = format!("crds/{}.json", definition.name());
+        let layer = Descriptor::of(DEFINITION_TYPE, &content).annotated(TITLE, &title);
+        custom_resource_definitions.insert(definition.name().to_owned(), layer.digest.clone());
+        blobs.insert(layer.digest.clone(), content);
+        layers.push(layer);
+    }
     for file in input.files {
         let layer = Descriptor::of(kind(&file.name), &file.content).annotated(TITLE, &file.name);
         blobs.insert(layer.digest.clone(), file.content);
@@ -122,7 +144,7 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     }
     let created = input.created.to_string();
     let source = input.annotations.get("source").map(str::to_owned);
-    let config = bytes_of(&Config { created: created.clone(), source, hooks })?;
+    let config = bytes_of(&Config { created: created.clone(), source, hooks, custom_resource_definitions })?;
     let mut manifest = Manifest::new(Some(BUNDLE_TYPE), Descriptor::of(CONFIG_TYPE, &config), layers);
     manifest.annotations = input.annotations.into_map();
     manifest.annotations.insert(CREATED.to_owned(), created);
@@ -173,13 +195,20 @@ fn check(input: &Input) -> Result<(), PackError> {
     if input.hooks.is_empty() {
         return Err(PackError::Empty);
     }
-    let count = input.hooks.len() + input.files.len();
+    let count = input.hooks.len() + input.files.len() + input.definitions.len();
     if count > MAX_LAYERS {
         return Err(PackError::TooMany(count));
     }
     let same = |pair: &[HookInput]| matches!(pair, [a, b] if a.name == b.name);
     if let Some([first, _]) = input.hooks.windows(2).find(|pair| same(pair)) {
         return Err(PackError::Twice(first.name.to_string()));
+    }
+    if input.definitions.len() > MAX_DEFINITIONS {
+        return Err(PackError::TooManyDefinitions(input.definitions.len()));
+    }
+    let defined_twice = |pair: &[Definition]| matches!(pair, [a, b] if a.name() == b.name());
+    if let Some([first, _]) = input.definitions.windows(2).find(|pair| defined_twice(pair)) {
+        return Err(PackError::DefinedTwice(first.name().to_owned()));
     }
     let hooks = input.hooks.iter().map(|hook| (format!("{}.wasm", hook.name), hook.component.len()));
     let files = input.files.iter().map(|file| (file.name.clone(), file.content.len()));

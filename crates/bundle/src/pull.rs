@@ -5,13 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook_core::model::{HookName, HookSource, Permission};
+use boathook_core::model::{DefinitionSource, HookName, HookSource, Permission};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attestation, BundleError, Contents, Descriptor, Digest, Place, Policy, Progress, SCHEMA_TYPE, Store, StoreError,
-    TrustError, Verified, contents, layout, store::LAST, trust, trust::Search,
+    Attestation, BundleError, BundledDefinition, Contents, Descriptor, Digest, Place, Policy, Progress, SCHEMA_TYPE,
+    Store, StoreError, TrustError, Verified, contents, layout, store::LAST, trust, trust::Search,
 };
 
 /// How many layers are pulled at the same time.
@@ -84,6 +84,8 @@ pub struct Pulled {
     pub verified: Verified,
     /// The hooks, sorted by name.
     pub hooks: Vec<PulledHook>,
+    /// The CustomResourceDefinitions, sorted by name.
+    pub definitions: Vec<DefinitionSource>,
     /// The other files, with their names and paths in the store.
     pub files: Vec<(String, PathBuf)>,
     /// The number of layers that were pulled.
@@ -157,11 +159,14 @@ pub async fn pull(from: &Place, store: &Store, policy: &Policy, progress: &Progr
         digest: hook.layer.digest.clone(),
         permissions: hook.permissions.clone(),
     });
+    let definitions = seen.contents.custom_resource_definitions.iter();
+    let definitions = definitions.map(|of| DefinitionSource { name: of.name.clone(), path: path(&of.layer.digest) });
     let files = seen.contents.files.iter().map(|file| (file.title().to_owned(), path(&file.digest)));
     let fetched = brought.iter().filter(|(_, _, new)| *new).count();
     Ok(Pulled {
         verified,
         hooks: hooks.collect(),
+        definitions: definitions.collect(),
         files: files.collect(),
         fetched,
         reused: brought.len() - fetched,
@@ -206,6 +211,8 @@ pub struct Ready {
     pub digest: Digest,
     /// The hooks, each with its digest and with what it requests according to the bundle.
     pub hooks: Vec<HookSource>,
+    /// The CustomResourceDefinitions.
+    pub definitions: Vec<DefinitionSource>,
     /// The JSON Schema of the settings as text, if the bundle has one.
     pub settings_schema: Option<String>,
 }
@@ -217,6 +224,8 @@ struct Last {
     digest: Digest,
     policy: Digest,
     hooks: Vec<LastHook>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    definitions: Vec<BundledDefinition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schema: Option<Descriptor>,
 }
@@ -241,6 +250,7 @@ impl Pulled {
         Ok(Ready {
             digest: self.seen.digest.clone(),
             hooks: hooks.collect(),
+            definitions: self.definitions.clone(),
             settings_schema: schema.map(|(_, path)| read_schema(path)).transpose()?,
         })
     }
@@ -271,6 +281,7 @@ impl Store {
             digest: pulled.seen.digest.clone(),
             policy: fingerprint(policy),
             hooks: hooks.collect(),
+            definitions: contents.custom_resource_definitions.clone(),
             schema: contents.files.iter().find(is_schema).cloned(),
         };
         let path = self.last(&last.reference);
@@ -297,6 +308,11 @@ impl Store {
             let (Ok(name), Some(path)) = (HookName::new(&name), self.get(&layer)?) else { return Ok(None) };
             hooks.push(HookSource { name, path, digest: Some(layer.digest.to_string()), declared: permissions });
         }
+        let mut definitions = Vec::new();
+        for BundledDefinition { name, layer } in last.definitions {
+            let Some(path) = self.get(&layer)? else { return Ok(None) };
+            definitions.push(DefinitionSource { name, path });
+        }
         let schema = match &last.schema {
             None => None,
             Some(layer) => match self.get(layer)? {
@@ -304,7 +320,7 @@ impl Store {
                 Some(path) => Some(read_schema(&path).map_err(|source| io_error(&path, source))?),
             },
         };
-        Ok(Some(Ready { digest: last.digest, hooks, settings_schema: schema }))
+        Ok(Some(Ready { digest: last.digest, hooks, definitions, settings_schema: schema }))
     }
 
     fn last(&self, reference: &str) -> PathBuf {

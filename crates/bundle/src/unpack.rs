@@ -9,7 +9,7 @@ use std::{
 use boathook_core::model::HookName;
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, Pulled, layout};
+use super::{DEFINITIONS, Digest, Pulled, layout};
 
 /// The record of which files of the directory belong to the bundle.
 const RECORD: &str = "bundle.json";
@@ -58,7 +58,8 @@ pub struct Unpacked {
     pub removed: BTreeSet<String>,
 }
 
-/// Writes each hook as `NAME.wasm`, and also the schemas and texts with plain names.
+/// Writes each hook as `NAME.wasm`, each CustomResourceDefinition as `crds/NAME.json`, and also the schemas and texts with
+/// plain names.
 pub fn unpack(pulled: &Pulled, to: &Path) -> Result<Unpacked, UnpackError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -69,7 +70,13 @@ pub fn unpack(pulled: &Pulled, to: &Path) -> Result<Unpacked, UnpackError> {
     let hooks = pulled.hooks.iter().map(|hook| (format!("{}.wasm", hook.name), &hook.path));
     let other = |name: &str| is_plain(name) && name != RECORD && !name.ends_with(".wasm");
     let others = pulled.files.iter().filter(|(name, _)| other(name)).map(|(name, path)| (name.clone(), path));
-    let all: Vec<_> = hooks.chain(others).collect();
+    let definitions = pulled.definitions.iter().map(|of| (format!("{DEFINITIONS}/{}.json", of.name), &of.path));
+    let definitions = definitions.filter(|(name, _)| is_plain(name));
+    let all: Vec<_> = hooks.chain(definitions).chain(others).collect();
+    if !pulled.definitions.is_empty() {
+        let path = to.join(DEFINITIONS);
+        fs::create_dir_all(&path).map_err(failed(&path))?;
+    }
     let files: BTreeSet<String> = all.iter().map(|(name, _)| name.clone()).collect();
     let foreign: Vec<_> =
         components(to)?.into_iter().filter(|name| !before.files.contains(name) && !files.contains(name)).collect();
@@ -100,7 +107,8 @@ pub fn unpack(pulled: &Pulled, to: &Path) -> Result<Unpacked, UnpackError> {
 
 /// Whether the name is plain. A name that is valid for a hook cannot be a path out of the directory.
 fn is_plain(name: &str) -> bool {
-    HookName::new(name.strip_suffix(".wasm").unwrap_or(name)).is_ok()
+    let definition = name.strip_prefix(DEFINITIONS).and_then(|name| name.strip_prefix('/')?.strip_suffix(".json"));
+    HookName::new(definition.or(name.strip_suffix(".wasm")).unwrap_or(name)).is_ok()
 }
 
 fn record(directory: &Path) -> Result<Record, UnpackError> {

@@ -15,6 +15,7 @@
 //! Nothing here uses the network.
 
 pub mod child;
+pub mod definition;
 pub mod effect;
 pub mod fair;
 pub mod filter;

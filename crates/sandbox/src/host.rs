@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason, HttpRequest,
-    HttpResponse, Items, ListQuery, MetricSample, ObjectRef, Operation, Page, Resource, SnapshotSet,
+    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason,
+    HttpRequest, HttpResponse, Items, KindListing, ListQuery, MetricSample, ObjectRef, Operation, Page, Resource,
+    SnapshotSet,
 };
 use futures::future::BoxFuture;
 use tracing::Level;
@@ -59,6 +60,16 @@ pub trait Host: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
         let message = "this host sends no HTTP requests".to_owned();
         Box::pin(std::future::ready(Err(HttpError { reason: HttpReason::Denied, message })))
+    }
+
+    /// Lists the kinds that the API server serves. Default: there are none.
+    fn kinds<'a>(&'a self, _caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        Box::pin(std::future::ready(Ok(KindListing::default())))
+    }
+
+    /// Whether the hook may do something. Default: nothing.
+    fn allowed<'a>(&'a self, _caller: &'a Caller, _question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
+        Box::pin(std::future::ready(Ok(false)))
     }
 
     /// The hook's snapshots, all of one moment. Called at the beginning of a run that may open some.
@@ -191,6 +202,14 @@ impl Host for NoGrants {
         let message =
             "HTTP requests are not allowed in config: permissions are known only after it; send them in run".to_owned();
         Box::pin(std::future::ready(Err(HttpError { reason: HttpReason::Denied, message })))
+    }
+
+    fn kinds<'a>(&'a self, _: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        self.refuse("kinds")
+    }
+
+    fn allowed<'a>(&'a self, _: &'a Caller, _: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
+        self.refuse("allowed")
     }
 
     fn snapshot_set(&self, _: &HookName) -> SnapshotSet {

@@ -419,6 +419,8 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     // No hook imports these interfaces. Only interpreters may.
     wit::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::kinds::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::interpreter::boathook::interpreter::writes::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::interpreter::boathook::interpreter::rights::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample};
+use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, WriteOptions};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -46,6 +46,8 @@ pub(super) struct State {
     http: Option<Http>,
     http_fields: WasiHttpCtx,
     pub(super) table: ResourceTable,
+    /// The options of the writes that follow.
+    pub(super) writes: WriteOptions,
     /// For an interpreter, the script of this hook. No other script can be reached from here.
     pub(super) source: Option<Arc<Source>>,
     wasi: WasiCtx,
@@ -86,9 +88,16 @@ impl State {
             http: None,
             http_fields: WasiHttpCtx::new(),
             table,
+            writes: WriteOptions::default(),
             source: None,
             wasi,
         }
+    }
+
+    /// Who makes a write, if it has options.
+    pub(super) fn writer(&self) -> Option<Caller> {
+        let dry_run = self.caller.dry_run || self.writes.dry_run;
+        (!self.writes.is_default()).then(|| Caller { dry_run, writes: self.writes, ..self.caller.clone() })
     }
 
     /// Sets the script that the interpreter reads.

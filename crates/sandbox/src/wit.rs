@@ -24,7 +24,7 @@ wasmtime::component::bindgen!({
     },
 });
 
-/// The interfaces between scripts, their interpreters and the host. Only a kind takes the host time to find.
+/// The interfaces between scripts, their interpreters and the host. Only kinds and rights take the host time to find.
 pub(super) mod interpreter {
     wasmtime::component::bindgen!({
         path: ["../../wit", "../../interpreters/wit"],
@@ -33,11 +33,17 @@ pub(super) mod interpreter {
             world joined {
                 import boathook:interpreter/source@0.1.0;
                 import boathook:interpreter/kinds@0.1.0;
+                import boathook:interpreter/writes@0.1.0;
+                import boathook:interpreter/rights@0.1.0;
                 export boathook:interpreter/script@0.1.0;
             }
         ",
         world: "boathook:host/joined",
-        imports: { "boathook:interpreter/kinds": async | trappable, default: trappable },
+        imports: {
+            "boathook:interpreter/kinds": async | trappable,
+            "boathook:interpreter/rights": async | trappable,
+            default: trappable,
+        },
         exports: { default: async },
     });
 }

@@ -188,15 +188,18 @@ func (e *evaluator) assignment() (int64, error) {
 			if !e.take(op) {
 				continue
 			}
+			// What is there is read before the other side changes it.
+			left := int64(0)
+			if op != "=" && e.skip == 0 {
+				if left, err = e.read(target); err != nil {
+					return 0, err
+				}
+			}
 			right, err := e.assignment()
 			if err != nil || e.skip > 0 {
 				return right, err
 			}
 			if op != "=" {
-				left, err := e.read(target)
-				if err != nil {
-					return 0, err
-				}
 				if right, err = e.apply(strings.TrimSuffix(op, "="), left, right); err != nil {
 					return 0, err
 				}

@@ -287,13 +287,13 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 		local: variant == "local", exported: variant == "export", readonly: variant == "readonly", nameref: variant == "nameref",
 		plainDeclaration: variant == "declare" || variant == "typeset" || variant == "nameref",
 	}
-	if d.local && !s.inFunction() {
-		s.complain("local: can only be used in a function")
-		return 1, nil
-	}
 	values, err := s.declaredValues(c.Args)
 	if err != nil {
 		return 1, err
+	}
+	if d.local && !s.inFunction() {
+		s.complain("local: can only be used in a function")
+		return 1, nil
 	}
 	status := 0
 	operands := 0

@@ -277,7 +277,7 @@ func evalBuiltin(s *Shell, args []string) error {
 		return s.done(1)
 	}
 	s.status = 0
-	return s.within(source, func() error { return s.statements(source.file.Stmts) })
+	return s.within(source, func() error { return s.lines(source.file.Stmts) })
 }
 
 // within runs code of another source, and comes back.
@@ -315,11 +315,12 @@ func sourceBuiltin(s *Shell, args []string) error {
 	}
 	s.frames = append(s.frames, frame{"source", p, s.line})
 	s.status = 0
-	err = s.within(source, func() error { return s.statements(source.file.Stmts) })
+	err = s.within(source, func() error { return s.lines(source.file.Stmts) })
 	s.frames = s.frames[:len(s.frames)-1]
 	if len(args) > 1 {
 		s.params = params
 	}
+	err = s.returned(err)
 	if flow, ok := err.(returnFlow); ok {
 		return s.done(flow.status)
 	}

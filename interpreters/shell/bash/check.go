@@ -41,7 +41,10 @@ func Check(file, text string, w *World) (sources []string, problems []error) {
 
 // CheckAll checks the files of a hook together: a function of one may be called in another. The functions of the library
 // are known, and the library itself may call functions that a hook has or not.
-func CheckAll(files, library map[string]string, w *World) []error {
+//
+// What the entry cannot reach is not checked: the files of other hooks lie beside it.
+func CheckAll(entry string, files, library map[string]string, w *World) []error {
+	files = reachable(entry, files, w.Limits)
 	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}}
 	c.files = map[string]bool{}
 	for file := range files {
@@ -59,6 +62,69 @@ func CheckAll(files, library map[string]string, w *World) []error {
 	}
 	_, problems := c.finish()
 	return problems
+}
+
+// reachable are the files that the entry names, and those that these name. A file that is sourced by a name that is not known
+// can be each of them.
+func reachable(entry string, files map[string]string, limits Limits) map[string]string {
+	found := map[string]string{}
+	pending := []string{entry}
+	for len(pending) > 0 {
+		file := pending[0]
+		pending = pending[1:]
+		if _, seen := found[file]; seen {
+			continue
+		}
+		found[file] = files[file]
+		source, err := Parse(file, files[file], limits)
+		if err != nil {
+			continue
+		}
+		names, anything := mentioned(source.file)
+		for other := range files {
+			if anything || names[base(other)] {
+				pending = append(pending, other)
+			}
+		}
+	}
+	return found
+}
+
+// mentioned are the last parts of all paths that a script names, and whether it sources a path that is not known.
+func mentioned(file *syntax.File) (names map[string]bool, anything bool) {
+	names = map[string]bool{}
+	end := func(word *syntax.Word) string {
+		text := ""
+		syntax.Walk(word, func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.Lit:
+				text = node.Value
+			case *syntax.SglQuoted:
+				text = node.Value
+			case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ProcSubst:
+				text = ""
+				return false
+			}
+			return true
+		})
+		return text
+	}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		switch node := node.(type) {
+		case *syntax.Word:
+			if text := end(node); text != "" {
+				names[base(text)] = true
+			}
+		case *syntax.CallExpr:
+			if len(node.Args) > 1 {
+				if name := staticText(node.Args[0]); (name == "source" || name == ".") && end(node.Args[1]) == "" {
+					anything = true
+				}
+			}
+		}
+		return true
+	})
+	return names, anything
 }
 
 func (c *checker) script(text string) {
@@ -150,7 +216,7 @@ func (c *checker) call(n *syntax.CallExpr) {
 		}
 	case "trap":
 		for _, event := range args[min(2, len(args)):] {
-			if event == "DEBUG" || event == "RETURN" {
+			if event == "DEBUG" {
 				if args[1] != "-" {
 					c.refuse(n.Pos(), "trap %s is not supported: remove it", event)
 				}

@@ -249,7 +249,7 @@ func (s *Shell) glob(pattern, text string, fields []string) ([]string, error) {
 	found := s.globPaths(pattern)
 	if len(found) == 0 {
 		if s.extra["failglob"] {
-			return nil, &shellError{text: "no match: " + text, status: 1}
+			return nil, &shellError{text: "no match: " + text, status: 1, discards: true}
 		}
 		if s.extra["nullglob"] {
 			return fields, nil

@@ -37,16 +37,16 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	var err error
 	switch {
 	case e.Excl:
-		target, err := s.indirect(e, name)
-		if err != nil {
+		target, set, err := s.indirect(e, name)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if target == "" {
-			if e.Exp == nil {
-				return nil, &shellError{text: name + ": invalid indirect expansion"}
+		case !set && (e.Exp == nil || validName(name) && s.variable(name) == nil):
+			return nil, &shellError{text: name + ": invalid indirect expansion", discards: true}
+		case set:
+			if v, err = s.valueOfText(target); err != nil {
+				return nil, err
 			}
-		} else if v, err = s.valueOfText(target); err != nil {
-			return nil, err
 		}
 		name = target
 	default:
@@ -215,7 +215,7 @@ func (s *Shell) valueOfText(text string) (value, error) {
 	name, subscript, ok := splitSubscript(text)
 	if !ok {
 		if !validName(name) {
-			return value{}, &shellError{text: text + ": invalid variable name"}
+			return value{}, &shellError{text: text + ": invalid variable name", discards: true}
 		}
 		return s.valueOf(name, nil)
 	}
@@ -228,16 +228,16 @@ func (s *Shell) valueOfText(text string) (value, error) {
 }
 
 // indirect is the name that ${!name} means.
-func (s *Shell) indirect(e *syntax.ParamExp, name string) (string, error) {
+func (s *Shell) indirect(e *syntax.ParamExp, name string) (target string, set bool, err error) {
 	if v, _ := s.lookup(name); v != nil && v.nameref && e.Index == nil {
 		// For a reference, ${!name} is the name it refers to.
-		return "", &shellError{text: "${!" + name + "} of a name reference is not supported: use declare -p", status: 1}
+		return "", false, &shellError{text: "${!" + name + "} of a name reference is not supported: use declare -p", status: 1}
 	}
 	v, err := s.valueOf(name, e.Index)
-	if err != nil || len(v.texts) == 0 {
-		return "", err
+	if err != nil || !v.set || len(v.texts) == 0 {
+		return "", false, err
 	}
-	return v.texts[0], nil
+	return v.texts[0], true, nil
 }
 
 // namesWith lists the variables whose names begin so.
@@ -630,13 +630,13 @@ func (s *Shell) slice(e *syntax.ParamExp, v *value) error {
 	if v.many && (v.variable == nil || v.variable.kind != scalar) {
 		return s.sliceList(e, v, offset, length, hasLength)
 	}
-	if len(v.texts) == 0 {
+	if len(v.texts) == 0 || !v.set {
 		return nil
 	}
 	runes := []rune(v.texts[0])
 	start, end, ok := bounds(offset, length, hasLength, int64(len(runes)))
 	if !ok {
-		return &shellError{text: itoa(length) + ": substring expression < 0"}
+		return &shellError{text: itoa(length) + ": substring expression < 0", discards: true}
 	}
 	v.texts = []string{string(runes[start:end])}
 	return nil
@@ -665,7 +665,7 @@ func bounds(offset, length int64, hasLength bool, size int64) (start, end int64,
 
 func (s *Shell) sliceList(e *syntax.ParamExp, v *value, offset, length int64, hasLength bool) error {
 	if hasLength && length < 0 {
-		return &shellError{text: itoa(length) + ": substring expression < 0"}
+		return &shellError{text: itoa(length) + ": substring expression < 0", discards: true}
 	}
 	texts := v.texts
 	if name := e.Param.Value; name == "@" || name == "*" {

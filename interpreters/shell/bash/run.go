@@ -18,8 +18,38 @@ func (s *Shell) statements(list []*syntax.Stmt) error {
 	return nil
 }
 
+// lines runs the commands of a file, or of a text such as that of eval. An expansion that fails discards the rest of its
+// line.
+func (s *Shell) lines(list []*syntax.Stmt) error {
+	for i := 0; i < len(list); i++ {
+		quiet, loops := s.quiet, s.loops
+		err := s.statement(list[i])
+		if err == nil {
+			continue
+		}
+		if !s.discarded(err) {
+			return err
+		}
+		s.quiet, s.loops = quiet, loops
+		s.status = s.report(err)
+		s.pipes = []int{s.status}
+		for i+1 < len(list) && list[i+1].Pos().Line() <= list[i].End().Line() {
+			i++
+		}
+	}
+	return nil
+}
+
 // statement runs one command with its redirections, and applies errexit to its result.
 func (s *Shell) statement(st *syntax.Stmt) error {
+	err := s.checked(st)
+	if err != nil {
+		err = s.say(err)
+	}
+	return err
+}
+
+func (s *Shell) checked(st *syntax.Stmt) error {
 	s.tick()
 	if st.Background {
 		return s.background(st)
@@ -102,7 +132,10 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	if err != nil {
 		saved.restore()
 		s.cleanup(cleanups)
-		return s.redirectFailed(err)
+		if err := s.redirectFailed(err); err != nil || checksStatus(st.Cmd) {
+			return err
+		}
+		return s.failed(st)
 	}
 	defer s.cleanup(cleanups)
 	defer saved.restore()
@@ -259,7 +292,9 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 			return err
 		}
 	}
-	s.status = 0
+	if len(items) == 0 {
+		s.status = 0
+	}
 	for _, item := range items {
 		if err := s.setText(words.Name.Value, item); err != nil {
 			s.complain("%s", err)

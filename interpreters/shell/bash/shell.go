@@ -38,6 +38,7 @@ type Shell struct {
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
 	quiet      int
 	inTrap     bool
+	inReturn   bool
 	loops      int
 	level      int // BASH_SUBSHELL
 	depth      int
@@ -95,7 +96,30 @@ func (exitFlow) Error() string     { return "exit" }
 type shellError struct {
 	text   string
 	status int
-	soft   bool
+	// soft says that a command for arithmetic or tests fails, and does not end anything.
+	soft bool
+	// discards says that the line in which it happened ends, and not the shell. Soft errors do, too.
+	discards bool
+	// said says that it was printed.
+	said bool
+}
+
+// discarded says whether an error ends a line of the script. In a subshell, it ends the subshell.
+func (s *Shell) discarded(err error) bool {
+	e, ok := err.(*shellError)
+	return ok && (e.soft || e.discards) && s.level == 0
+}
+
+// say prints an error where it happens, so that it goes where the output of the command goes.
+func (s *Shell) say(err error) error {
+	e, ok := err.(*shellError)
+	if !ok || e.said {
+		return err
+	}
+	s.complain("%s", e)
+	copied := *e
+	copied.said = true
+	return &copied
 }
 
 func (e *shellError) Error() string { return e.text }
@@ -202,8 +226,8 @@ func (s *Shell) subshell() *Shell {
 	}
 	c.traps = map[string]string{}
 	for name, action := range s.traps {
-		// Traps are reset in a subshell; what is ignored stays ignored, and ERR stays with errtrace.
-		if action == "" || name == "ERR" && s.options.errtrace {
+		// Traps are reset in a subshell; what is ignored stays ignored, ERR stays with errtrace and RETURN with functrace.
+		if action == "" || name == "ERR" && s.options.errtrace || name == "RETURN" && s.options.functrace {
 			c.traps[name] = action
 		}
 	}
@@ -315,7 +339,7 @@ func (s *Shell) runText(name, text string) int {
 
 func (s *Shell) runSource(source *Source) int {
 	s.code = source
-	s.settle(s.statements(source.file.Stmts))
+	s.settle(s.lines(source.file.Stmts))
 	return s.runExitTrap()
 }
 
@@ -334,8 +358,11 @@ func (s *Shell) settle(err error) {
 
 // report prints a failed expansion and returns its status.
 func (s *Shell) report(err error) int {
-	s.complain("%s", err)
-	if e, ok := err.(*shellError); ok && e.status != 0 {
+	err = s.say(err)
+	e, ok := err.(*shellError)
+	if !ok {
+		s.complain("%s", err)
+	} else if e.status != 0 {
 		return e.status
 	}
 	return 1
@@ -390,9 +417,26 @@ func (s *Shell) runTrap(action string) error {
 		s.frozen = s.commandText()
 	}
 	s.code = source
-	err = s.deeper(func() error { return s.statements(source.file.Stmts) })
+	err = s.deeper(func() error { return s.lines(source.file.Stmts) })
 	s.status, s.pipes, s.code, s.line, s.quiet = status, pipes, code, line, quiet
 	s.frozen = frozen
+	return err
+}
+
+// returned runs the trap for the end of a function or a sourced file. $? is that of the last command, and not the one that
+// return gives.
+func (s *Shell) returned(err error) error {
+	action := s.traps["RETURN"]
+	_, isReturn := err.(returnFlow)
+	if action == "" || s.inReturn || err != nil && !isReturn {
+		return err
+	}
+	s.inReturn = true
+	failure := s.runTrap(action)
+	s.inReturn = false
+	if failure != nil {
+		return failure
+	}
 	return err
 }
 

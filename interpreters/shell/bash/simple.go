@@ -25,6 +25,12 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	saved, err := s.redirect(redirects)
 	if err != nil {
 		saved.restore()
+		if e, ok := err.(*shellError); ok && s.functions[args[0]] == nil && s.builtin(args[0]) == nil {
+			// bash has already started the process for the command, and only that ends.
+			s.report(e)
+			s.status, s.pipes = 1, []int{1}
+			return nil
+		}
 		if err := s.redirectFailed(err); err != nil {
 			return err
 		}
@@ -65,14 +71,17 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	return nil
 }
 
-// assignFailed ends the shell after an assignment to a readonly variable, as bash does outside of functions.
+// assignFailed discards the line of an assignment to a readonly variable. With errexit, the shell ends.
 func (s *Shell) assignFailed(err error) error {
-	if _, ok := err.(*readonlyError); ok {
-		s.complain("%s", err)
-		s.status = 1
+	if _, ok := err.(*readonlyError); !ok {
+		return err
+	}
+	s.complain("%s", err)
+	s.status = 1
+	if s.options.errexit {
 		return exitFlow{1}
 	}
-	return err
+	return &shellError{text: err.Error(), status: 1, discards: true, said: true}
 }
 
 // call runs a command with words that are expanded: a function, a builtin or a program.
@@ -143,11 +152,19 @@ func (s *Shell) callFunction(f *function, args []string) error {
 		if hide {
 			delete(s.traps, "ERR")
 		}
+		atReturn, returns := s.traps["RETURN"]
+		if returns = returns && !s.options.functrace; returns {
+			delete(s.traps, "RETURN")
+		}
 		optIn := s.getoptsIn
 
 		err := s.statement(f.body)
+		err = s.returned(err)
 
 		s.getoptsIn = optIn
+		if _, changed := s.traps["RETURN"]; returns && !changed {
+			s.traps["RETURN"] = atReturn
+		}
 		if _, changed := s.traps["ERR"]; hide && !changed {
 			s.traps["ERR"] = trap
 		}

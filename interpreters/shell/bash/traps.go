@@ -78,7 +78,7 @@ func trapBuiltin(s *Shell, args []string) error {
 			delete(s.traps, event)
 			continue
 		}
-		if (event == "DEBUG" || event == "RETURN") && action != "" {
+		if event == "DEBUG" && action != "" {
 			return &shellError{text: "trap: " + event + " is not supported: remove it", status: 2}
 		}
 		s.traps[event] = action
@@ -125,6 +125,8 @@ func (s *Shell) printTraps(only []string) {
 			return 100
 		case "ERR":
 			return 101
+		case "RETURN":
+			return 102
 		}
 		return signals[event]
 	}

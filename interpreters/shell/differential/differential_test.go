@@ -177,6 +177,13 @@ func (r *result) add(name, content string) {
 
 func real(t *testing.T, text string) result {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return realIn(ctx, t, text)
+}
+
+func realIn(ctx context.Context, t *testing.T, text string) result {
+	t.Helper()
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
@@ -188,13 +195,11 @@ func real(t *testing.T, text string) result {
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
 	var out, errs bytes.Buffer
 	command := exec.CommandContext(ctx, "bash", "snippet.sh")
 	command.Dir, command.Env, command.Stdout, command.Stderr = folder, environment(), &out, &errs
 	command.WaitDelay = time.Second
-	err := command.Run()
+	err := runAlone(command)
 	r := result{Stdout: out.String(), Stderr: errs.Len() > 0}
 	if exit, ok := err.(*exec.ExitError); ok {
 		r.Exit = exit.ExitCode()

@@ -37,6 +37,12 @@ func apply(c *call) error {
 	if err != nil {
 		return err
 	}
+	switch {
+	case mode == "client" && c.truth("server-side"):
+		return errors.New("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
+	case mode == "server" && c.truth("force"):
+		return errors.New("--dry-run=server cannot be used with --force")
+	}
 	return each(items, func(one item) error {
 		if one.ref.Name == "" {
 			return errors.New("resource name may not be empty")
@@ -67,7 +73,7 @@ func (c *call) applyOnServer(p *printer, one item, mode string) error {
 		manager = "kubectl"
 	}
 	o := one.source
-	if mode == "none" {
+	if mode != "client" {
 		applied, err := c.cluster.Apply(encode(o), manager, c.truth("force-conflicts"))
 		if isReason(err, "Conflict") {
 			return fmt.Errorf("%w\n%s", err, conflicts)
@@ -89,7 +95,7 @@ func (c *call) applyHere(p *printer, one item, mode string) error {
 	current, err := c.read(one.ref, "")
 	if isReason(err, "NotFound") {
 		o := modified
-		if mode == "none" {
+		if mode != "client" {
 			if o, err = c.create(modified); err != nil {
 				return inFile(one, "creating", err)
 			}
@@ -117,7 +123,7 @@ func (c *call) applyHere(p *printer, one item, mode string) error {
 		return c.done(p, current, one.ref, "unchanged", mode)
 	}
 	after := current
-	if mode == "none" {
+	if mode != "client" {
 		after, err = c.send(one.ref, kind, encode(body), "")
 		if isReason(err, "UnsupportedMediaType") {
 			// A custom resource of a group that Kubernetes has, too.

@@ -9,6 +9,7 @@
 //	generate.go    create KIND, without a file
 //	apply.go       apply, on the client's side and on the server's
 //	wait.go        wait, rollout
+//	discover.go    api-resources, auth can-i
 //
 // Output, errors and exit codes are those of kubectl. What is not built is refused by name.
 package kubectl
@@ -36,7 +37,26 @@ type Deletion struct {
 	Propagation string
 	// Wait is how long to wait until the object is gone; 0 is not at all.
 	Wait time.Duration
+	// Grace is how many seconds a Pod has for its end; nil is what the Pod says.
+	Grace *int64
 }
+
+// Options say how the API server treats writes.
+type Options struct {
+	// DryRun says that nothing is stored.
+	DryRun bool
+	// Validation is Strict or Ignore for fields that the API server does not know; empty is what the API server does.
+	Validation string
+}
+
+// Kind is a kind as kubectl api-resources lists it.
+type Kind struct {
+	Resource
+	ShortNames, Verbs, Categories []string
+}
+
+// Question is what kubectl auth can-i asks. Without a namespace, it is about all of them, or about a kind that has none.
+type Question struct{ Verb, Group, Resource, Subresource, Namespace, Name string }
 
 // Cluster is what the command needs of the host. Objects and patches are JSON texts. A request that the API server
 // refused fails with an Error.
@@ -51,6 +71,12 @@ type Cluster interface {
 	// Patch applies a patch of this kind: json, merge or strategic.
 	Patch(ref Ref, kind, patch, subresource string) (string, error)
 	Delete(ref Ref, how Deletion) error
+	// With is the cluster with options for writes.
+	With(options Options) Cluster
+	// Kinds lists the kinds that are served, each group in its preferred version, and the groups that do not answer.
+	Kinds() (kinds []Kind, silent []string, err error)
+	// Allowed says whether the hook may do something.
+	Allowed(question Question) (bool, error)
 }
 
 // Error is a request that failed.
@@ -100,3 +126,12 @@ func (None) Patch(Ref, string, string, string) (string, error) { return "", ErrN
 
 // Delete fails.
 func (None) Delete(Ref, Deletion) error { return ErrNone }
+
+// With changes nothing.
+func (None) With(Options) Cluster { return None{} }
+
+// Kinds fails.
+func (None) Kinds() ([]Kind, []string, error) { return nil, nil, ErrNone }
+
+// Allowed fails.
+func (None) Allowed(Question) (bool, error) { return false, ErrNone }

@@ -27,8 +27,8 @@ func Run(p *bash.Process, cluster Cluster) int {
 
 // unsupported are the subcommands that a hook does not have, with what it can do instead.
 var unsupported = map[string]string{
-	"api-resources": "kubectl get KIND, which fails if the kind is not served", "api-versions": "kubectl get KIND, which fails if the kind is not served",
-	"attach": "", "auth": "the permissions in the document, which are those of the hook", "autoscale": "kubectl create -f", "certificate": "kubectl patch --subresource=approval",
+	"api-versions": "kubectl get KIND, which fails if the kind is not served",
+	"attach":       "", "autoscale": "kubectl create -f", "certificate": "kubectl patch --subresource=approval",
 	"cluster-info": "", "completion": "", "cp": "", "debug": "", "describe": "kubectl get -o yaml", "diff": "boathook serve --plan outside of the script", "drain": "kubectl cordon, and a deletion of the Pods",
 	"edit": "kubectl patch", "events": "kubectl get events", "exec": "", "explain": "", "expose": "kubectl create -f", "kustomize": "kubectl apply -f with what it prints", "logs": "", "options": "",
 	"plugin": "", "port-forward": "", "proxy": "", "run": "kubectl create -f", "top": "",
@@ -84,7 +84,7 @@ type flag struct {
 const boolean = "true"
 
 var known = map[string]flag{
-	"all": {alone: boolean}, "all-namespaces": {"A", boolean}, "allow-missing-template-keys": {alone: boolean},
+	"all": {alone: boolean}, "all-namespaces": {"A", boolean}, "api-group": {}, "cached": {alone: boolean}, "categories": {}, "namespaced": {alone: boolean}, "verbs": {}, "allow-missing-template-keys": {alone: boolean},
 	"annotation": {}, "append-hash": {alone: boolean}, "cascade": {alone: "background"}, "chunk-size": {}, "class": {},
 	"clusterip": {}, "clusterrole": {}, "cmd": {}, "current-replicas": {}, "dry-run": {alone: "unchanged"}, "cert": {}, "key": {},
 	"docker-email": {}, "docker-password": {}, "docker-server": {}, "docker-username": {}, "env-file": {},
@@ -147,6 +147,8 @@ func init() {
 		"rollout status":                {"filename recursive selector revision timeout watch", rolloutStatus},
 		"wait":                          {"filename recursive selector field-selector all-namespaces all for timeout local " + printing, wait},
 		"version":                       {"client output", version},
+		"api-resources":                 {"api-group cached categories namespaced no-headers output sort-by verbs", apiResources},
+		"auth can-i":                    {"all-namespaces list no-headers quiet subresource", canI},
 		"config":                        {"", configuration},
 		"create configmap":              {create + " from-file from-literal from-env-file append-hash", createConfigMap},
 		"create secret generic":         {create + " from-file from-literal from-env-file append-hash type", createSecret},
@@ -207,6 +209,13 @@ func (c *call) dispatch() error {
 		c.words, c.args = words, words[count:]
 		if err := c.check(name, found.flags); err != nil {
 			return err
+		}
+		options, err := c.options(found.flags)
+		if err != nil {
+			return err
+		}
+		if options != (Options{}) {
+			c.cluster = c.cluster.With(options)
 		}
 		return found.run(c)
 	}
@@ -355,7 +364,7 @@ func (c *call) dryRun() (string, error) {
 	case "client", "true", "unchanged":
 		return "client", nil
 	case "server":
-		return "", errors.New("--dry-run=server is not supported in a hook: run the hook with --plan")
+		return value, nil
 	default:
 		return "", fmt.Errorf("Invalid dry-run value (%s). Must be \"none\", \"server\", or \"client\".", value)
 	}
@@ -363,10 +372,37 @@ func (c *call) dryRun() (string, error) {
 
 // dryRunSuffix follows what a command says that it did.
 func dryRunSuffix(mode string) string {
-	if mode == "client" {
+	switch mode {
+	case "client":
 		return " (dry run)"
+	case "server":
+		return " (server dry run)"
 	}
 	return ""
+}
+
+// options are those of the writes of a subcommand with these flags.
+func (c *call) options(flags string) (Options, error) {
+	mode, err := c.dryRun()
+	if err != nil {
+		return Options{}, err
+	}
+	options := Options{DryRun: mode == "server"}
+	// taint checks only what it reads.
+	if !isIn(strings.Fields(flags), "validate") || c.verb() == "taint" {
+		return options, nil
+	}
+	switch value := c.value("validate"); value {
+	case "", "strict", "true", "1", "t", "T", "TRUE", "True":
+		options.Validation = "Strict"
+	case "ignore", "false", "0", "f", "F", "FALSE", "False":
+		options.Validation = "Ignore"
+	case "warn":
+		return options, errors.New("--validate=warn is not supported in a hook: use strict or ignore")
+	default:
+		return options, fmt.Errorf("invalid - validate option %q; must be one of: strict (or true), warn, ignore (or false)", value)
+	}
+	return options, nil
 }
 
 // namespace is that of the flag.

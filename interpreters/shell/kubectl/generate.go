@@ -117,7 +117,7 @@ func (c *call) data(taken string) (map[string][]byte, error) {
 		}
 	}
 	for _, file := range c.flags["from-env-file"] {
-		content, err := c.FS().ReadFile(c.Abs(file))
+		content, err := c.content(file)
 		if err != nil {
 			return nil, fmt.Errorf("error reading %s: no such file or directory", file)
 		}
@@ -138,20 +138,27 @@ func (c *call) data(taken string) (map[string][]byte, error) {
 	return data, nil
 }
 
+// content is what is in a file, a pipe or a descriptor.
+func (c *call) content(name string) ([]byte, error) {
+	file, err := c.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return c.ReadAll(file)
+}
+
 // fromFile adds KEY=FILE, FILE or the files of a folder.
 func (c *call) fromFile(source string, add func(string, []byte) error) error {
 	name, file, found := strings.Cut(source, "=")
 	if !found {
 		name, file = path.Base(source), source
 	}
-	info, err := c.FS().Stat(c.Abs(file))
-	if err != nil {
-		return fmt.Errorf("error reading %s: no such file or directory", file)
-	}
-	if !info.IsDir() {
-		content, err := c.FS().ReadFile(c.Abs(file))
+	// /dev/stdin and <(…) are files for nobody but the command.
+	if info, err := c.FS().Stat(c.Abs(file)); err != nil || !info.IsDir() {
+		content, err := c.content(file)
 		if err != nil {
-			return err
+			return fmt.Errorf("error reading %s: no such file or directory", file)
 		}
 		return add(name, content)
 	}
@@ -268,7 +275,7 @@ func createTLSSecret(c *call) error {
 		if file == "" {
 			return errors.New("key and cert must be specified")
 		}
-		content, err := c.FS().ReadFile(c.Abs(file))
+		content, err := c.content(file)
 		if err != nil {
 			return fmt.Errorf("Cannot read file %s, open %s: no such file or directory", file, file)
 		}

@@ -19,6 +19,8 @@ type memory struct {
 	objects map[Ref]object
 	calls   []string
 	version int
+	// options are those of the last With.
+	options Options
 }
 
 var kindsHere = []Resource{
@@ -153,8 +155,30 @@ func merge(into, patch map[string]any) {
 	}
 }
 
+func (m *memory) With(options Options) Cluster {
+	m.options = options
+	return m
+}
+
+func (m *memory) Kinds() ([]Kind, []string, error) {
+	kinds := make([]Kind, len(kindsHere))
+	for i, resource := range kindsHere {
+		kinds[i] = Kind{resource, []string{strings.ToLower(resource.Kind[:2])}, []string{"get", "list"}, []string{"all"}}
+	}
+	return kinds, []string{"metrics.k8s.io/v1"}, nil
+}
+
+func (m *memory) Allowed(q Question) (bool, error) {
+	m.calls = append(m.calls, fmt.Sprintf("allowed %q", []string{q.Verb, q.Group, q.Resource, q.Subresource, q.Namespace, q.Name}))
+	return q.Verb == "get", nil
+}
+
 func (m *memory) Delete(ref Ref, how Deletion) error {
-	m.calls = append(m.calls, "delete "+how.Propagation)
+	call := "delete " + how.Propagation
+	if how.Grace != nil {
+		call += fmt.Sprint(" ", *how.Grace)
+	}
+	m.calls = append(m.calls, call)
 	if _, ok := m.objects[ref]; !ok {
 		return m.missing(ref)
 	}
@@ -395,6 +419,118 @@ func TestAges(t *testing.T) {
 	} {
 		if got := human(d); got != want {
 			t.Errorf("%v: %s, not %s", d, got, want)
+		}
+	}
+}
+
+func TestOptionsOfWrites(t *testing.T) {
+	for script, want := range map[string]Options{
+		`kubectl create cm a`:                                  {Validation: "Strict"},
+		`kubectl create cm a --dry-run=server`:                 {DryRun: true, Validation: "Strict"},
+		`kubectl create cm a --validate=false`:                 {Validation: "Ignore"},
+		`kubectl create cm a --validate=ignore`:                {Validation: "Ignore"},
+		`kubectl create cm a --validate`:                       {Validation: "Strict"},
+		`kubectl label pod p a=b --dry-run=server`:             {DryRun: true},
+		`kubectl label pod p a=b`:                              {},
+		`kubectl delete pod p --dry-run=server`:                {DryRun: true},
+		`kubectl patch pod p -p '{}' --dry-run=client`:         {},
+		`kubectl create cm a --dry-run=client`:                 {Validation: "Strict"},
+		`kubectl create cm a --validate=warn; true`:            {},
+		`kubectl create cm a --validate=frob; true`:            {},
+		`kubectl create cm a --dry-run=frob || kubectl get po`: {},
+	} {
+		m := cluster(t, pod)
+		run(t, m, script)
+		if m.options != want {
+			t.Errorf("%s: %+v and not %+v", script, m.options, want)
+		}
+	}
+}
+
+func TestFilesThatAreNotInAFolder(t *testing.T) {
+	for script, want := range map[string]string{
+		"kubectl create cm a --from-file=k=/dev/stdin -o jsonpath='{.data}' <<< word":                 `{"k":"word\n"}`,
+		"kubectl create cm a --from-file=k=<(printf x) -o jsonpath='{.data}'":                         `{"k":"x"}`,
+		"kubectl create cm a --from-env-file=<(printf 'A=1\\n') -o jsonpath='{.data}'":                `{"A":"1"}`,
+		"kubectl create cm a && kubectl patch cm a --patch-file=<(printf '{\"data\":{\"k\":\"v\"}}')": "configmap/a created\nconfigmap/a patched\n",
+		"kubectl create cm a --from-file=k=/nowhere":                                                  "error: error reading /nowhere: no such file or directory\nstatus 1\n",
+	} {
+		if got := run(t, cluster(t), script); got != want {
+			t.Errorf("%s: %q and not %q", script, got, want)
+		}
+	}
+}
+
+func TestTheGraceOfADeletion(t *testing.T) {
+	for flags, want := range map[string]string{
+		"": "delete Background", "--now": "delete Background 1", "--grace-period=30": "delete Background 30", "--grace-period=0": "delete Background 1",
+		"--grace-period=0 --force": "delete Background 0", "--force": "delete Background 0", "--cascade=orphan --grace-period=-1": "delete Orphan",
+	} {
+		m := cluster(t, pod)
+		run(t, m, "kubectl delete pod p --wait=false "+flags)
+		if got := strings.Join(m.calls, "; "); got != want {
+			t.Errorf("%s: %s and not %s", flags, got, want)
+		}
+	}
+	if got := run(t, cluster(t, pod), "kubectl delete pod p --now --grace-period=5"); !strings.Contains(got, "--now and --grace-period cannot be specified together") {
+		t.Error(got)
+	}
+}
+
+func TestKindsThatAreServed(t *testing.T) {
+	for script, want := range map[string]string{
+		"kubectl api-resources --api-group=batch": "NAME       SHORTNAMES   APIVERSION   NAMESPACED   KIND\n" +
+			"cronjobs   cr           batch/v1     true         CronJob\njobs       jo           batch/v1     true         Job\n",
+		"kubectl api-resources --namespaced=false --no-headers --sort-by=kind": "namespaces   na    v1    false   Namespace\nnodes        no    v1    false   Node\n",
+		"kubectl api-resources --api-group=apps -o name":                       "deployments.apps\n",
+		"kubectl api-resources --api-group= -o name --verbs=get,list":          "configmaps\nnamespaces\nnodes\npods\nsecrets\nserviceaccounts\n",
+		"kubectl api-resources --verbs=watch -o name":                          "",
+		"kubectl api-resources --api-group=apps -o wide --categories=all": "NAME          SHORTNAMES   APIVERSION   NAMESPACED   KIND         VERBS      CATEGORIES\n" +
+			"deployments   de           apps/v1      true         Deployment   get,list   all\n",
+	} {
+		want += "error: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1\nstatus 1\n"
+		if got := run(t, cluster(t), script); got != want {
+			t.Errorf("%s:\n%s\nand not\n%s", script, got, want)
+		}
+	}
+	for script, want := range map[string]string{
+		"kubectl api-resources x":             "unexpected arguments",
+		"kubectl api-resources -o yaml":       "-o yaml is not supported in a hook: use -o name or -o wide",
+		"kubectl api-resources --sort-by=age": "--sort-by accepts only name or kind",
+	} {
+		if got := run(t, cluster(t), script); !strings.Contains(got, want) || !strings.HasSuffix(got, "status 1\n") {
+			t.Errorf("%s: %s", script, got)
+		}
+	}
+}
+
+func TestWhatAHookMayDo(t *testing.T) {
+	for script, want := range map[string]string{
+		"kubectl auth can-i get pods":                        `yes|allowed ["get" "" "pods" "" "default" ""]`,
+		"kubectl auth can-i delete po/web -n a":              "no\nstatus 1|" + `allowed ["delete" "" "pods" "" "a" "web"]`,
+		"kubectl auth can-i get deploy -A -q":                `|allowed ["get" "apps" "deployments" "" "" ""]`,
+		"kubectl auth can-i get pods --subresource=log":      `yes|allowed ["get" "" "pods" "log" "default" ""]`,
+		"kubectl auth can-i get nodes":                       "Warning: resource 'nodes' is not namespace scoped\n\nyes|" + `allowed ["get" "" "nodes" "" "" ""]`,
+		"kubectl auth can-i get frobs":                       "Warning: the server doesn't have a resource type 'frobs'\n\nyes|" + `allowed ["get" "" "frobs" "" "default" ""]`,
+		"kubectl auth can-i frob pods":                       "Warning: verb 'frob' is not a known verb\n\nno\nstatus 1|" + `allowed ["frob" "" "pods" "" "default" ""]`,
+		"if kubectl auth can-i get po -q; then echo yes; fi": `yes|allowed ["get" "" "pods" "" "default" ""]`,
+		"kubectl auth can-i '*' '*' -A":                      "no\nstatus 1|" + `allowed ["*" "" "*" "" "" ""]`,
+	} {
+		m := cluster(t)
+		got := strings.TrimSpace(run(t, m, script)) + "|" + strings.Join(m.calls, "; ")
+		if got != want {
+			t.Errorf("%s:\n%s\nand not\n%s", script, got, want)
+		}
+	}
+	for script, want := range map[string]string{
+		"kubectl auth can-i --list":        "--list is not supported in a hook",
+		"kubectl auth can-i get":           "you must specify two arguments",
+		"kubectl auth can-i get /healthz":  "it has objects only",
+		"kubectl auth whoami":              "kubectl auth is not supported in a hook",
+		"kubectl auth can-i get po --as=x": "--as: a hook's requests are made with its own permissions",
+	} {
+		if got := run(t, cluster(t), script); !strings.Contains(got, want) || !strings.HasSuffix(got, "status 1\n") {
+			t.Errorf("%s: %s", script, got)
 		}
 	}
 }

@@ -39,12 +39,12 @@ type server struct {
 	token    string
 	client   *http.Client
 	// kinds are in the order of kubectl: the core group first.
-	kinds []served
+	kinds   []served
+	options Options
 }
 
 type served struct {
-	Resource
-	short    []string
+	Kind
 	singular string
 }
 
@@ -142,12 +142,13 @@ func (s *server) discover(t *testing.T) {
 				Name, SingularName, Kind string
 				Namespaced               bool
 				ShortNames               []string
+				Verbs, Categories        []string
 			}
 		}
 		check(t, s.read(root(version), &list))
 		for _, r := range list.Resources {
 			if !strings.Contains(r.Name, "/") {
-				s.kinds = append(s.kinds, served{Resource{version, r.Kind, r.Name, r.Namespaced}, r.ShortNames, r.SingularName})
+				s.kinds = append(s.kinds, served{Kind{Resource{version, r.Kind, r.Name, r.Namespaced}, r.ShortNames, r.Verbs, r.Categories}, r.SingularName})
 			}
 		}
 	}
@@ -227,9 +228,9 @@ func (s *server) Resolve(name, version string) (Resource, error) {
 	}
 	for _, short := range []bool{false, true} {
 		for _, kind := range s.kinds {
-			is := wanted == strings.ToLower(kind.Kind) || wanted == kind.Plural || wanted == kind.singular
+			is := wanted == strings.ToLower(kind.Kind.Kind) || wanted == kind.Plural || wanted == kind.singular
 			if short {
-				is = slices.Contains(kind.short, wanted)
+				is = slices.Contains(kind.ShortNames, wanted)
 			}
 			if is && (version == "" || version == kind.APIVersion) && (group == "" || strings.HasPrefix(kind.APIVersion, group+"/")) {
 				return kind.Resource, nil
@@ -250,6 +251,47 @@ func (s *server) one(method string, ref Ref, subresource string, query url.Value
 	}
 	text, err := s.send(method, path, query, content, body)
 	return string(text), err
+}
+
+// query has the options of writes, and other pairs.
+func (s *server) query(pairs ...string) url.Values {
+	query := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	if s.options.DryRun {
+		query.Set("dryRun", "All")
+	}
+	if s.options.Validation != "" {
+		query.Set("fieldValidation", s.options.Validation)
+	}
+	return query
+}
+
+func (s *server) With(options Options) Cluster {
+	copied := *s
+	copied.options = options
+	return &copied
+}
+
+func (s *server) Kinds() ([]Kind, []string, error) {
+	kinds := make([]Kind, len(s.kinds))
+	for i, one := range s.kinds {
+		kinds[i] = one.Kind
+	}
+	return kinds, nil, nil
+}
+
+func (s *server) Allowed(q Question) (bool, error) {
+	body := encode(map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": map[string]any{"resourceAttributes": map[string]any{
+		"verb": q.Verb, "group": q.Group, "resource": q.Resource, "subresource": q.Subresource, "namespace": q.Namespace, "name": q.Name,
+	}}})
+	answer, err := s.send("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", nil, "application/json", body)
+	if err != nil {
+		return false, err
+	}
+	review, err := decode(string(answer))
+	return at(review, "status", "allowed") == true, err
 }
 
 func (s *server) List(q Query) ([]string, error) {
@@ -283,7 +325,7 @@ func (s *server) Create(text string) (string, error) {
 	}
 	ref := o.ref()
 	ref.Name = ""
-	return s.one("POST", ref, "", url.Values{"fieldManager": {manager}}, "application/json", text)
+	return s.one("POST", ref, "", s.query("fieldManager", manager), "application/json", text)
 }
 
 func (s *server) Replace(text, subresource string) (string, error) {
@@ -291,7 +333,7 @@ func (s *server) Replace(text, subresource string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.one("PUT", o.ref(), subresource, nil, "application/json", text)
+	return s.one("PUT", o.ref(), subresource, s.query(), "application/json", text)
 }
 
 func (s *server) Apply(text, manager string, force bool) (string, error) {
@@ -299,21 +341,27 @@ func (s *server) Apply(text, manager string, force bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	query := url.Values{"fieldManager": {manager}, "force": {fmt.Sprint(force)}}
+	query := s.query("fieldManager", manager, "force", fmt.Sprint(force))
 	return s.one("PATCH", o.ref(), "", query, "application/apply-patch+yaml", text)
 }
 
 func (s *server) Patch(ref Ref, kind, patch, subresource string) (string, error) {
 	content := map[string]string{"json": "json-patch", "merge": "merge-patch", "strategic": "strategic-merge-patch"}[kind]
-	return s.one("PATCH", ref, subresource, nil, "application/"+content+"+json", patch)
+	return s.one("PATCH", ref, subresource, s.query(), "application/"+content+"+json", patch)
 }
 
 func (s *server) Delete(ref Ref, how Deletion) error {
-	body := fmt.Sprintf(`{"propagationPolicy":%q}`, how.Propagation)
-	if how.Propagation == "" {
-		body = "{}"
+	body := map[string]any{"kind": "DeleteOptions", "apiVersion": "v1"}
+	if how.Propagation != "" {
+		body["propagationPolicy"] = how.Propagation
 	}
-	if _, err := s.one("DELETE", ref, "", nil, "application/json", body); err != nil {
+	if how.Grace != nil {
+		body["gracePeriodSeconds"] = *how.Grace
+	}
+	if s.options.DryRun {
+		body["dryRun"] = []string{"All"}
+	}
+	if _, err := s.one("DELETE", ref, "", nil, "application/json", encode(body)); err != nil {
 		return err
 	}
 	for end := time.Now().Add(how.Wait); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

@@ -69,7 +69,7 @@ func (c *call) createOne(p *printer, one item) error {
 	if c.truth("save-config") {
 		annotateLast(o)
 	}
-	if mode == "none" {
+	if mode != "client" {
 		if o, err = c.create(o); err != nil {
 			return inFile(one, "creating", err)
 		}
@@ -109,6 +109,9 @@ func replace(c *call) error {
 	if err != nil {
 		return err
 	}
+	if mode == "server" && c.truth("force") {
+		return errors.New("--dry-run can not be used when --force is set")
+	}
 	return each(items, func(one item) error {
 		if c.truth("force") && mode == "none" {
 			how, err := c.deletion()
@@ -132,7 +135,7 @@ func replace(c *call) error {
 		if c.truth("save-config") {
 			annotateLast(o)
 		}
-		if mode == "none" {
+		if mode != "client" {
 			// As kubectl does: not every kind can be replaced without the version that is there.
 			if text(o, "metadata", "resourceVersion") == "" {
 				now, err := c.read(one.ref, "")
@@ -167,7 +170,7 @@ func patch(c *call) error {
 		if body != "" {
 			return errors.New("cannot specify --patch and --patch-file together")
 		}
-		content, err := c.FS().ReadFile(c.Abs(file))
+		content, err := c.content(file)
 		if err != nil {
 			return fmt.Errorf("unable to read patch file: open %s: no such file or directory", file)
 		}
@@ -211,7 +214,7 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 		}
 		after := before
 		switch {
-		case mode == "none":
+		case mode != "client":
 			if after, err = c.send(one.ref, kind, body, subresource); err != nil {
 				return err
 			}
@@ -223,14 +226,15 @@ func (c *call) patchAll(kind, body, done, subresource string) error {
 			return c.done(p, before, one.ref, done, "none")
 		}
 		did := done
-		if mode == "none" && unchanged(before, after) {
+		if mode != "client" && unchanged(before, after) {
 			did += " (no change)"
 		}
 		ref := one.ref
 		if subresource != "" && after.kind() != "" {
 			ref = after.ref()
 		}
-		return c.done(p, after, ref, did, mode)
+		// kubectl does not say here, either, that it was a dry run.
+		return c.done(p, after, ref, did, "none")
 	})
 }
 
@@ -243,10 +247,10 @@ func (c *call) send(ref Ref, kind, body, subresource string) (object, error) {
 	return decode(answer)
 }
 
-// unchanged compares what a patch can change.
+// unchanged compares what a patch can change. A dry run leaves the version as it is.
 func unchanged(before, after object) bool {
 	version := text(before, "metadata", "resourceVersion")
-	return version != "" && version == text(after, "metadata", "resourceVersion")
+	return version != "" && version == text(after, "metadata", "resourceVersion") && encode(before) == encode(after)
 }
 
 // deletion reads the flags of a deletion.
@@ -262,6 +266,11 @@ func (c *call) deletion() (Deletion, error) {
 	default:
 		return how, fmt.Errorf("invalid cascade value (%s). Must be \"background\", \"foreground\", or \"orphan\"", value)
 	}
+	grace, err := c.grace()
+	if err != nil {
+		return how, err
+	}
+	how.Grace = grace
 	if value := c.value("wait"); value == "false" {
 		return how, nil
 	}
@@ -275,6 +284,31 @@ func (c *call) deletion() (Deletion, error) {
 		how.Wait = timeout
 	}
 	return how, nil
+}
+
+// grace is how many seconds --grace-period, --now and --force leave; nil is what the Pod says.
+func (c *call) grace() (*int64, error) {
+	grace := int64(-1)
+	if value := c.value("grace-period"); value != "" {
+		given, err := strconv.ParseInt(value, 10, 32)
+		if err != nil {
+			return nil, c.usage("invalid argument %q for \"--grace-period\" flag: strconv.ParseInt: parsing %q: invalid syntax", value, value)
+		}
+		grace = given
+	}
+	switch {
+	case c.truth("now") && grace != -1:
+		return nil, errors.New("--now and --grace-period cannot be specified together")
+	case c.truth("now"), grace == 0 && !c.truth("force"):
+		// kubectl ends nothing at once without --force.
+		grace = 1
+	case grace < 0 && c.truth("force"):
+		grace = 0
+	}
+	if grace < 0 {
+		return nil, nil
+	}
+	return &grace, nil
 }
 
 func duration(text string) (time.Duration, error) {
@@ -340,8 +374,8 @@ func remove(c *call) error {
 	// As kubectl does, delete all first and wait then, so that owners do not wait for what follows.
 	var waiting []item
 	failure := each(items, func(one item) error {
-		if mode == "none" {
-			err := c.cluster.Delete(one.ref, Deletion{Propagation: how.Propagation})
+		if mode != "client" {
+			err := c.cluster.Delete(one.ref, Deletion{Propagation: how.Propagation, Grace: how.Grace})
 			switch {
 			case isReason(err, "NotFound") && missing:
 				return nil
@@ -504,7 +538,7 @@ func (c *call) pairs(field, noun, done string) error {
 			}
 			return nil
 		}
-		if len(changes) > 0 && mode == "none" {
+		if len(changes) > 0 && mode != "client" {
 			metadata := map[string]any{field: changes}
 			if version := c.value("resource-version"); version != "" {
 				metadata["resourceVersion"] = version
@@ -561,7 +595,7 @@ func taint(c *call) error {
 			}
 		}
 		after := node
-		if mode == "none" {
+		if mode != "client" {
 			body := encode(map[string]any{"spec": map[string]any{"taints": taints}, "metadata": map[string]any{"resourceVersion": text(node, "metadata", "resourceVersion")}})
 			if after, err = c.send(one.ref, "merge", body, ""); err != nil {
 				return err
@@ -630,7 +664,7 @@ func cordon(c *call) error {
 		if on {
 			value = true
 		}
-		if mode == "none" {
+		if mode != "client" {
 			if _, err := c.send(one.ref, "merge", encode(map[string]any{"spec": map[string]any{"unschedulable": value}}), ""); err != nil {
 				return err
 			}
@@ -665,7 +699,7 @@ func scale(c *call) error {
 				return fmt.Errorf("Expected replicas to be %s, was %d", expected, number(now, "spec", "replicas"))
 			}
 		}
-		if mode == "none" {
+		if mode != "client" {
 			if _, err = c.send(one.ref, "merge", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "scale"); err != nil {
 				return err
 			}
@@ -756,7 +790,7 @@ func (c *call) imagesOf(p *printer, one item, mode string, names []string, image
 			failures = append(failures, fmt.Errorf("unable to find container named %q", name))
 		}
 	}
-	if len(changed) > 0 && mode == "none" {
+	if len(changed) > 0 && mode != "client" {
 		body := object{}
 		for field, containers := range changed {
 			body.fields(place...)[field] = containers

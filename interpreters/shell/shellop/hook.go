@@ -125,7 +125,8 @@ func Environment() []string {
 		"BINDING_CONTEXT_PATH=" + ContextPath, "KUBERNETES_PATCH_PATH=" + PatchPath, "METRICS_PATH=" + metricsPath,
 		"VALIDATING_RESPONSE_PATH=" + admissionPath, "ADMISSION_RESPONSE_PATH=" + admissionPath,
 		"CONVERSION_RESPONSE_PATH=" + conversionPath, "VALUES_PATH=" + valuesPath, "CONFIG_VALUES_PATH=" + configPath,
-		"SHELL_OPERATOR_HOOKS_DIR=/hooks",
+		// The first versions of shell-operator had the second one.
+		"SHELL_OPERATOR_HOOKS_DIR=/hooks", "WORKING_DIR=/hooks",
 	}
 }
 
@@ -188,7 +189,7 @@ func (h *Hook) Document(ctx context.Context, o Options) (string, error) {
 }
 
 // Check lists what cannot run in the files that are scripts of bash.
-func (h *Hook) Check(w *bash.World) []error { return bash.CheckAll(h.Scripts(), Library(), w) }
+func (h *Hook) Check(w *bash.World) []error { return bash.CheckAll(h.Entry, h.Scripts(), Library(), w) }
 
 // Scripts are the files that are scripts of bash, by path.
 func (h *Hook) Scripts() map[string]string {

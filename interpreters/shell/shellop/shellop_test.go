@@ -155,3 +155,32 @@ func TestDescribeRefusesWithFileAndLine(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesOfOtherHooksAreNotChecked(t *testing.T) {
+	files := map[string][]byte{
+		"/hooks/broken.sh":            []byte("if true; then\n"),
+		"/hooks/common/functions.sh":  []byte("run() { hook::config; }\nfrobnicate\n"),
+		"/hooks/lib/names.sh":         []byte("source \"$(dirname \"$0\")/lib/more.sh\"\n"),
+		"/hooks/lib/more.sh":          []byte("missing_command\n"),
+		"/hooks/scripts/deploy.bash":  []byte("also_missing\n"),
+		"/hooks/scripts/unused.bash":  []byte("never_called\n"),
+		"/hooks/scripts/functions.sh": []byte("not_there\n"),
+	}
+	for script, want := range map[string]string{
+		"echo ok":                             "",
+		"source /hooks/common/functions.sh":   "functions.sh:2: frobnicate",
+		"source lib/more.sh":                  "more.sh:1: missing_command",
+		"bash scripts/deploy.bash":            "deploy.bash:1: also_missing",
+		"run=\"/hooks/broken.sh\"; bash $run": "broken.sh:1:10",
+		". \"$1\"":                            "broken.sh:1:10",
+	} {
+		h := &Hook{Entry: "/hooks/hook.sh", Files: map[string][]byte{"/hooks/hook.sh": []byte("if [[ $1 == --config ]]; then echo 'configVersion: v1'; exit; fi\n" + script + "\n")}}
+		for name, text := range files {
+			h.Files[name] = text
+		}
+		_, err := h.Describe(context.Background(), DefaultOptions())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v and not %q", script, err, want)
+		}
+	}
+}

@@ -240,6 +240,15 @@ func (v *view) Delete(ref kubectl.Ref, how kubectl.Deletion) error {
 	return nil
 }
 
+// With changes nothing: a dry run needs what the write needs.
+func (v *view) With(kubectl.Options) kubectl.Cluster { return v }
+
+// Kinds has none. It needs no permission, and neither does Allowed.
+func (v *view) Kinds() ([]kubectl.Kind, []string, error) { return nil, nil, nil }
+
+// Allowed allows everything.
+func (v *view) Allowed(kubectl.Question) (bool, error) { return v.exists(), nil }
+
 // object is one for which the command does all that it can do: what it removes is there, and what it adds is not.
 func (v *view) object(ref kubectl.Ref) string {
 	metadata := map[string]any{

@@ -252,6 +252,9 @@ func (a *analysis) scripts(limits bash.Limits) {
 		return
 	}
 	order := a.sourced(entry)
+	for _, one := range order {
+		a.sources(one)
+	}
 	a.global = newFrame(nil)
 	for _, one := range order {
 		for _, f := range declared(one.file) {
@@ -319,6 +322,57 @@ func (a *analysis) sourced(entry *parsed) []*parsed {
 	}
 	add(entry)
 	return order
+}
+
+// sources notes files that a file sources, and that are not there. A run goes on without them, and fails later for another
+// reason.
+func (a *analysis) sources(one *parsed) {
+	conditional := map[syntax.Node]bool{}
+	syntax.Walk(one.file, func(node syntax.Node) bool {
+		switch node := node.(type) {
+		case *syntax.IfClause, *syntax.CaseClause, *syntax.WhileClause, *syntax.FuncDecl:
+			markAll(node, conditional)
+		case *syntax.BinaryCmd:
+			if node.Op == syntax.AndStmt || node.Op == syntax.OrStmt {
+				markAll(node, conditional)
+			}
+		case *syntax.CallExpr:
+			if len(node.Args) < 2 {
+				return true
+			}
+			if name := bash.StaticText(node.Args[0]); name != "source" && name != "." {
+				return true
+			}
+			word := node.Args[1]
+			text, end := bash.StaticText(word), lastLiteral(word)
+			// What a run writes is in /tmp, and a word without an end can be anything.
+			if end == "" || strings.HasPrefix(text, "/tmp/") || strings.HasPrefix(text, "/dev/") || len(matching(word, a.all)) > 0 {
+				return true
+			}
+			name, where := text, text
+			if text == "" {
+				name, where = printed(word), end
+			}
+			if !path.IsAbs(where) {
+				where = path.Join(path.Dir(a.hook.Entry), where)
+			}
+			if _, err := a.files.Stat(path.Clean(where)); err == nil {
+				return true
+			}
+			a.problem(one.path, int(node.Pos().Line()), fmt.Sprintf("source: there is no file %s: put it into the directory of the hooks, which a run has as /hooks", name), text != "" && !conditional[node])
+		}
+		return true
+	})
+}
+
+// markAll marks a node and what is in it.
+func markAll(node syntax.Node, marked map[syntax.Node]bool) {
+	syntax.Walk(node, func(inner syntax.Node) bool {
+		if inner != nil {
+			marked[inner] = true
+		}
+		return true
+	})
 }
 
 // matching are the files that a word can name, which may begin with a folder that is not known.

@@ -15,13 +15,15 @@ use boathook_bundle::{
     Packed, Policy, PrivateKey, Progress, Pushed, Reference, Seen, SeenAttestation, Store, Verified,
 };
 use boathook_core::{
+    definition::Definition,
     hooks::HookFile,
     model::{HookName, InterpreterRef, error_chain},
 };
 use boathook_operator::app::{component, load};
 use boathook_sandbox::Sandbox;
 use jiff::Timestamp;
-use serde_json::json;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use super::{
     directories,
@@ -119,8 +121,9 @@ fn packed(input: Input, wasm: bool) -> anyhow::Result<Packed> {
     if !wasm {
         return Ok(bundle::pack(input)?);
     }
-    for file in &input.files {
-        eprintln!("warning: {}: left out, because a single component's artifact has no files", file.name);
+    let definitions = input.definitions.iter().map(Definition::name);
+    for name in input.files.iter().map(|file| file.name.as_str()).chain(definitions) {
+        eprintln!("warning: {name}: left out, because a single component's artifact has no files");
     }
     Ok(bundle::pack_wasm(input)?)
 }
@@ -259,7 +262,8 @@ async fn input(directory: &Path, flags: &AnnotationFlags) -> anyhow::Result<Inpu
     let found = projects::hooks(directory)?;
     let sandbox = Sandbox::new(sandbox::config(None)?)?;
     let annotations = annotations(directory, flags)?;
-    let mut input = Input { created: created()?, annotations, files: files(directory)?, ..Input::default() };
+    let (files, definitions) = (files(directory)?, definitions(directory)?);
+    let mut input = Input { created: created()?, annotations, files, definitions, ..Input::default() };
     let mut wrong = 0_usize;
     for file in found {
         let path = file.path.clone();
@@ -305,6 +309,38 @@ fn files(directory: &Path) -> anyhow::Result<Vec<FileInput>> {
         }
     }
     Ok(files)
+}
+
+/// The file of a project with its CustomResourceDefinitions.
+const DEFINITION_FILE: &str = "crd.yaml";
+
+/// The CustomResourceDefinitions of a directory: each document of `crd.yaml`, and of each YAML or JSON file in `crds/`.
+fn definitions(directory: &Path) -> anyhow::Result<Vec<Definition>> {
+    let unreadable = |path: &Path| format!("{} cannot be read", path.display());
+    let (file, folder) = (directory.join(DEFINITION_FILE), directory.join(bundle::DEFINITIONS));
+    let mut paths = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(&folder).with_context(|| unreadable(&folder))? {
+            let path = entry.with_context(|| unreadable(&folder))?.path();
+            if path.extension().is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known))
+            {
+                paths.push(path);
+            }
+        }
+    }
+    paths.extend(file.is_file().then_some(file));
+    paths.sort();
+    let mut all = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(&path).with_context(|| unreadable(&path))?;
+        for document in yaml_serde::Deserializer::from_str(&text) {
+            let value = Value::deserialize(document).with_context(|| unreadable(&path))?;
+            if !value.is_null() {
+                all.push(Definition::read(value).with_context(|| format!("{} cannot be packed", path.display()))?);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// What the flags say, and else what the manifest of a project says. Nothing comes from git, because a work tree may
@@ -361,6 +397,15 @@ fn seen_text(seen: &Seen) -> String {
             None => vec!["what its document requests; the artifact does not say".to_owned()],
         };
         for (n, line) in may.iter().enumerate() {
+            let _ = writeln!(out, "  {} {}", if n == 0 { "Requests:" } else { "         " }, clean(line));
+        }
+    }
+    for definition in &contents.custom_resource_definitions {
+        let (name, layer) = (clean(&definition.name), &definition.layer);
+        let _ = writeln!(out, "Defines:  {name}, {} bytes, {}", layer.size, layer.digest);
+    }
+    if let Some(permission) = contents.defines() {
+        for (n, line) in summary::may(&json!([permission])).iter().enumerate() {
             let _ = writeln!(out, "  {} {}", if n == 0 { "Requests:" } else { "         " }, clean(line));
         }
     }

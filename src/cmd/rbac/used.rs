@@ -165,15 +165,20 @@ pub(in crate::cmd) fn note(call: &Call, calls: &mut Calls) {
     match &call.request {
         Request::Get { target, subresource } => calls.got(target, subresource.as_deref(), answer.and_then(error)),
         Request::List { query } => calls.listed(query, answer.and_then(error)),
-        Request::Write { operation } => calls.wrote(operation, answer.and_then(error)),
-        Request::Batch { operations } => {
+        Request::Write { operation, .. } => calls.wrote(operation, answer.and_then(error)),
+        Request::Batch { operations, .. } => {
             let answers: &[_] = if let Some(Answer::Batch(answers)) = answer { answers } else { &[] };
             for (index, operation) in operations.iter().enumerate() {
                 calls.wrote(operation, answers.get(index).and_then(|answer| answer.as_ref().err()));
             }
         }
         Request::EmitEvent { event } => calls.emitted(event, answer.and_then(error)),
-        Request::Http { .. } | Request::Resolve { .. } | Request::Metric { .. } | Request::Open { .. } => {}
+        Request::Http { .. }
+        | Request::Resolve { .. }
+        | Request::Kinds
+        | Request::Allowed { .. }
+        | Request::Metric { .. }
+        | Request::Open { .. } => {}
     }
 }
 
@@ -183,6 +188,12 @@ fn error(answer: &Answer) -> Option<&CallError> {
         Answer::Page(answer) => answer.as_ref().err(),
         Answer::Written(answer) => answer.as_ref().err(),
         Answer::Emitted(answer) => answer.as_ref().err(),
-        Answer::Batch(_) | Answer::Http(_) | Answer::Resolved(_) | Answer::Metric(_) | Answer::Opened => None,
+        Answer::Batch(_)
+        | Answer::Http(_)
+        | Answer::Resolved(_)
+        | Answer::Kinds(_)
+        | Answer::Allowed(_)
+        | Answer::Metric(_)
+        | Answer::Opened => None,
     }
 }

@@ -178,6 +178,7 @@ impl Wanted {
         let installation = Installation {
             settings: settings.clone(),
             settings_schema: ready.settings_schema,
+            definitions: ready.definitions,
             ..Installation::new(self.id.clone(), digest.to_string(), ready.hooks)
         };
         match installer.install(installation).await {

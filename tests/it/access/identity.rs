@@ -5,8 +5,8 @@
 use std::{sync::Arc, time::Duration};
 
 use boathook_core::model::{
-    Caller, Create, Delete, EmitEvent, EventType, Identity, IfExists, ListQuery, ObjectRef, Operation, PatchBody,
-    Propagation, Update,
+    AccessQuestion, Caller, Create, Delete, EmitEvent, EventType, Identity, IfExists, ListQuery, ObjectRef, Operation,
+    PatchBody, Propagation, Update,
 };
 use serde_json::json;
 
@@ -122,6 +122,39 @@ fn told_as_the_tenant(script: &Script) {
     for (request, user) in requests {
         assert_eq!(user.as_deref(), Some("system:serviceaccount:n:hook"), "{request}");
     }
+}
+
+/// A hook that asks what it may do learns nothing of others, and nothing that its grants leave out.
+// mutant: crates/kube/src/access/rights.rs: `if !grants::allows(&caller.permissions, verb, &subject) {` => `if grants::allows(&[], verb, &subject) {`
+// mutant: crates/kube/src/access/rights.rs: `self.reviewed(Some(caller), &what, OWN_PATH, &body).await` => `self.reviewed(None, &what, OWN_PATH, &body).await`
+#[tokio::test]
+async fn a_hook_asks_what_it_may_do_as_itself_and_within_its_grants() {
+    const YES: &str = r#"{"kind":"SelfSubjectAccessReview","status":{"allowed":true}}"#;
+    let script = Script::start(vec![Step::Answer(201, "", YES)]).await;
+    let ask = |resource: &str, namespace: Option<&str>| AccessQuestion {
+        verb: "get".into(),
+        group: String::new(),
+        resource: resource.into(),
+        namespace: namespace.map(str::to_owned),
+        name: Some("a".into()),
+    };
+    assert!(script.access.allowed(&tenant(), &ask("pods/log", Some("n"))).await.unwrap());
+    let requests = script.requests_as();
+    let [(request, user)] = requests.as_slice() else { panic!("{requests:?}") };
+    assert_eq!(user.as_deref(), Some("system:serviceaccount:n:hook"), "{request}");
+    assert!(request.starts_with("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), "{request}");
+    for part in [r#""resource":"pods""#, r#""subresource":"log""#, r#""namespace":"n""#, r#""name":"a""#] {
+        assert!(request.contains(part), "{part}: {request}");
+    }
+    for namespace in [None, Some(""), Some("kube-system"), Some("n/../kube-system")] {
+        assert!(!script.access.allowed(&tenant(), &ask("pods", namespace)).await.unwrap(), "{namespace:?}");
+    }
+    for resource in ["", "a\nb"] {
+        script.access.allowed(&tenant(), &ask(resource, Some("n"))).await.unwrap_err();
+    }
+    assert_eq!(script.requests(), Vec::<String>::new(), "what the grants leave out is not asked");
+    let no = Script::start(vec![Step::Answer(201, "", r#"{"status":{"allowed":false}}"#)]).await;
+    assert!(!no.access.allowed(&tenant(), &ask("pods", Some("n"))).await.unwrap(), "the cluster decides, too");
 }
 
 /// Kyverno CVE-2026-22039: a policy of one namespace reached another by the controller's rights, with a path of its own

@@ -125,3 +125,15 @@ async fn a_kind_is_found_by_the_names_that_people_give_it() {
         );
     }
 }
+
+#[tokio::test]
+async fn the_kinds_that_are_served_are_listed() {
+    let fixture = Fixture::start("listing").await;
+    let listing = fixture.access.kinds().await.unwrap();
+    let found = |kind: &str| listing.kinds.iter().find(|one| one.resource.kind == kind).unwrap();
+    let map = found("ConfigMap");
+    assert_eq!((map.resource.plural.as_str(), map.resource.namespaced), ("configmaps", true));
+    assert!(map.short_names.contains(&"cm".to_owned()) && map.verbs.contains(&"list".to_owned()), "{map:?}");
+    assert!(found("Pod").categories.contains(&"all".to_owned()) && !found("Namespace").resource.namespaced);
+    assert_eq!(listing.silent, Vec::<String>::new());
+}

@@ -111,6 +111,12 @@ async fn a_label_watcher_builds_and_passes_its_scenarios() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_builds_and_passes_its_scenarios() {
+    let facts = new_builds_and_passes("operator").await;
+    assert_eq!(facts["document"]["reconcile"][0]["kind"], "WebApp");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_schedule_builds_and_passes_its_scenarios() {
     let facts = new_builds_and_passes("schedule").await;
     assert_eq!(facts["document"]["schedule"][0]["name"], "clock");

@@ -39,5 +39,5 @@ async fn bash_completes_with_it() {
     let mut bash = tokio::process::Command::new("bash");
     bash.args(["--norc", "--noprofile", "-c", &format!("{script}\n{complete}")]);
     let said = crate::support::process::run(bash).await;
-    assert_eq!(said.stdout, "label-watcher\nschedule\nstartup\nvalidating", "{}", said.stderr);
+    assert_eq!(said.stdout, "label-watcher\noperator\nschedule\nstartup\nvalidating", "{}", said.stderr);
 }

@@ -56,6 +56,11 @@ async fn a_label_watcher_in_go_builds_and_passes_its_scenarios() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_in_go_builds_and_passes_its_scenarios() {
+    new_builds_and_passes("operator").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_schedule_in_go_builds_and_passes_its_scenarios() {
     new_builds_and_passes("schedule").await;
 }

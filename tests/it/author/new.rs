@@ -84,7 +84,12 @@ async fn what_can_not_be_made_is_reported_with_what_can() {
         (&["new", ""], 1, "lower-case letters"),
         (&["new"], 2, "<NAME>"),
         (&["new", "web", "--lang", "cobol"], 2, "[possible values: rust, go, ts, js, python, shell]"),
-        (&["new", "web", "--from", "scratch"], 2, "[possible values: label-watcher, schedule, startup, validating]"),
+        (
+            &["new", "web", "--from", "scratch"],
+            2,
+            "[possible values: label-watcher, operator, schedule, startup, validating]",
+        ),
+        (&["new", "web", "--lang", "shell", "--from", "operator"], 1, "Shell hooks cannot have `reconcile` bindings"),
         (&["new", "web", "--sdk-path", "nowhere"], 1, "cannot use the SDK in nowhere"),
         (&["new", "web", "--lang", "go", "--sdk-path", "."], 1, "no SDK for Go in .: it has no go.mod"),
         (&["new", "web", "--sdk-path", "."], 1, "no SDK for Rust in .: it has no Cargo.toml"),

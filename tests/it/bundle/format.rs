@@ -1,11 +1,12 @@
 //! What a bundle is made of, and what is refused of others' artifacts.
 
 use boathook_bundle::{
-    Annotations, BUNDLE_TYPE, CONFIG_TYPE, Digest, Input, Layout, Place, WASM_TYPE, look, pack, save,
+    Annotations, BUNDLE_TYPE, CONFIG_TYPE, DEFINITION_TYPE, Digest, Input, Layout, Place, Policy, Progress, WASM_TYPE,
+    look, pack, pull, save, unpack,
 };
 use serde_json::{Value, json};
 
-use super::{file, hook, version, words};
+use super::{Local, definition, file, hook, version, words};
 
 #[test]
 fn the_same_input_in_any_order_is_the_same_bundle() {
@@ -184,5 +185,68 @@ async fn what_is_no_right_bundle_says_why() {
     for (result, what) in cases {
         let error = result.unwrap_err();
         assert!(error.contains(what), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn definitions_travel_with_the_hooks() {
+    let directory = tempfile::tempdir().unwrap();
+    let layout = Layout::create(directory.path()).unwrap();
+    let input = |names: &[&str]| {
+        let definitions = names.iter().map(|name| definition(name)).collect();
+        Input { hooks: vec![hook("a", b"1", "pods")], definitions, ..Input::default() }
+    };
+    let packed = pack(input(&["tools", "apps"])).unwrap();
+    assert_eq!(packed.manifest.digest, pack(input(&["apps", "tools"])).unwrap().manifest.digest);
+    save(&packed, &layout, None).unwrap();
+    let place = Place::layout(layout);
+    let seen = look(&place).await.unwrap();
+    let names: Vec<_> = seen.contents.custom_resource_definitions.iter().map(|of| of.name.as_str()).collect();
+    assert_eq!(names, ["apps.example.com", "tools.example.com"]);
+    let defines = seen.contents.defines().unwrap();
+    assert_eq!(
+        (defines.resource_names, defines.verbs.join(" ")),
+        (names.iter().map(|name| (*name).to_owned()).collect(), "get create patch".to_owned())
+    );
+
+    let local = Local::new();
+    let pulled = pull(&place, &local.store, &Policy::unchecked(), &Progress::default()).await.unwrap();
+    let ready = pulled.ready().unwrap();
+    let read = |path: &std::path::Path| serde_json::from_slice::<Value>(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(read(&ready.definitions[0].path)["metadata"]["name"], "apps.example.com");
+    local.store.remember("r", &pulled, &Policy::unchecked()).unwrap();
+    assert_eq!(local.store.recall("r", &Policy::unchecked()).unwrap().unwrap(), ready);
+    let to = directory.path().join("unpacked");
+    unpack(&pulled, &to).unwrap();
+    assert_eq!(read(&to.join("crds/tools.example.com.json"))["kind"], "CustomResourceDefinition");
+
+    let error = |names: &[&str]| pack(input(names)).unwrap_err().to_string();
+    assert!(error(&["apps", "apps"]).contains("two CustomResourceDefinitions named \"apps.example.com\""));
+    let many: Vec<_> = (0..33).map(|n| format!("a{n}")).collect();
+    assert!(
+        error(&many.iter().map(String::as_str).collect::<Vec<_>>())
+            .contains("33 CustomResourceDefinitions are too many")
+    );
+}
+
+#[tokio::test]
+async fn definitions_that_the_config_and_the_manifest_disagree_about_are_refused() {
+    let digest = Digest::of(b"1");
+    let layer = json!({"digest": digest.as_str(), "size": 1, "mediaType": WASM_TYPE});
+    let other = json!({"digest": Digest::of(b"2").as_str(), "size": 1, "mediaType": DEFINITION_TYPE});
+    let large = json!({"digest": Digest::of(b"3").as_str(), "size": 2_000_000, "mediaType": DEFINITION_TYPE});
+    for (layers, named, part) in [
+        (json!([layer]), json!({"a.b": Digest::of(b"2").as_str()}), "\"a.b\" is said to be layer"),
+        (json!([layer, other]), json!({}), "that the config does not name"),
+        (
+            json!([layer, large]),
+            json!({"a.b": Digest::of(b"3").as_str()}),
+            "its CustomResourceDefinition a.b is 2000000 bytes",
+        ),
+    ] {
+        let config = json!({"created": "x", "hooks": {"a": {"layer": digest.as_str(), "permissions": []}}, "customResourceDefinitions": named});
+        let manifest = |config: &Value| json!({"schemaVersion": 2, "artifactType": BUNDLE_TYPE, "config": typed(config.clone(), CONFIG_TYPE), "layers": layers});
+        let error = artifact(manifest, &config).await.unwrap_err();
+        assert!(error.contains(part), "{error}");
     }
 }

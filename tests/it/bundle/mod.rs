@@ -17,7 +17,10 @@ mod wit;
 use boathook_bundle::{
     Digest, FileInput, HookInput, Input, Layout, Packed, Place, Policy, Progress, Pulled, Store, copy, pack, push,
 };
-use boathook_core::model::{HookName, Permission};
+use boathook_core::{
+    definition::Definition,
+    model::{HookName, Permission},
+};
 use serde_json::json;
 
 /// A hook that may get what is named.
@@ -39,6 +42,21 @@ pub fn hook(name: &str, component: &[u8], resource: &str) -> HookInput {
 
 pub fn file(name: &str, content: &str) -> FileInput {
     FileInput { name: name.to_owned(), content: content.to_owned().into() }
+}
+
+/// `NAME.example.com`.
+pub fn definition(name: &str) -> Definition {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "string"}}}});
+    let read = Definition::read(json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{name}.example.com")},
+        "spec": {
+            "group": "example.com", "names": {"plural": name, "kind": "App"}, "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    }));
+    read.unwrap()
 }
 
 /// A bundle of two hooks, of which one is the version's own.

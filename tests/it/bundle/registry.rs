@@ -6,8 +6,13 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use boathook_bundle::{Connect, Credentials, Place, Reference};
+use boathook_bundle::{Connect, Credentials, Descriptor, Place, Reference};
+use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 /// `team:secret`, as htpasswd -B writes it.
 const PASSWORDS: &str = "team:$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n";
@@ -93,6 +98,45 @@ impl Registry {
 
     pub fn place(&self, rest: &str) -> Place {
         Place::registry(&self.reference(rest), &plain("")).unwrap()
+    }
+
+    /// Puts an image there, as `docker push` does. Layers come with their media types.
+    pub async fn push_image(&self, repository: &str, tag: &str, layers: &[(&str, Vec<u8>)]) {
+        let mut described = Vec::new();
+        for (media_type, bytes) in layers.iter().map(|(kind, bytes)| (*kind, bytes.as_slice())) {
+            described.push(self.push_blob(repository, media_type, bytes).await);
+        }
+        let config = br#"{"architecture":"amd64","os":"linux","config":{},"rootfs":{"type":"layers","diff_ids":[]}}"#;
+        let config = self.push_blob(repository, "application/vnd.oci.image.config.v1+json", config).await;
+        let media_type = "application/vnd.oci.image.manifest.v1+json";
+        let manifest = json!({"schemaVersion": 2, "mediaType": media_type, "config": config, "layers": described});
+        let path = format!("/v2/{repository}/manifests/{tag}");
+        let answer = self.send("PUT", &path, media_type, manifest.to_string().as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    }
+
+    async fn push_blob(&self, repository: &str, media_type: &str, bytes: &[u8]) -> Value {
+        let descriptor = Descriptor::of(media_type, bytes);
+        let begun = self.send("POST", &format!("/v2/{repository}/blobs/uploads/"), "text/plain", b"").await;
+        let location = begun.lines().find_map(|line| line.strip_prefix("Location: ")).expect(&begun);
+        let path = location.split_once(&self.host).map_or(location, |(_, path)| path);
+        let path = format!("{path}&digest={}", descriptor.digest);
+        let answer = self.send("PUT", &path, "application/octet-stream", bytes).await;
+        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+        serde_json::to_value(descriptor).unwrap()
+    }
+
+    async fn send(&self, method: &str, path: &str, content_type: &str, body: &[u8]) -> String {
+        let mut stream = TcpStream::connect(&self.host).await.unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            self.host,
+            body.len()
+        );
+        stream.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
     }
 
     /// The registry's file of a blob.

@@ -13,7 +13,7 @@ use ring::{
 };
 use serde_json::json;
 
-use super::{Local, hook, registry::Registry, send, version, words};
+use super::{Local, definition, hook, registry::Registry, send, version, words};
 use crate::support::guests::image_policy_asks;
 
 pub fn pem(der: &[u8]) -> String {
@@ -164,7 +164,7 @@ async fn two_signers_where_two_are_needed() {
     assert_eq!(verify(&place, &both).await.unwrap().1.by_keys, ["a", "b"]);
 }
 
-// mutant: crates/bundle/src/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &who, &mut left)) {`
+// mutant: crates/bundle/src/trust/verify.rs: `match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, &defines, may, &who, &mut left))` => `match signer.may.as_ref().map_or(Ok(()), |_| all_within(&[], &[], &[], &who, &mut left))`
 // mutant: crates/bundle/src/pull.rs: `Some(declared) if declared.as_slice() != requested =>` => `Some(_) if false && !requested.is_empty() =>`
 #[tokio::test]
 async fn a_signer_may_ask_only_for_what_the_policy_says() {
@@ -257,7 +257,7 @@ fn asked(words: usize) -> Permission {
 
 /// A stranger writes the config, and all of it is compared in one go.
 // mutant: crates/bundle/src/trust/verify.rs: `Permission::first_missing(requested, may, left)` => `Permission::first_missing(requested, may, &mut Permission::MAX_WORK.clone())`
-// mutant: crates/bundle/src/trust/verify.rs: `|may| all_within(&contents.hooks, may, &who, &mut left)` => `|may| all_within(&contents.hooks, may, &who, &mut Permission::MAX_WORK.clone())`
+// mutant: crates/bundle/src/trust/verify.rs: `|may| all_within(&contents.hooks, &defines, may, &who, &mut left)` => `|may| all_within(&contents.hooks, &defines, may, &who, &mut Permission::MAX_WORK.clone())`
 #[tokio::test]
 async fn the_hooks_of_a_bundle_and_its_signers_share_one_bound_of_work() {
     let key = p256();
@@ -387,6 +387,37 @@ async fn a_sigstore_bundle_is_a_signature() {
             assert!(matches!(wrong, TrustError::WrongKey { .. }), "{wrong}");
         }
     }
+}
+
+// mutant: crates/bundle/src/trust/verify.rs: `let Some(missing) = Permission::first_missing(defines, may, left) else {` => `let Some(missing) = Permission::first_missing(&[], may, left) else {`
+#[tokio::test]
+async fn a_signer_may_define_only_what_the_policy_says() {
+    let registry = Registry::start();
+    let (place, key) = (registry.place("team/hooks:v1"), p256());
+    let packed =
+        Input { hooks: vec![hook("a", b"1", "secrets")], definitions: vec![definition("apps")], ..Input::default() };
+    send(&pack(packed).unwrap(), &place).await;
+    sign(&place, &key).await.unwrap();
+    let calls = "{apiGroups: [''], resources: [secrets], verbs: [get]}";
+    let defines = |name: &str| {
+        format!(
+            "{{apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: ['*'], resourceNames: [{name}]}}"
+        )
+    };
+    let capped = |may: &[&str]| {
+        let may = may.join(", ");
+        policy(&format!("- {{match: '*', keys: [{{name: team, file: team.pub, may: [{may}]}}]}}\n"), &[("team", &key)])
+    };
+    for may in [vec![calls.to_owned()], vec![calls.to_owned(), defines("others.example.com")]] {
+        let may: Vec<_> = may.iter().map(String::as_str).collect();
+        let text = words(&verify(&place, &capped(&may)).await.unwrap_err());
+        assert!(
+            text.contains("its CustomResourceDefinitions ask to get, create, patch")
+                && text.contains("apps.example.com"),
+            "{text}"
+        );
+    }
+    verify(&place, &capped(&[calls, &defines("apps.example.com")])).await.unwrap();
 }
 
 /// A key that only attests what is in a bundle has not said that the bundle may run.

@@ -77,6 +77,8 @@ fn what_cannot_be_is_refused() {
             "names no kubernetes binding",
         ),
         (&format!("{OWNS}, name: maps"), "reconcile[0].name", "clashes with the kubernetes binding"),
+        // Its watches would have the names of those of the binding "reconcile".
+        (&format!("{OWNS}, name: reconcile/related"), "reconcile[0].name", r#"cannot contain "/""#),
         (
             &format!("{OWNS}}}\n- {{name: other, apiVersion: example.com/v2, kind: App, {OWNS}"),
             "reconcile[1].kind",

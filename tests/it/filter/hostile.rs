@@ -177,7 +177,11 @@ async fn a_filter_that_computes_for_long_leaves_the_threads_of_the_runtime() {
             tokio::task::yield_now().await;
         }
     });
-    compile(&filters, "def f: f; f").await.run(&"{}".into()).await.unwrap_err();
+    let program = compile(&filters, "def f: f; if .hang then f else 1 end").await;
+    // Neither what compiles it nor what makes its instance counts.
+    program.run(&"{}".into()).await.unwrap();
+    polls.store(0, Ordering::SeqCst);
+    program.run(&r#"{"hang":true}"#.into()).await.unwrap_err();
     // In its second there are 200 ticks. If it stayed in this thread, the other task would be polled once in each.
     assert!(polls.load(Ordering::SeqCst) > 2000);
     other.abort();

@@ -9,6 +9,7 @@ mod changes;
 mod cli;
 mod cves;
 mod dead_hook;
+mod definitions;
 mod failure_events;
 mod failures;
 mod filters;

@@ -109,6 +109,44 @@ async fn a_run_shows_what_it_writes() {
     assert!(ended.stdout.contains("aHVudGVyMg=="), "as it was asked for");
 }
 
+const WISH: &str =
+    "{apiVersion: example.com/v1, kind: Wish, metadata: {name: web, namespace: default}, spec: {children: [
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {value: '1'}}], status: {color: blue}}}";
+
+fn definitions() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/test/wish");
+    let texts = ["wishes.yaml", "clusterwishes.yaml"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
+    texts.join("\n---\n")
+}
+
+#[tokio::test]
+async fn an_object_is_reconciled_once() {
+    let (files, component) = (Files::new(), guest_file("wish"));
+    let (state, wish) = (files.write("state.yaml", definitions()), files.write("wish.yaml", WISH));
+    let of = |words: &[&'static str]| {
+        let mut all: Vec<_> = words.iter().map(|word| OsStr::new(*word).to_owned()).collect();
+        all.extend([OsStr::new("--state").to_owned(), state.clone().into()]);
+        all
+    };
+    let event = ["--binding", "wishes", "--event", "Added", "--object", wish.to_str().unwrap()].map(OsStr::new);
+    let with =
+        |words: &[&'static str]| event.iter().map(|word| word.to_os_string()).chain(of(words)).collect::<Vec<_>>();
+    let ended = once(&component, &with(&[])).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for part in ["v1 ConfigMap default/a", "example.com/v1 Wish default/web", "color: blue"] {
+        assert!(ended.stdout.contains(part), "no {part}: {}", ended.stdout);
+    }
+    let ended = once(&component, &with(&["--plan", "-o", "json"])).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let data: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let writes = data["writes"].as_array().unwrap();
+    let of_child = writes.iter().filter(|write| write["object"]["kind"] == "ConfigMap").count();
+    assert!(of_child == 1 && writes.iter().all(|write| write["dryRun"] == true), "{data:#}");
+
+    let ended = once(&component, &of(&["--binding", "wishes"])).await;
+    refused(&ended, &["hook wish reconciles one object at a time: give it with the event Added or Modified of wishes"]);
+}
+
 #[tokio::test]
 async fn the_hook_is_reported_what_its_bindings_make_of_the_state() {
     let files = Files::new();

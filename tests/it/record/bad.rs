@@ -4,6 +4,7 @@ use std::path::Path;
 
 use boathook_core::model::{
     BindingName, CallError, CallReason, Cause, Create, Denial, IfExists, Limits, ObjectRef, Operation, Tick,
+    WriteOptions,
 };
 use boathook_operator::record::{
     AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedQuestion,
@@ -49,7 +50,10 @@ pub(super) fn example() -> Record {
         snapshots: Vec::new(),
         calls: vec![
             Call { request: Request::Get { target, subresource: None }, answer: Some(Answer::Object(Err(missing))) },
-            Call { request: Request::Write { operation: create }, answer: Some(Answer::Written(Ok(Some(object)))) },
+            Call {
+                request: Request::Write { operation: create, options: WriteOptions::default() },
+                answer: Some(Answer::Written(Ok(Some(object)))),
+            },
         ],
         ambient: AmbientValues { insecure_seed: "2a".into(), ..AmbientValues::default() },
         log: vec![LogLine { level: "INFO".into(), message: "hello".into(), fields: String::new() }],

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook_core::model::{Create, IfExists, ObjectRef, Operation};
+use boathook_core::model::{Create, IfExists, ObjectRef, Operation, WriteOptions};
 use boathook_operator::record::{
     Answer, Call, LogLine, Request,
     secrets::{Key, redact},
@@ -110,7 +110,7 @@ fn no_token_of_a_service_account_is_recorded() {
     };
     let create = |object: &str, subresource| {
         let create = Create { object: object.to_owned(), if_exists: IfExists::Fail, subresource };
-        Request::Write { operation: Operation::Create(create) }
+        Request::Write { operation: Operation::Create(create), options: WriteOptions::default() }
     };
     let written = |object: String| Some(Answer::Written(Ok(Some(object))));
     let request = r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":["x"]}}"#;

@@ -199,7 +199,12 @@ impl Set {
     pub fn update_parent(&mut self, parent: Parent) -> bool {
         let late = compare(&parent.version, &self.parent.version) == Some(Ordering::Less);
         if self.parent.uid == parent.uid && late {
-            return false;
+            // The newer state was a response, of which only the marks are known. What is being deleted stays so.
+            let begins = parent.deleting && !self.parent.deleting;
+            self.parent.deleting |= parent.deleting;
+            self.parent.orphans |= parent.orphans;
+            self.parent.foreground |= parent.foreground;
+            return begins;
         }
         if self.parent.uid != parent.uid {
             // A parent of the same name. The owner references of the old answer name the old one.
@@ -576,13 +581,16 @@ impl Set {
         match result {
             Ok(response) => {
                 self.mark.failure = None;
-                let object: Value = response.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-                match Parent::read(&object) {
-                    // Only the marks are taken over. The rest may be older than what the watch has shown.
-                    Ok(parent) if parent.uid == self.parent.uid => {
-                        (self.parent.marks, self.parent.version) = (parent.marks, parent.version);
-                    }
-                    _ => self.mark.fail(&unreadable(), None, now),
+                let parse = |text: &str| Parent::read(&serde_json::from_str(text).ok()?).ok();
+                let Some(parent) = response.and_then(parse).filter(|parent| parent.uid == self.parent.uid) else {
+                    return self.mark.fail(&unreadable(), None, now);
+                };
+                // Only the marks are taken over. The rest may be older than what the watch has shown.
+                (self.parent.marks, self.parent.version) = (parent.marks, parent.version);
+                let Verb::Mark { body } = &request.verb else { return };
+                if parse(body).is_none_or(|wanted| wanted.marks != self.parent.marks) {
+                    // Sent again at once, it would be sent without end.
+                    self.mark.fail(&kept_by_others(), None, now);
                 }
             }
             Err(error) => self.mark.fail(&error, None, now),
@@ -605,6 +613,14 @@ impl Set {
             })
             || self.members.values().any(|state| state.seen.as_ref().is_some_and(|seen| seen.keeps))
     }
+}
+
+fn kept_by_others() -> CallError {
+    let message = "another field manager keeps an annotation of the set that must go: remove the annotations \
+                   `applyset.kubernetes.io/additional-namespaces` and `applyset.kubernetes.io/contains-group-kinds`, which \
+                   are written again"
+        .to_owned();
+    CallError { reason: CallReason::Other, message, code: None, status: None }
 }
 
 fn unreadable() -> CallError {

@@ -802,6 +802,50 @@ fn the_parent_names_where_members_are_before_they_are_there() {
     assert!(bench.take().is_empty());
 }
 
+#[test]
+fn a_mark_that_another_manager_keeps_is_not_sent_without_end() {
+    let mut bench = Bench::new(|_| ());
+    bench.want(vec![map("a")]);
+    let mark = bench.set.take(1, bench.now).pop().unwrap();
+    let Verb::Mark { body } = &mark.verb else { panic!("{mark:?}") };
+    let mut response: Value = serde_json::from_str(body).unwrap();
+    response["metadata"]["annotations"][NAMESPACES] = json!("elsewhere");
+    bench.set.finished(&mark, Ok(Some(&response.to_string())), bench.now);
+    let marks = |bench: &Bench| {
+        let steps = bench.set.plan(bench.now).steps;
+        steps.into_iter().map(|step| step.action).filter(|action| !matches!(action, Action::Create)).collect::<Vec<_>>()
+    };
+    let waits = marks(&bench);
+    assert!(
+        matches!(&waits[..], [Action::Retry { message, .. }] if message.contains("another field manager")),
+        "{waits:?}"
+    );
+    bench.now += Duration::from_secs(2);
+    assert_eq!(marks(&bench), [Action::Mark]);
+}
+
+#[test]
+fn a_deletion_that_the_watch_shows_after_a_newer_response_counts() {
+    let mut bench = Bench::new(|_| ());
+    bench.want(vec![map("a")]);
+    let mark = bench.set.take(1, bench.now).pop().unwrap();
+    let Verb::Mark { body } = &mark.verb else { panic!("{mark:?}") };
+    let mut response: Value = serde_json::from_str(body).unwrap();
+    response["metadata"]["resourceVersion"] = json!("12");
+    bench.set.finished(&mark, Ok(Some(&response.to_string())), bench.now);
+    let shown = |version: &str, deleting: bool| {
+        parent(|object| {
+            object["metadata"]["resourceVersion"] = json!(version);
+            object["metadata"]["deletionTimestamp"] =
+                if deleting { json!("2024-05-01T10:00:00Z") } else { Value::Null };
+        })
+    };
+    assert!(!bench.set.update_parent(shown("10", false)));
+    assert_eq!(bench.set.stage(), Stage::Applying);
+    assert!(bench.set.update_parent(shown("11", true)));
+    assert_eq!(bench.set.stage(), Stage::Deleting);
+}
+
 // mutant: crates/applyset/src/id.rs: `.filter(|known| *known != manager)` => `.filter(|_| false)`
 #[test]
 fn the_set_of_another_manager_is_left_alone() {

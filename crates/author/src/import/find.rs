@@ -2,11 +2,12 @@
 //! directories.
 
 use std::{
-    fs,
-    io::{self, Read as _},
+    fs, io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
+
+use boathook_core::hooks::{first_line, is_script, program_of};
 
 /// Maximum depth of the search.
 const DEPTH: usize = 8;
@@ -33,7 +34,7 @@ pub struct Found {
 pub enum What {
     /// A bash script with the name of a hook.
     Hook,
-    /// A bash script whose name does not end in `.sh`.
+    /// A bash script whose name has another extension than `.sh`.
     Unnamed,
     /// A script of another language, with the program that runs it.
     Script(String),
@@ -75,7 +76,7 @@ fn below(root: &Path, folder: &str, open: &mut Vec<PathBuf>, found: &mut Vec<Fou
             if found.len() >= MOST {
                 return Err(io::Error::other(format!("it has more than {MOST} executable files")));
             }
-            let what = what(&first_line(&path)?, extension);
+            let what = what(&path)?;
             found.push(Found { inside, path, what });
         }
     }
@@ -83,17 +84,11 @@ fn below(root: &Path, folder: &str, open: &mut Vec<PathBuf>, found: &mut Vec<Fou
     Ok(())
 }
 
-fn first_line(path: &Path) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    fs::File::open(path)?.take(256).read_to_end(&mut start)?;
-    Ok(start.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec())
-}
-
-fn what(first: &[u8], extension: &str) -> What {
-    let program = first.strip_prefix(b"#!").map(|line| program(&String::from_utf8_lossy(line)));
-    match program {
+fn what(path: &Path) -> io::Result<What> {
+    let first = first_line(path)?;
+    Ok(match program_of(&first) {
         Some(program) if ["bash", "sh"].contains(&program.as_str()) => {
-            if extension == "sh" {
+            if is_script(path) {
                 What::Hook
             } else {
                 What::Unnamed
@@ -101,22 +96,9 @@ fn what(first: &[u8], extension: &str) -> What {
         }
         Some(program) => What::Script(program),
         // The kernel runs no file without a first line for a program, but shells do.
-        None if extension == "sh" && std::str::from_utf8(first).is_ok() => What::Hook,
+        None if is_script(path) && std::str::from_utf8(&first).is_ok() => What::Hook,
         None => What::Program,
-    }
-}
-
-/// `#!/usr/bin/env -S python3 -u` is python3.
-fn program(line: &str) -> String {
-    let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-    let mut words = line.split_whitespace();
-    match words.next().map(base) {
-        Some(env) if env == "env" => {
-            words.find(|word| !word.starts_with('-') && !word.contains('=')).map(base).unwrap_or(env)
-        }
-        Some(program) => program,
-        None => String::new(),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +113,7 @@ mod tests {
             ("a.sh", "#!/bin/bash -e\n", 0o755),
             ("b/c.sh", "#!/usr/bin/env bash\n", 0o755),
             ("d", "#!/bin/sh\n", 0o755),
+            ("d.bash", "#!/bin/bash\n", 0o755),
             ("e.py", "#!/usr/bin/env -S python3 -u\n", 0o755),
             ("f", "\u{7f}ELF", 0o755),
             ("g.sh", "echo\n", 0o755),
@@ -152,7 +135,8 @@ mod tests {
             [
                 ("a.sh".to_owned(), What::Hook),
                 ("b/c.sh".to_owned(), What::Hook),
-                ("d".to_owned(), What::Unnamed),
+                ("d".to_owned(), What::Hook),
+                ("d.bash".to_owned(), What::Unnamed),
                 ("e.py".to_owned(), script("python3")),
                 ("f".to_owned(), What::Program),
                 ("g.sh".to_owned(), What::Hook),

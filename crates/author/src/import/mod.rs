@@ -19,6 +19,8 @@ pub use diff::diff;
 pub use find::{Found, What, find};
 pub use remedy::remedy;
 
+use crate::rbac::IMPORTED;
+
 /// What happened to the file of permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
@@ -77,7 +79,7 @@ pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Wr
         return Err(io::Error::other(format!("it has more than {} KiB", MAX_BYTES / 1024)));
     }
     let there = fs::read_to_string(path)?;
-    let text = format!("{text}{}", other_keys(&there)?);
+    let text = format!("{text}{}", rest(&there)?);
     let difference = diff(&there, &text);
     match mode {
         _ if difference.is_empty() => Ok(Written::Same),
@@ -87,17 +89,51 @@ pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Wr
     }
 }
 
-/// The keys of a document other than its permissions.
-fn other_keys(text: &str) -> io::Result<String> {
-    let document: serde_json::Value = yaml_serde::from_str(text).map_err(io::Error::other)?;
-    let mut keys = match document {
-        serde_json::Value::Object(keys) => keys,
-        // Nothing but comments.
-        serde_json::Value::Null => return Ok(String::new()),
-        _ => return Err(io::Error::other("it is no document: write `permissions:` and the other keys of a document")),
-    };
-    keys.remove("permissions");
+/// A document without its permissions, as it is written: with its comments. Those in the permissions go with them.
+fn rest(text: &str) -> io::Result<String> {
+    let keys = other_keys(text)?;
+    let kept = without_permissions(text);
+    if document(&kept).is_ok_and(|now| now == keys) {
+        return Ok(kept);
+    }
+    // The keys are written in a form in which lines do not separate them.
     if keys.is_empty() { Ok(String::new()) } else { yaml_serde::to_string(&keys).map_err(io::Error::other) }
+}
+
+/// The keys of a document other than its permissions.
+pub fn other_keys(text: &str) -> io::Result<serde_json::Map<String, serde_json::Value>> {
+    let mut keys = document(text)?;
+    keys.remove("permissions");
+    Ok(keys)
+}
+
+fn document(text: &str) -> io::Result<serde_json::Map<String, serde_json::Value>> {
+    match yaml_serde::from_str(text).map_err(io::Error::other)? {
+        serde_json::Value::Object(keys) => Ok(keys),
+        // Nothing but comments.
+        serde_json::Value::Null => Ok(serde_json::Map::new()),
+        _ => Err(io::Error::other("it is no document: write `permissions:` and the other keys of a document")),
+    }
+}
+
+/// The lines that do not belong to the key `permissions` or to what an earlier import wrote over it.
+fn without_permissions(text: &str) -> String {
+    let mut kept = String::new();
+    let mut inside = false;
+    for line in text.split_inclusive('\n') {
+        let begins = |key: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
+        if ["permissions", "\"permissions\"", "'permissions'"].into_iter().any(begins) {
+            inside = true;
+        } else if line.starts_with(|first: char| !first.is_whitespace()) {
+            // The next key, or a comment before it.
+            inside = false;
+        }
+        let noted = line.starts_with("# What ") && line.contains(IMPORTED);
+        if !inside && !noted {
+            kept.push_str(line);
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -105,35 +141,64 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
-    const TEXT: &str = "# new\npermissions: {}\n";
+    fn text() -> String {
+        crate::rbac::permissions_file("a.sh", &[])
+    }
 
     #[test]
     fn a_file_that_is_there_is_replaced_only_by_force() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.boathook.yaml");
         let read = || fs::read_to_string(&path).unwrap();
-        assert_eq!(write(&path, TEXT, false, Mode::Force).unwrap(), Written::None);
-        assert_eq!(write(&path, TEXT, true, Mode::Plan).unwrap(), Written::Planned(None));
+        assert_eq!(write(&path, &text(), false, Mode::Force).unwrap(), Written::None);
+        assert_eq!(write(&path, &text(), true, Mode::Plan).unwrap(), Written::Planned(None));
         assert!(!path.exists());
-        assert_eq!(write(&path, TEXT, true, Mode::Keep).unwrap(), Written::New);
-        assert_eq!(write(&path, TEXT, true, Mode::Keep).unwrap(), Written::Same);
+        assert_eq!(write(&path, &text(), true, Mode::Keep).unwrap(), Written::New);
+        assert_eq!(write(&path, &text(), true, Mode::Keep).unwrap(), Written::Same);
         let mine = "permissions: {kubernetes: []}\nlimits: {time: 30s}\n";
         fs::write(&path, mine).unwrap();
-        let Written::Kept(difference) = write(&path, TEXT, true, Mode::Keep).unwrap() else { panic!() };
+        let Written::Kept(difference) = write(&path, &text(), true, Mode::Keep).unwrap() else { panic!() };
         assert!(difference.contains("-permissions: {kubernetes: []}\n") && difference.contains("+permissions: {}\n"));
-        assert!(matches!(write(&path, TEXT, true, Mode::Plan).unwrap(), Written::Planned(Some(_))));
+        assert!(matches!(write(&path, &text(), true, Mode::Plan).unwrap(), Written::Planned(Some(_))));
         assert_eq!(read(), mine);
-        assert!(matches!(write(&path, TEXT, true, Mode::Force).unwrap(), Written::Replaced(_)));
-        assert_eq!(read(), "# new\npermissions: {}\nlimits:\n  time: 30s\n");
+        assert!(matches!(write(&path, &text(), true, Mode::Force).unwrap(), Written::Replaced(_)));
+        assert_eq!(read(), format!("{}limits: {{time: 30s}}\n", text()));
         let large = format!("a: {}\n", "x".repeat(70_000));
         for no_document in ["{", "[a]\n", "a\n", large.as_str()] {
             fs::write(&path, no_document).unwrap();
-            assert!(write(&path, TEXT, true, Mode::Force).is_err());
+            assert!(write(&path, &text(), true, Mode::Force).is_err());
             assert_eq!(read(), no_document);
         }
         fs::write(&path, "# nothing yet\n").unwrap();
-        assert!(matches!(write(&path, TEXT, true, Mode::Force).unwrap(), Written::Replaced(_)));
-        assert_eq!(read(), TEXT);
+        assert!(matches!(write(&path, &text(), true, Mode::Force).unwrap(), Written::Replaced(_)));
+        assert_eq!(read(), format!("{}# nothing yet\n", text()));
+    }
+
+    #[test]
+    fn comments_of_the_other_keys_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.boathook.yaml");
+        let text = crate::rbac::permissions_file("a.sh", &[]);
+        let forced = |there: &str| {
+            fs::write(&path, there).unwrap();
+            write(&path, &text, true, Mode::Force).unwrap();
+            fs::read_to_string(&path).unwrap()
+        };
+        for (there, rest) in [
+            ("# mine\nlimits: # long\n  # lists\n  time: 30s\n", "# mine\nlimits: # long\n  # lists\n  time: 30s\n"),
+            (
+                "permissions:\n  kubernetes:\n    # a\n    - {apiGroups: [x]}\n\n# why\nretry: {}\n",
+                "# why\nretry: {}\n",
+            ),
+            ("limits: {}\n\"permissions\" : {\n  kubernetes: []}\n# end\n", "limits: {}\n# end\n"),
+            (&format!("{text}# mine\nlimits: {{}}\n"), "# mine\nlimits: {}\n"),
+            // The lines do not say where a key ends.
+            ("{permissions: {}, limits: {time: 30s}} # x\n", "limits:\n  time: 30s\n"),
+            ("permissions: {kubernetes: [\n]}\nlimits: {}\n", "limits: {}\n"),
+        ] {
+            assert_eq!(forced(there), format!("{text}{rest}"), "{there}");
+            assert_eq!(forced(&format!("{text}{rest}")), format!("{text}{rest}"), "a second import changes nothing");
+        }
     }
 
     /// The directory can be that of a stranger.
@@ -147,7 +212,7 @@ mod tests {
                 fs::write(&outside, content).unwrap();
             }
             for mode in [Mode::Keep, Mode::Force] {
-                assert!(write(&path, TEXT, true, mode).unwrap_err().to_string().contains("it is a link"));
+                assert!(write(&path, &text(), true, mode).unwrap_err().to_string().contains("it is a link"));
             }
             assert_eq!(fs::read_to_string(&outside).ok().as_deref(), content);
         }

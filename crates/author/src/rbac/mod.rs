@@ -31,6 +31,7 @@ pub use evidence::{Calls, Evidence, Ruling, Used};
 pub use kinds::{Kinds, ServedKind};
 pub use needs::{Needs, needs};
 pub use objects::{Manifest, manifest};
+pub(crate) use propose::IMPORTED;
 pub use propose::{Need, NeededAccess, Proposed, Why, observed, permissions_file, propose};
 pub use rules::{Rule, rules};
 pub use suspects::suspects;

@@ -198,13 +198,13 @@ fn without_included(all: &BTreeMap<NeededAccess, BTreeSet<Why>>) -> BTreeMap<Nee
     kept
 }
 
+/// What the first line of the file says, so that a later import knows it.
+pub(crate) const IMPORTED: &str = "may do in the cluster. `boathook import` read it from the script: review it.";
+
 /// The text of `NAME.boathook.yaml`. A permission of a kind that is not known is a comment, because a wildcard would allow
 /// everything.
 pub fn permissions_file(script: &str, proposed: &[Proposed]) -> String {
-    let mut out = format!(
-        "# What {} may do in the cluster. `boathook import` read it from the script: review it.\n",
-        one_line(script)
-    );
+    let mut out = format!("# What {} {IMPORTED}\n", one_line(script));
     if proposed.iter().all(Proposed::is_incomplete) {
         out.push_str("permissions: {}\n");
     } else {

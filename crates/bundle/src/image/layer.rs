@@ -2,10 +2,14 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read, Seek as _, SeekFrom},
+    io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom},
 };
 
 use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::{
+    BlockDecodingStrategy, FrameDecoder,
+    errors::{FrameDecoderError, ReadFrameHeaderError},
+};
 use tar::{Archive, EntryType, PaxExtensions};
 
 use super::Layer;
@@ -24,6 +28,7 @@ const MAX_NAMES: usize = 128 << 20;
 pub enum Compression {
     None,
     Gzip,
+    Zstd,
     /// As the first bytes say.
     Detect,
 }
@@ -38,12 +43,56 @@ impl Compression {
             "application/vnd.oci.image.layer.v1.tar+gzip"
             | "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"
             | "application/vnd.docker.image.rootfs.diff.tar.gzip" => Ok(Self::Gzip),
-            other if other.ends_with("+zstd") => {
-                Err("it is compressed with zstd, which is not read: copy the image with \
-                                                      `skopeo copy --dest-compress-format gzip`"
-                    .to_owned())
-            }
+            "application/vnd.oci.image.layer.v1.tar+zstd"
+            | "application/vnd.oci.image.layer.nondistributable.v1.tar+zstd" => Ok(Self::Zstd),
             other => Err(format!("its type {other:?} is not that of a layer: name an image of shell-operator")),
+        }
+    }
+}
+
+impl Compression {
+    fn detect(start: &[u8]) -> Self {
+        if start.starts_with(&[0x1f, 0x8b]) {
+            Self::Gzip
+        } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            Self::Zstd
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// Unpacks zstd: frames one after the other, of which some hold nothing for us. The decoder refuses a window of more than
+/// 100 MiB.
+struct Frames<R> {
+    source: R,
+    decoder: FrameDecoder,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            while self.decoder.can_collect() < into.len() && !self.decoder.is_finished() {
+                let wanted = into.len() - self.decoder.can_collect();
+                let some = BlockDecodingStrategy::UptoBytes(wanted);
+                self.decoder.decode_blocks(&mut self.source, some).map_err(io::Error::other)?;
+            }
+            if self.decoder.can_collect() > 0 || into.is_empty() {
+                return self.decoder.read(into);
+            }
+            if self.source.fill_buf()?.is_empty() {
+                return Ok(0);
+            }
+            match self.decoder.reset(&mut self.source) {
+                Ok(()) => {}
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                    let length = u64::from(length);
+                    if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                Err(error) => return Err(io::Error::other(error)),
+            }
         }
     }
 }
@@ -149,12 +198,15 @@ fn read(
         None => u64::MAX,
     };
     let mut packed = BufReader::new(file.take(length));
-    let gzip = match layer.compression {
-        Compression::None => false,
-        Compression::Gzip => true,
-        Compression::Detect => io::BufRead::fill_buf(&mut packed).map_err(damaged)?.starts_with(&[0x1f, 0x8b]),
+    let compression = match layer.compression {
+        Compression::Detect => Compression::detect(packed.fill_buf().map_err(damaged)?),
+        known => known,
     };
-    let unpacked: Box<dyn Read> = if gzip { Box::new(MultiGzDecoder::new(packed)) } else { Box::new(packed) };
+    let unpacked: Box<dyn Read> = match compression {
+        Compression::Gzip => Box::new(MultiGzDecoder::new(packed)),
+        Compression::Zstd => Box::new(Frames { source: packed, decoder: FrameDecoder::new() }),
+        Compression::None | Compression::Detect => Box::new(packed),
+    };
     let Budget { bytes, entries, names } = budget;
     let mut tar = Archive::new(Counted { from: unpacked, left: bytes });
     let mut before = Before::default();

@@ -114,6 +114,9 @@ pub enum TrustError {
         /// What it requests, what that exceeds, and what to do.
         beyond: String,
     },
+    /// The bundle's CustomResourceDefinitions need more than a signer may request.
+    #[error("its CustomResourceDefinitions ask {0}")]
+    Defines(String),
     /// There is a limit on requests, and the bundle does not state what a hook requests.
     #[error(
         "hook {hook:?} does not say what it asks for, and {who} may not ask for everything: pack it with `boathook bundle pack`"

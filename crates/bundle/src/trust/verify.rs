@@ -162,18 +162,20 @@ impl Trusted {
 
     /// Compares what the hooks request with what each owner may request. A signer that may request less does not count.
     pub fn within(self, contents: &Contents) -> Result<Verified, TrustError> {
+        let defines: Vec<_> = contents.defines().into_iter().collect();
         contents.hooks.iter().try_for_each(bounded)?;
         // The limit is for all hooks and all signers together, because this runs without a pause and a stranger writes
         // the config.
         let mut left = Permission::MAX_WORK;
         if let Some(may) = &self.may {
-            all_within(&contents.hooks, may, "this source", &mut left)?;
+            all_within(&contents.hooks, &defines, may, "this source", &mut left)?;
         }
         let mut by_keys = Vec::new();
         let mut first = None;
         for signer in &self.signers {
             let who = format!("the owner of key {:?}", signer.name);
-            match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, may, &who, &mut left)) {
+            match signer.may.as_ref().map_or(Ok(()), |may| all_within(&contents.hooks, &defines, may, &who, &mut left))
+            {
                 Ok(()) => by_keys.push(signer.name.clone()),
                 Err(error) => first = first.or(Some(error)),
             }
@@ -185,22 +187,38 @@ impl Trusted {
     }
 }
 
-fn all_within(hooks: &[BundledHook], may: &[Permission], who: &str, left: &mut usize) -> Result<(), TrustError> {
+fn all_within(
+    hooks: &[BundledHook],
+    defines: &[Permission],
+    may: &[Permission],
+    who: &str,
+    left: &mut usize,
+) -> Result<(), TrustError> {
+    let more = |missing: &Permission| {
+        format!("to {missing}, which is more than {who} may ask for: raise `may` in the policy, or ask for less")
+    };
+    let Some(missing) = Permission::first_missing(defines, may, left) else {
+        return Err(TrustError::Defines(WORK.to_owned()));
+    };
+    if let Some(first) = missing.first() {
+        return Err(TrustError::Defines(more(first)));
+    }
     for hook in hooks {
         let Some(requested) = &hook.permissions else {
             return Err(TrustError::Silent { hook: hook.name.to_string(), who: who.to_owned() });
         };
         let Some(missing) = Permission::first_missing(requested, may, left) else {
-            let remedy = "write fewer words in the rules, or pack fewer hooks into one bundle";
-            return Err(too_much(hook, format!("for more combinations of words than one bundle may have: {remedy}")));
+            return Err(too_much(hook, WORK.to_owned()));
         };
         if let Some(first) = missing.first() {
-            let remedy = "raise `may` in the policy, or ask for less";
-            return Err(too_much(hook, format!("to {first}, which is more than {who} may ask for: {remedy}")));
+            return Err(too_much(hook, more(first)));
         }
     }
     Ok(())
 }
+
+const WORK: &str = "for more combinations of words than one bundle may have: write fewer words in the rules, or pack fewer \
+    hooks into one bundle";
 
 /// Checks the length of the permissions. If another tool packed the bundle, they do not come from a document, whose
 /// length was checked.

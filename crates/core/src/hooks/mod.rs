@@ -8,7 +8,7 @@ mod shell;
 
 pub use directory::{DirectoryError, FileError, HookFile, find_hook, read_directory, with_hooks_below};
 pub use document::{DocumentError, Problem, ProblemKind, parse, plain_scalar, print};
-pub use shell::{SHELL, ShellError, ShellHook, is_script, shell_hooks};
+pub use shell::{SHELL, ShellError, ShellHook, first_line, is_script, program_of, shell_hooks};
 
 /// The JSON Schema (draft 2020-12) of the configuration document, version v1. The reader of documents does the checks,
 /// and a test compares the two.

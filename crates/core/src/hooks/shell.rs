@@ -1,8 +1,9 @@
-//! Shell hooks: the executable files `*.sh` of a directory, as shell-operator finds them. Packs one with the files that it
-//! can read. Nothing here parses a script.
+//! Shell hooks: the executable scripts of a directory, as shell-operator finds them. Packs one with the files that it can
+//! read. Nothing here parses a script.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -58,7 +59,7 @@ impl ShellHook {
         Self { root, entry: path.file_name().unwrap_or_default().to_string_lossy().into_owned() }
     }
 
-    /// `a/b.sh` is `a-b`.
+    /// `a/b.sh` and `a/b` are `a-b`.
     pub fn name(&self) -> String {
         self.entry.strip_suffix(".sh").unwrap_or(&self.entry).replace('/', "-")
     }
@@ -94,9 +95,39 @@ impl ShellHook {
     }
 }
 
-/// Whether the name is that of a shell script.
+/// The programs that scripts of bash are for.
+const SHELLS: [&str; 2] = ["bash", "sh"];
+
+/// Whether a file is a shell script: its name ends in `.sh`, or it has no extension, and its first line names a shell.
 pub fn is_script(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == EXTENSION)
+    match path.extension() {
+        Some(extension) => extension == EXTENSION,
+        None => path.is_file() && is_for_shell(path),
+    }
+}
+
+fn is_for_shell(path: &Path) -> bool {
+    let first = first_line(path).unwrap_or_default();
+    program_of(&first).is_some_and(|program| SHELLS.contains(&program.as_str()))
+}
+
+/// The first line of a file, or the beginning of a long one.
+pub fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    fs::File::open(path)?.take(256).read_to_end(&mut start)?;
+    Ok(start.split(|byte| *byte == b'\n').next().unwrap_or_default().to_vec())
+}
+
+/// The program that a script's first line names: `#!/usr/bin/env -S python3 -u` is for python3.
+pub fn program_of(first: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(first.strip_prefix(b"#!")?).into_owned();
+    let base = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let mut words = line.split_whitespace();
+    let program = words.next().map(base).unwrap_or_default();
+    if program != "env" {
+        return Some(program);
+    }
+    Some(words.find(|word| !word.starts_with('-') && !word.contains('=')).map_or(program, base))
 }
 
 /// The shell hooks of a directory and of those below it, ordered by path.
@@ -138,7 +169,7 @@ fn below(root: &Path, folder: &str, depth: usize, found: &mut Vec<Found>) -> io:
             }
         } else if path.is_file() {
             let library = folder.split('/').any(|part| part == LIBRARY);
-            let is_hook = !library && is_script(&path) && is_executable(&path);
+            let is_hook = !library && is_executable(&path) && is_script(&path);
             found.push(Found { inside, is_hook });
         }
     }
@@ -169,7 +200,8 @@ mod tests {
         for (file, mode) in files {
             let path = directory.path().join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, file).unwrap();
+            let shell = ["add_secret", "lib/tool", "readme"].contains(file);
+            fs::write(&path, if shell { format!("#!/usr/bin/env bash\n{file}") } else { (*file).to_owned() }).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(*mode)).unwrap();
         }
         directory
@@ -185,6 +217,10 @@ mod tests {
         let directory = directory(&[
             ("b.sh", 0o755),
             ("a/hook.sh", 0o755),
+            ("add_secret", 0o755),
+            ("program", 0o755),
+            ("readme", 0o644),
+            ("lib/tool", 0o755),
             ("common.sh", 0o644),
             ("lib/tool.sh", 0o755),
             ("data.json", 0o755),
@@ -196,15 +232,41 @@ mod tests {
         ]);
         let hooks = shell_hooks(directory.path()).unwrap();
         let names: Vec<_> = hooks.iter().map(ShellHook::name).collect();
-        assert_eq!(names, ["a-hook", "b"]);
+        assert_eq!(names, ["a-hook", "add_secret", "b"]);
         let packed = Script::read(&hooks.last().unwrap().pack(interpreter()).unwrap()).unwrap().unwrap();
         let paths: Vec<_> = packed.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(
             (packed.entry.as_str(), paths),
-            ("b.sh", vec!["b.boathook.yaml", "b.sh", "common.sh", "data.json", "lib/tool.sh"])
+            (
+                "b.sh",
+                vec![
+                    "b.boathook.yaml",
+                    "b.sh",
+                    "common.sh",
+                    "data.json",
+                    "lib/tool",
+                    "lib/tool.sh",
+                    "program",
+                    "readme"
+                ]
+            )
         );
         let alone = ShellHook::of(&directory.path().join("a/hook.sh"));
         assert_eq!((alone.name(), alone.path()), ("hook".to_owned(), directory.path().join("a/hook.sh")));
+    }
+
+    #[test]
+    fn the_first_line_names_a_program() {
+        for (line, program) in [
+            ("#!/bin/bash -e", Some("bash")),
+            ("#! /bin/sh", Some("sh")),
+            ("#!/usr/bin/env -S A=b python3 -u", Some("python3")),
+            ("#!/usr/bin/env", Some("env")),
+            ("echo", None),
+            ("", None),
+        ] {
+            assert_eq!(program_of(line.as_bytes()).as_deref(), program, "{line}");
+        }
     }
 
     #[test]

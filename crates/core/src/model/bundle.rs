@@ -128,6 +128,15 @@ pub struct HookSource {
     pub declared: Option<Vec<Permission>>,
 }
 
+/// A CustomResourceDefinition of a bundle to install.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinitionSource {
+    /// Its name, according to the bundle. Trust was decided on this, so a file with another definition is refused.
+    pub name: String,
+    /// Its file, which is JSON.
+    pub path: PathBuf,
+}
+
 /// Bounds of runs that no hook of the bundle can exceed. `None`: what the host allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -168,6 +177,8 @@ pub struct Installation {
     /// `sha256:…` of its manifest, which distinguishes its versions.
     pub digest: String,
     pub hooks: Vec<HookSource>,
+    /// Applied before its hooks start. They stay when the bundle goes.
+    pub definitions: Vec<DefinitionSource>,
     /// The identity that its hooks act as. `None`: the operator itself.
     pub identity: Option<Identity>,
     /// What its hooks are allowed. `None`: what they request.
@@ -190,6 +201,7 @@ impl Installation {
             id,
             digest: digest.into(),
             hooks,
+            definitions: Vec::new(),
             identity: None,
             grants: None,
             settings: None,
@@ -263,6 +275,14 @@ pub enum InstallError {
         /// The ServiceAccount whose rights were checked.
         identity: Identity,
         missing: Vec<Permission>,
+    },
+    /// A CustomResourceDefinition cannot be applied.
+    #[error("CustomResourceDefinition {name} of bundle {id} is not applied: {problem}")]
+    Definition {
+        id: BundleId,
+        name: String,
+        /// What is wrong, and what to do.
+        problem: String,
     },
     /// A hook of the bundle did not start. Hooks that had started were put back.
     #[error("hook {hook} did not start: the version before is back")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::ObjectRef;
+use super::{ObjectRef, Resource};
 
 /// Which objects to list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,6 +156,77 @@ pub struct Delete {
     pub resource_version: Option<String>,
     /// Wait this long for the object to be gone.
     pub wait: Option<Duration>,
+}
+
+/// What happens to fields that the API server does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FieldValidation {
+    /// The write fails.
+    Strict,
+    /// They are dropped.
+    Ignore,
+}
+
+/// How the API server treats the writes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WriteOptions {
+    /// Nothing is stored.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// `None`: the API server decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_validation: Option<FieldValidation>,
+    /// How many seconds a deleted object has for its end. `None`: the object decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_period: Option<u32>,
+}
+
+impl WriteOptions {
+    /// Whether there are none.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A kind as a list of kinds has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedKind {
+    pub resource: Resource,
+    /// `deploy`.
+    pub short_names: Vec<String>,
+    /// `get`, `list`.
+    pub verbs: Vec<String>,
+    /// `all`.
+    pub categories: Vec<String>,
+}
+
+/// The kinds that the API server serves.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KindListing {
+    /// Each group in the version that the API server prefers, the core group first.
+    pub kinds: Vec<ListedKind>,
+    /// The groups that do not answer, as `group/version`.
+    pub silent: Vec<String>,
+}
+
+/// Whether somebody may do something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccessQuestion {
+    /// `get`, `list`.
+    pub verb: String,
+    /// Empty for the core group.
+    pub group: String,
+    /// The plural, or `pods/log`.
+    pub resource: String,
+    /// `None`: all namespaces, or a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// `None`: all names.
+    pub name: Option<String>,
 }
 
 /// How an Event is shown.

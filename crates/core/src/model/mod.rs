@@ -27,12 +27,12 @@ mod uses;
 mod webhook;
 
 pub use bundle::{
-    BundleId, BundleNews, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError, Installation,
-    Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
+    BundleId, BundleNews, DefinitionSource, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError,
+    Installation, Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
 };
 pub use call::{
-    CallError, CallReason, Create, Delete, EmitEvent, EventType, IfExists, ListQuery, Operation, Page, Patch,
-    PatchBody, Propagation, Update,
+    AccessQuestion, CallError, CallReason, Create, Delete, EmitEvent, EventType, FieldValidation, IfExists,
+    KindListing, ListQuery, ListedKind, Operation, Page, Patch, PatchBody, Propagation, Update, WriteOptions,
 };
 pub use chain::error_chain;
 pub use crontab::{Crontab, CrontabError};

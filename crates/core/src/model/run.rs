@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Failure, HookName, Identity, Permission, QueueName, RunId, Trigger};
+use super::{Failure, HookName, Identity, Permission, QueueName, RunId, Trigger, WriteOptions};
 
 /// Identifies a job in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,11 +67,22 @@ pub struct Caller {
     pub settings: Arc<str>,
     /// The memory that answers may take.
     pub memory: Allowance,
+    /// How the API server treats the writes of this call. `dry_run` above is set if one of both says so.
+    pub writes: WriteOptions,
 }
 
 impl Caller {
     /// A hook that acts as the operator itself and has no settings.
     pub fn new(hook: HookName, run: RunId, permissions: Arc<[Permission]>, dry_run: bool) -> Self {
-        Self { hook, run, permissions, dry_run, identity: None, settings: "{}".into(), memory: Allowance::default() }
+        Self {
+            hook,
+            run,
+            permissions,
+            dry_run,
+            identity: None,
+            settings: "{}".into(),
+            memory: Allowance::default(),
+            writes: WriteOptions::default(),
+        }
     }
 }

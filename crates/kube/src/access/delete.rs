@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use boathook_core::model::{CallError, CallReason, Delete, Propagation};
+use boathook_core::model::{CallError, CallReason, Caller, Delete, Propagation};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -32,7 +32,7 @@ impl Access {
         self.look(&place, audit).await;
         let what = format!("delete {}", place.named);
         let uri = place.uri(if caller.dry_run { "dryRun=All" } else { "" });
-        let request = wire(Method::DELETE, uri, &options(delete, caller.dry_run), delete.uid.is_some());
+        let request = wire(Method::DELETE, uri, &options(delete, caller), delete.uid.is_some());
         let answer = match self.sender.send(Some(caller), &what, &request, &mut audit.meter).await {
             Ok(body) => object(&what, &body)?,
             Err(error) if error.reason == CallReason::NotFound && (delete.ignore_missing || audit.meter.uncertain) => {
@@ -86,7 +86,7 @@ impl Access {
 }
 
 /// The body of the request. If there is a body, the server reads the dry-run option from it.
-fn options(delete: &Delete, dry_run: bool) -> String {
+fn options(delete: &Delete, caller: &Caller) -> String {
     let propagation = match delete.propagation {
         Propagation::Background => "Background",
         Propagation::Foreground => "Foreground",
@@ -104,7 +104,10 @@ fn options(delete: &Delete, dry_run: bool) -> String {
         (None, Some(version)) => set("preconditions", json!({"resourceVersion": version})),
         (Some(uid), Some(version)) => set("preconditions", json!({"uid": uid, "resourceVersion": version})),
     }
-    if dry_run {
+    if let Some(seconds) = caller.writes.grace_period {
+        set("gracePeriodSeconds", json!(seconds));
+    }
+    if caller.dry_run {
         set("dryRun", json!(["All"]));
     }
     options.to_string()
@@ -132,7 +135,7 @@ fn still_there(what: &str, wait: Duration, seen: &str) -> CallError {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use boathook_core::model::ObjectRef;
+    use boathook_core::model::{HookName, ObjectRef, RunId, WriteOptions};
 
     use super::*;
 
@@ -149,7 +152,12 @@ mod tests {
     }
 
     fn sent(delete: &Delete, dry_run: bool) -> Value {
-        serde_json::from_str(&options(delete, dry_run)).unwrap()
+        sent_with(delete, dry_run, WriteOptions::default())
+    }
+
+    fn sent_with(delete: &Delete, dry_run: bool, writes: WriteOptions) -> Value {
+        let caller = Caller::new(HookName::new("h").unwrap(), RunId::new("p", 1), [].into(), dry_run);
+        serde_json::from_str(&options(delete, &Caller { writes, ..caller })).unwrap()
     }
 
     #[test]
@@ -162,6 +170,8 @@ mod tests {
             resource_version: Some("7".into()),
             ..delete()
         };
+        let graceful = WriteOptions { grace_period: Some(0), ..WriteOptions::default() };
+        assert_eq!(sent_with(&delete(), false, graceful).pointer("/gracePeriodSeconds"), Some(&json!(0)));
         let all = sent(&all, true);
         assert_eq!(all.pointer("/preconditions"), Some(&json!({"uid": "u", "resourceVersion": "7"})));
         assert_eq!((all.get("dryRun"), all.get("propagationPolicy")), (Some(&json!(["All"])), Some(&json!("Orphan"))));

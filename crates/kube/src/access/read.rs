@@ -1,6 +1,6 @@
-//! The calls `get`, `list` and `resolve`. They leave no audit record.
+//! The calls `get`, `list`, `resolve` and `kinds`. They leave no audit record.
 
-use boathook_core::model::{CallError, CallReason, Caller, ListQuery, ObjectRef, Page, Resource};
+use boathook_core::model::{CallError, CallReason, Caller, KindListing, ListQuery, ObjectRef, Page, Resource};
 
 use super::{
     Access, answer, errors,
@@ -61,6 +61,11 @@ impl Access {
         };
         let found = self.within_time(&format!("kind {name}"), found).await?;
         Ok(Resource::clone(&found))
+    }
+
+    /// Lists the kinds that the API server serves. This needs no permission, either.
+    pub async fn kinds(&self) -> Result<KindListing, CallError> {
+        self.within_time(&"the list of kinds", self.discovery.all()).await
     }
 
     /// Sends a GET whose response is an object.

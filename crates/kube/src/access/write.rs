@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use boathook_core::{
     effect::State,
-    model::{CallError, CallReason, Caller, ObjectRef, Operation, PatchBody},
+    model::{CallError, CallReason, Caller, FieldValidation, ObjectRef, Operation, PatchBody},
 };
 use bytes::Bytes;
 use futures::{StreamExt, stream};
@@ -131,7 +131,14 @@ pub(super) fn write_query(caller: &Caller, manager: Option<&str>, force: Option<
     let manager = Some(("fieldManager", manager.unwrap_or(&own)));
     let force = force.map(|force| ("force", if force { "true" } else { "false" }));
     let dry_run = caller.dry_run.then_some(("dryRun", "All"));
-    encoded([manager, force, dry_run].into_iter().flatten())
+    let validation = caller.writes.field_validation.map(|validation| {
+        let validation = match validation {
+            FieldValidation::Strict => "Strict",
+            FieldValidation::Ignore => "Ignore",
+        };
+        ("fieldValidation", validation)
+    });
+    encoded([manager, force, dry_run, validation].into_iter().flatten())
 }
 
 /// Rejects a field manager that the API server would reject.
@@ -169,7 +176,7 @@ fn key(intent: &Intent<'_>) -> Option<Target> {
 
 #[cfg(test)]
 mod tests {
-    use boathook_core::model::{Create, Delete, IfExists, ObjectRef, Propagation};
+    use boathook_core::model::{Create, Delete, HookName, IfExists, ObjectRef, Propagation, RunId, WriteOptions};
 
     use super::*;
 
@@ -192,6 +199,21 @@ mod tests {
             resource_version: None,
             wait: None,
         })
+    }
+
+    #[test]
+    fn the_options_of_a_write_are_in_its_query() -> Result<(), Box<dyn std::error::Error>> {
+        let caller = |dry_run, field_validation| -> Result<_, Box<dyn std::error::Error>> {
+            let caller = Caller::new(HookName::new("h")?, RunId::new("p", 1), [].into(), dry_run);
+            Ok(Caller { writes: WriteOptions { field_validation, ..WriteOptions::default() }, ..caller })
+        };
+        let query = |caller: &Caller| write_query(caller, Some("m"), None);
+        assert_eq!(query(&caller(false, None)?), "fieldManager=m");
+        assert_eq!(query(&caller(true, None)?), "fieldManager=m&dryRun=All");
+        let (strict, ignore) = (Some(FieldValidation::Strict), Some(FieldValidation::Ignore));
+        assert_eq!(query(&caller(false, strict)?), "fieldManager=m&fieldValidation=Strict");
+        assert_eq!(query(&caller(true, ignore)?), "fieldManager=m&dryRun=All&fieldValidation=Ignore");
+        Ok(())
     }
 
     #[test]

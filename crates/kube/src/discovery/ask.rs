@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
-use boathook_core::model::Resource;
+use boathook_core::model::{ListedKind, Resource};
 use http::{Request, header::ACCEPT};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
 use kube::{
@@ -27,6 +27,8 @@ pub(super) struct Served {
     pub status: bool,
     singular: String,
     short_names: Vec<String>,
+    verbs: Vec<String>,
+    categories: Vec<String>,
 }
 
 impl Served {
@@ -35,6 +37,17 @@ impl Served {
         [&self.resource.kind, &self.resource.plural, &self.singular]
             .into_iter()
             .any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// What a list of kinds shows of it.
+    pub fn listed(&self) -> ListedKind {
+        let Self { resource, short_names, verbs, categories, .. } = self;
+        ListedKind {
+            resource: Resource::clone(resource),
+            short_names: short_names.clone(),
+            verbs: verbs.clone(),
+            categories: categories.clone(),
+        }
     }
 
     /// Whether this is one of its short names.
@@ -149,6 +162,8 @@ fn from_list(list: APIResourceList) -> Vec<Served> {
             status: with_status.contains(&resource.name),
             singular: resource.singular_name,
             short_names: resource.short_names.unwrap_or_default(),
+            verbs: resource.verbs,
+            categories: resource.categories.unwrap_or_default(),
         })
         .collect()
 }
@@ -170,8 +185,10 @@ fn from_discovery(group: &str, version: APIVersionDiscovery) -> Vec<Served> {
             status: resource.subresources.iter().any(|one| one.subresource.as_deref() == Some("status")),
             singular: resource.singular_resource.unwrap_or_default(),
             short_names: resource.short_names,
+            verbs: resource.verbs,
+            categories: resource.categories,
         })
-        .filter(|_| !resource.verbs.is_empty())
+        .filter(|served| !served.verbs.is_empty())
     };
     version.resources.into_iter().filter_map(served).collect()
 }

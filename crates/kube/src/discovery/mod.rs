@@ -13,12 +13,12 @@ mod cache;
 
 use std::{sync::Arc, time::Duration};
 
-use boathook_core::model::Resource;
+use boathook_core::model::{KindListing, Resource};
 use kube::Client;
 use tokio::sync::watch;
 
 use ask::Served;
-use cache::Cache;
+use cache::{Cache, Everything};
 
 /// Why a kind was not found.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -118,6 +118,14 @@ impl Discovery {
             }
         }
         self.find_anywhere(resource, Some(rest)).await
+    }
+
+    /// Lists all kinds, each group in its preferred version. It queries the server again unless that was done a moment
+    /// ago.
+    pub async fn all(&self) -> Result<KindListing, DiscoveryError> {
+        let Everything { versions, silent } = self.cache.everything(true).await?;
+        let kinds = versions.iter().flat_map(|version| version.iter()).map(Served::listed).collect();
+        Ok(KindListing { kinds, silent })
     }
 
     async fn find_in(&self, version: &str, name: &str) -> Result<Arc<Resource>, DiscoveryError> {

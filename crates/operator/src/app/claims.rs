@@ -3,27 +3,51 @@
 //! An object's set, its finalizer and the members' labels depend on the object alone. Two hooks that reconcile the same
 //! object would delete each other's children, so the second one is refused. A tenant must not keep the admins' hooks out, so
 //! a hook that is confined to a namespace gives way to one that is not.
+//!
+//! A hook that was refused, or gave way, waits. When claims are released, those that wait are tried again.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
 
 use boathook_core::model::{HookName, HookSpec, ReconcileBinding};
+use tokio::sync::watch;
 
 /// The claims of all hooks that are loaded. Cheap to clone.
 #[derive(Clone, Default)]
-pub(super) struct Claims(Arc<Mutex<Known>>);
+pub(super) struct Claims(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    known: Mutex<Known>,
+    /// Notifies that a hook that waits may have its claim now.
+    news: watch::Sender<()>,
+}
 
 #[derive(Default)]
 struct Known {
     next: u64,
-    all: Vec<(u64, Claimed)>,
+    all: Vec<Claimed>,
+    /// The hooks that do not run because of the claims of others, the first one first.
+    waiting: Vec<Arc<Wanted>>,
 }
 
 /// What one version of a hook reconciles.
-struct Claimed {
+#[derive(Debug)]
+struct Wanted {
     hook: HookName,
     bindings: Vec<Bound>,
 }
 
+struct Claimed {
+    id: u64,
+    wanted: Arc<Wanted>,
+    /// Why the hook has the claim no more, although it was not released.
+    lost: Arc<OnceLock<ClaimedTwice>>,
+}
+
+#[derive(Debug)]
 struct Bound {
     binding: ReconcileBinding,
     /// The namespace of a confined bundle. Kinds without namespaces are refused there.
@@ -32,15 +56,23 @@ struct Bound {
 
 /// Holds a hook's claim until it is dropped. A version that is replaced keeps its claim until its last run has ended.
 #[derive(Clone)]
-pub(super) struct Claim(#[expect(dead_code, reason = "it is only dropped")] Arc<Held>);
+pub(super) struct Claim(Arc<Held>);
 
 struct Held {
     id: u64,
     claims: Claims,
+    lost: Arc<OnceLock<ClaimedTwice>>,
+}
+
+impl Claim {
+    /// Why the hook must not run any more: another one claimed its objects after this hook was loaded.
+    pub fn lost(&self) -> Option<ClaimedTwice> {
+        self.0.lost.get().cloned()
+    }
 }
 
 /// Another hook reconciles these objects.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error(
     "reconcile binding {binding:?} is about {kind}, and {other} reconciles these objects already: each would delete the \
      other's children; remove one of the hooks, or return the children of both from one binding"
@@ -49,16 +81,18 @@ pub struct ClaimedTwice {
     binding: String,
     kind: String,
     other: String,
+    wanted: Arc<Wanted>,
 }
 
 impl ClaimedTwice {
     /// A tenant must not learn the names of the admins' hooks.
-    fn new(own: &Bound, hook: &HookName, other: &Bound) -> Self {
+    fn new(wanted: &Arc<Wanted>, own: &Bound, hook: &HookName, other: &Bound) -> Self {
         let other = match (&own.only_in, &other.only_in) {
             (Some(_), None) => "a hook of the cluster's admins".to_owned(),
             _ => format!("the binding {:?} of the hook {hook}", other.binding.name.to_string()),
         };
-        Self { binding: own.binding.name.to_string(), kind: own.binding.parent.group_kind(), other }
+        let (binding, kind) = (own.binding.name.to_string(), own.binding.parent.group_kind());
+        Self { binding, kind, other, wanted: wanted.clone() }
     }
 }
 
@@ -68,41 +102,172 @@ pub(super) struct Displaced {
     pub reason: ClaimedTwice,
 }
 
+/// What became of the claims of hooks that start together.
+pub(super) struct Taken {
+    /// In the order of the hooks.
+    pub claims: Vec<Result<Claim, ClaimedTwice>>,
+    pub displaced: Vec<Displaced>,
+    /// Hooks that leave, and whose objects others of the group have from now on. Nothing of them may run when the others
+    /// start.
+    pub left: BTreeSet<HookName>,
+}
+
 impl Claims {
     /// Claims what the hook reconciles, unless another hook has claimed some of it. Versions of one hook share their claims.
     /// Hooks that are displaced have no claim any more, and must be stopped before the hook runs.
     pub fn take(&self, spec: &HookSpec) -> Result<(Claim, Vec<Displaced>), ClaimedTwice> {
-        let mut displaced: Vec<Displaced> = Vec::new();
-        let bindings: Vec<_> = spec.reconcilers.iter().map(|binding| Bound::new(spec, binding)).collect();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, others) in known.all.iter().filter(|(_, others)| others.hook != spec.name) {
-            for (own, other) in bindings.iter().flat_map(|own| others.bindings.iter().map(move |other| (own, other))) {
-                if !own.meets(other) {
-                    continue;
+        let Taken { mut claims, displaced, .. } = self.take_together(&[spec], |_| false, false);
+        match claims.pop() {
+            Some(claim) => claim.map(|claim| (claim, displaced)),
+            None => Ok((self.unclaimed(), displaced)),
+        }
+    }
+
+    /// Does the same for hooks that start together. `leaves`: the versions before of these hooks end with this change, and
+    /// so do other hooks that it names. A kind can therefore move from one hook of the group to another. `whole`: if one of
+    /// the hooks is refused, nothing changes, and no hook is displaced.
+    pub fn take_together(&self, specs: &[&HookSpec], leaves: impl Fn(&HookName) -> bool, whole: bool) -> Taken {
+        let group: Vec<_> = specs.iter().map(|spec| Arc::new(Wanted::new(spec))).collect();
+        let leaves = |hook: &HookName| leaves(hook) || group.iter().any(|wanted| wanted.hook == *hook);
+        let mut known = self.known();
+        let (mut displaced, mut left) = (Vec::<Displaced>::new(), BTreeSet::new());
+        let mut accepted: Vec<&Arc<Wanted>> = Vec::new();
+        let mut verdicts = Vec::new();
+        for wanted in &group {
+            let others = known.all.iter().map(|claimed| &claimed.wanted);
+            let staying = others.filter(|others| others.hook != wanted.hook && !leaves(&others.hook));
+            let verdict = wanted.refused_by(staying.clone().chain(accepted.iter().copied()));
+            if verdict.is_none() {
+                accepted.push(wanted);
+                for (own, others, other) in staying.flat_map(|others| wanted.meetings(others)) {
+                    if displaced.iter().all(|known| known.hook != others.hook) {
+                        let reason = ClaimedTwice::new(others, other, &wanted.hook, own);
+                        displaced.push(Displaced { hook: others.hook.clone(), reason });
+                    }
                 }
-                if own.only_in.is_some() || other.only_in.is_none() {
-                    return Err(ClaimedTwice::new(own, &others.hook, other));
-                }
-                if displaced.iter().all(|known| known.hook != others.hook) {
-                    let reason = ClaimedTwice::new(other, &spec.name, own);
-                    displaced.push(Displaced { hook: others.hook.clone(), reason });
-                }
+                let leaving = known.all.iter().map(|claimed| &claimed.wanted);
+                let leaving = leaving.filter(|others| others.hook != wanted.hook && leaves(&others.hook));
+                left.extend(
+                    leaving.flat_map(|others| wanted.meetings(others)).map(|(_, others, _)| others.hook.clone()),
+                );
+            }
+            verdicts.push(verdict);
+        }
+        if whole && verdicts.iter().any(Option::is_some) {
+            let claims = verdicts.into_iter().map(|verdict| verdict.map_or_else(|| Ok(self.unclaimed()), Err));
+            return Taken { claims: claims.collect(), displaced: Vec::new(), left: BTreeSet::new() };
+        }
+        for displaced in &displaced {
+            for claimed in known.all.extract_if(.., |claimed| claimed.wanted.hook == displaced.hook) {
+                drop(claimed.lost.set(displaced.reason.clone()));
             }
         }
-        known.all.retain(|(_, others)| displaced.iter().all(|displaced| displaced.hook != others.hook));
+        let claims = group.iter().zip(verdicts).map(|(wanted, verdict)| match verdict {
+            Some(refused) => Err(refused),
+            None => Ok(self.claim(&mut known, wanted)),
+        });
+        Taken { claims: claims.collect(), displaced, left }
+    }
+
+    fn claim(&self, known: &mut Known, wanted: &Arc<Wanted>) -> Claim {
+        known.waiting.retain(|waiting| waiting.hook != wanted.hook);
         known.next += 1;
-        let id = known.next;
-        if !bindings.is_empty() {
-            known.all.push((id, Claimed { hook: spec.name.clone(), bindings }));
+        let (id, lost) = (known.next, Arc::new(OnceLock::new()));
+        if !wanted.bindings.is_empty() {
+            known.all.push(Claimed { id, wanted: wanted.clone(), lost: lost.clone() });
         }
-        Ok((Claim(Arc::new(Held { id, claims: self.clone() })), displaced))
+        Claim(Arc::new(Held { id, claims: self.clone(), lost }))
+    }
+
+    /// The claim of a hook that reconciles nothing.
+    fn unclaimed(&self) -> Claim {
+        Claim(Arc::new(Held { id: 0, claims: self.clone(), lost: Arc::default() }))
+    }
+
+    /// The hook does not run for this reason. It is tried again when that is over.
+    pub fn wait(&self, refused: &ClaimedTwice) {
+        let mut known = self.known();
+        known.waiting.retain(|waiting| waiting.hook != refused.wanted.hook);
+        known.waiting.push(refused.wanted.clone());
+        drop(known);
+        // The claim may have been released in the meantime.
+        self.check();
+    }
+
+    /// The hook is gone, or does not run for another reason.
+    pub fn stop_waiting(&self, hook: &str) {
+        self.known().waiting.retain(|waiting| waiting.hook.as_str() != hook);
+    }
+
+    /// Whether the hook does not run because another one has its objects.
+    pub fn is_waiting(&self, hook: &HookName) -> bool {
+        self.known().waiting.iter().any(|waiting| waiting.hook == *hook)
+    }
+
+    /// The hooks that wait and can have their claims now. Of those that want the same, it is the first one, but those of the
+    /// admins come first.
+    pub fn free(&self) -> Vec<HookName> {
+        let known = self.known();
+        let (confined, admins): (Vec<_>, Vec<_>) = known.waiting.iter().partition(|waiting| waiting.is_confined());
+        let mut free: Vec<&Arc<Wanted>> = Vec::new();
+        for waiting in admins.into_iter().chain(confined) {
+            let others = known.all.iter().map(|claimed| &claimed.wanted).chain(free.iter().copied());
+            if waiting.refused_by(others.filter(|others| others.hook != waiting.hook)).is_none() {
+                free.push(waiting);
+            }
+        }
+        free.into_iter().map(|free| free.hook.clone()).collect()
+    }
+
+    /// Changes when a hook that waits may have its claim.
+    pub fn news(&self) -> watch::Receiver<()> {
+        self.0.news.subscribe()
+    }
+
+    /// Has the hooks that wait checked once more.
+    pub fn check(&self) {
+        self.0.news.send_replace(());
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut known = self.claims.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.all.retain(|(id, _)| *id != self.id);
+        self.claims.known().all.retain(|claimed| claimed.id != self.id);
+        self.claims.check();
+    }
+}
+
+impl Wanted {
+    fn new(spec: &HookSpec) -> Self {
+        let bindings = spec.reconcilers.iter().map(|binding| Bound::new(spec, binding)).collect();
+        Self { hook: spec.name.clone(), bindings }
+    }
+
+    fn is_confined(&self) -> bool {
+        self.bindings.iter().any(|bound| bound.only_in.is_some())
+    }
+
+    /// The bindings of this one and of the other that may have the same object.
+    fn meetings<'w>(&'w self, others: &'w Arc<Self>) -> impl Iterator<Item = (&'w Bound, &'w Arc<Self>, &'w Bound)> {
+        let pairs =
+            self.bindings.iter().flat_map(move |own| others.bindings.iter().map(move |other| (own, others, other)));
+        pairs.filter(|(own, _, other)| own.meets(other))
+    }
+
+    /// Why one of the others keeps this one from its claim.
+    fn refused_by<'w>(self: &Arc<Self>, others: impl Iterator<Item = &'w Arc<Self>>) -> Option<ClaimedTwice> {
+        for others in others {
+            for (own, others, other) in self.meetings(others) {
+                if own.only_in.is_some() || other.only_in.is_none() {
+                    return Some(ClaimedTwice::new(self, own, &others.hook, other));
+                }
+            }
+        }
+        None
     }
 }
 
@@ -144,8 +309,8 @@ mod tests {
         spec
     }
 
-    // mutant: crates/operator/src/app/claims.rs: `if !own.meets(other) {` => `if true {`
-    // mutant: crates/operator/src/app/claims.rs: `known.all.retain(|(id, _)| *id != self.id);` => ``
+    // mutant: crates/operator/src/app/claims.rs: `pairs.filter(|(own, _, other)| own.meets(other))` => `pairs.filter(|_| true)`
+    // mutant: crates/operator/src/app/claims.rs: `self.claims.known().all.retain(|claimed| claimed.id != self.id);` => ``
     #[test]
     fn an_object_has_one_hook() {
         let claims = Claims::default();
@@ -169,6 +334,67 @@ mod tests {
         assert_eq!(refused("apiVersion: x.io/v1"), None);
     }
 
+    fn hooks(claims: &Claims) -> Vec<String> {
+        claims.free().iter().map(ToString::to_string).collect()
+    }
+
+    // mutant: crates/operator/src/app/claims.rs: `.filter(|others| others.hook != wanted.hook && !leaves(&others.hook));` => `.filter(|others| others.hook != wanted.hook);`
+    // mutant: crates/operator/src/app/claims.rs: `if whole && verdicts.iter().any(Option::is_some) {` => `if false {`
+    #[test]
+    fn a_kind_moves_between_hooks_that_change_together() {
+        let claims = Claims::default();
+        let (x, y) = ("apiVersion: x.io/v1", "apiVersion: y.io/v1");
+        let names = |taken: &Taken| taken.left.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let took = |taken: &Taken| taken.claims.iter().map(Result::is_ok).collect::<Vec<_>>();
+        let old: Vec<_> =
+            [("a", x), ("b", y)].map(|(hook, kind)| claims.take(&spec(hook, kind, None)).unwrap().0).into();
+        // Of a hook that is removed.
+        let renamed = claims.take_together(&[&spec("c", x, None)], |hook| hook.as_str() == "a", true);
+        assert_eq!((took(&renamed), names(&renamed)), (vec![true], vec!["a".to_owned()]));
+        drop(renamed);
+        // Two hooks exchange their kinds.
+        let (a, b) = (spec("a", y, None), spec("b", x, None));
+        let exchanged = claims.take_together(&[&a, &b], |_| false, true);
+        assert_eq!((took(&exchanged), names(&exchanged)), (vec![true, true], vec!["a".to_owned(), "b".to_owned()]));
+        drop((old, exchanged));
+        // Of two that want the same, one gets it.
+        let both = claims.take_together(&[&spec("d", x, None), &spec("e", x, None)], |_| false, false);
+        assert_eq!((took(&both), names(&both)), (vec![true, false], vec![]));
+        drop(both);
+        let tenant = claims.take(&spec("t", x, Some("one"))).unwrap().0;
+        let refused = claims.take_together(&[&spec("d", x, None), &spec("e", x, None)], |_| false, true);
+        assert_eq!((took(&refused), refused.displaced.len()), (vec![true, false], 0));
+        assert!(tenant.lost().is_none(), "a change that is refused as a whole displaces nobody");
+        assert!(claims.take(&spec("t2", x, Some("one"))).is_err());
+        assert!(claims.take(&spec("d", y, None)).is_ok(), "it claimed nothing");
+    }
+
+    // mutant: crates/operator/src/app/claims.rs: `if waiting.refused_by(others.filter(|others| others.hook != waiting.hook)).is_none() {` => `if true {`
+    // mutant: crates/operator/src/app/claims.rs: `for waiting in admins.into_iter().chain(confined) {` => `for waiting in confined.into_iter().chain(admins) {`
+    #[test]
+    fn hooks_that_wait_are_free_when_nobody_has_their_objects() {
+        let claims = Claims::default();
+        let mut news = claims.news();
+        let x = "apiVersion: x.io/v1";
+        let refused = |hook: &str, only_in| claims.take(&spec(hook, x, only_in)).err().unwrap();
+        let admin = claims.take(&spec("admin", x, None)).unwrap().0;
+        for (hook, only_in) in [("t1", Some("one")), ("t2", Some("two")), ("t1b", Some("one")), ("late", None)] {
+            claims.wait(&refused(hook, only_in));
+        }
+        assert_eq!(hooks(&claims), [""; 0]);
+        news.mark_unchanged();
+        drop(admin);
+        assert!(news.has_changed().unwrap());
+        assert_eq!(hooks(&claims), ["late"], "the admins' comes first");
+        claims.stop_waiting("late");
+        assert_eq!(hooks(&claims), ["t1", "t2"], "one of those that want the same");
+        let t1 = claims.take(&spec("t1", x, Some("one"))).unwrap().0;
+        assert!(!claims.is_waiting(&HookName::new("t1").unwrap()) && claims.is_waiting(&HookName::new("t1b").unwrap()));
+        assert_eq!(hooks(&claims), ["t2"]);
+        drop(t1);
+        assert_eq!(hooks(&claims), ["t2", "t1b"]);
+    }
+
     #[test]
     fn tenants_in_different_namespaces_are_apart() {
         let claims = Claims::default();
@@ -189,12 +415,12 @@ mod tests {
     fn a_tenant_gives_way_to_the_admins() {
         let claims = Claims::default();
         let tenant = |hook: &str, only_in: &str| claims.take(&spec(hook, "apiVersion: x.io/v1", Some(only_in)));
-        let _one = tenant("a", "one").unwrap();
-        let _two = tenant("b", "two").unwrap();
+        let (one, two) = (tenant("a", "one").unwrap(), tenant("b", "two").unwrap());
         let fields = "apiVersion: x.io/v1, namespace: {nameSelector: {matchNames: [three, two]}}";
         let names = |displaced: &[Displaced]| displaced.iter().map(|it| it.hook.to_string()).collect::<Vec<_>>();
         let (some, displaced) = claims.take(&spec("d", fields, None)).unwrap();
         assert_eq!(names(&displaced), ["b"]);
+        assert!(two.0.lost().is_some() && one.0.lost().is_none(), "it may have started since");
         let told = displaced[0].reason.to_string();
         assert!(told.contains("a hook of the cluster's admins") && !told.contains("hook d"), "{told}");
         drop(some);

@@ -86,6 +86,14 @@ impl Held {
         }
     }
 
+    /// Why the hook cannot be used, if that is the reason.
+    pub(super) fn load_error(&self) -> Option<&HookLoadError> {
+        match self {
+            Self::HookLoadError(error) => Some(error),
+            _ => None,
+        }
+    }
+
     /// The missing rules.
     pub(super) fn missing(&self) -> &[Permission] {
         match self {

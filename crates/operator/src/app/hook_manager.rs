@@ -15,8 +15,7 @@ use boathook_core::{
     fair::Tenant,
     hooks::{DirectoryError, HookFile, find_hook, read_directory, with_hooks_below},
     memory::{SERIES, UNIT},
-    model::{HookName, HookSpec, InvalidName, error_chain},
-    queue,
+    model::{BundleId, HookName, HookSpec, InvalidName, error_chain},
 };
 use boathook_kube::discovery::DiscoveryError;
 use jiff::Timestamp;
@@ -25,7 +24,7 @@ use tracing::{error, info, warn};
 
 use super::{
     Services,
-    claims::{Claim, Displaced},
+    claims::{Claim, Displaced, Taken},
     hold_reason::{self, Held, Origin},
     hook_tasks::{self, HookTasks},
     hooks::{self, Bundled, Hook, HookLoadError, Registrations, load_file},
@@ -54,6 +53,8 @@ pub struct HookManager {
     pub(super) directory: Option<PathBuf>,
     pub(super) services: Arc<Services>,
     running: Mutex<BTreeMap<HookName, HookTasks>>,
+    /// How many reasons there are not to start runs of a hook.
+    holds: Mutex<BTreeMap<HookName, usize>>,
     /// The origins of bundles' hooks, by their names in the operator.
     origins: Mutex<BTreeMap<String, Arc<Origin>>>,
     /// Allows one takeover or release of a directory's hook at a time.
@@ -120,27 +121,35 @@ pub struct Swapped {
 
 /// While this exists, no run of the hook starts.
 pub(super) struct QueueHold<'a> {
-    queue: &'a queue::Handle,
+    hook_manager: &'a HookManager,
     hook: &'a HookName,
 }
 
 impl<'a> QueueHold<'a> {
-    fn new(queue: &'a queue::Handle, hook: &'a HookName) -> Self {
-        queue.hold(hook);
-        Self { queue, hook }
+    fn new(hook_manager: &'a HookManager, hook: &'a HookName) -> Self {
+        *hook_manager.holds().entry(hook.clone()).or_default() += 1;
+        hook_manager.services.queue.hold(hook);
+        Self { hook_manager, hook }
     }
 }
 
 impl Drop for QueueHold<'_> {
     fn drop(&mut self) {
-        self.queue.release(self.hook);
+        let mut holds = self.hook_manager.holds();
+        let left = holds.get(self.hook).map_or(0, |holds| holds.saturating_sub(1));
+        if left > 0 {
+            holds.insert(self.hook.clone(), left);
+            return;
+        }
+        holds.remove(self.hook);
+        self.hook_manager.services.queue.release(self.hook);
     }
 }
 
 impl HookManager {
     pub(super) fn new(directory: Option<PathBuf>, services: Arc<Services>, grace_period: Duration) -> Self {
-        let (running, swapping) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { directory, services, running, origins: Mutex::default(), swapping, grace_period }
+        let (running, holds, origins) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { directory, services, running, holds, origins, swapping: tokio::sync::Mutex::default(), grace_period }
     }
 
     /// Loads all hooks of the directory, one after the other, because compiling one already takes all cores and much
@@ -159,11 +168,12 @@ impl HookManager {
             let (name, path) = (file.stem(), file.path.clone());
             match self.load_file(file).await {
                 Ok(hook) => self.loaded(hook),
-                Err(reason) => {
+                Err(error) => {
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                    let reason = error_chain(&reason);
+                    let reason = error_chain(&error);
                     error!(file, reason, "hook quarantined: it does not run, others do");
                     self.services.hook_registry.quarantine(&name, reason, Registrations::Keep);
+                    self.waits(&name, Some(&error));
                 }
             }
         }
@@ -221,14 +231,34 @@ impl HookManager {
             _ => self.services.hook_registry.quarantine(name.as_str(), reason.clone(), registrations),
         };
         self.stop(name, out).await;
+        self.waits(name.as_str(), held.load_error());
         if !matches!(held, Held::Suspended) {
             warn!(hook = %name, reason, "hook held: it does not run, others do");
+        }
+    }
+
+    /// A hook does not run for this reason. If that is because another one reconciles its objects, it is tried again when
+    /// that is over.
+    fn waits(&self, name: &str, reason: Option<&HookLoadError>) {
+        match reason {
+            Some(HookLoadError::Claimed(refused)) => self.services.claims.wait(refused),
+            _ => self.services.claims.stop_waiting(name),
+        }
+    }
+
+    /// Stops hooks that lost their claims when they had just been loaded.
+    pub(super) async fn give_way(&self, hooks: impl IntoIterator<Item = (HookName, Option<Claim>)>) {
+        for (name, claim) in hooks {
+            if let Some(reason) = claim.and_then(|claim| claim.lost()) {
+                self.hold(&name, &Held::HookLoadError(reason.into())).await;
+            }
         }
     }
 
     /// Stops a hook of a bundle that was removed.
     pub(super) async fn forget(&self, name: &HookName) {
         self.stop(name, || self.services.hook_registry.remove(name.as_str())).await;
+        self.services.claims.stop_waiting(name.as_str());
         self.origins().remove(name.as_str());
         self.services.history.forget(name);
         info!(hook = %name, "hook removed");
@@ -242,6 +272,15 @@ impl HookManager {
     /// Whether a hook of this name belongs to a bundle.
     pub(super) fn is_bundled(&self, name: &str) -> bool {
         self.origins().contains_key(name)
+    }
+
+    /// The bundle that a hook belongs to.
+    pub(super) fn bundle_of(&self, name: &str) -> Option<BundleId> {
+        self.origins().get(name).map(|origin| origin.terms.bundle.clone())
+    }
+
+    fn holds(&self) -> MutexGuard<'_, BTreeMap<HookName, usize>> {
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn origins(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Origin>>> {
@@ -336,19 +375,21 @@ impl HookManager {
         }
         match self.load_again(name).await {
             Ok(hook) => {
-                let hook_name = hook.spec.name.clone();
+                let (hook_name, claim) = (hook.spec.name.clone(), hook.claim.clone());
                 self.begin(hook);
                 info!(hook = %hook_name, "hook released");
+                self.give_way([(hook_name, claim)]).await;
                 Ok(())
             }
             Err(reason) => {
                 self.services.hook_registry.quarantine(name, error_chain(&reason), reason.registrations());
+                self.waits(name, reason.load_error());
                 Err(ReleaseError::Still { name: name.to_owned(), reason })
             }
         }
     }
 
-    /// Loads a bundle's hook, and decides whether it may start.
+    /// Loads a bundle's hook, and decides whether it may start. It has no claim yet.
     pub(super) async fn judge(&self, origin: &Origin) -> Result<Hook, Held> {
         let Origin { name, source, terms, .. } = origin;
         let bytes = hold_reason::read(name, source, &self.services.sandbox).await?;
@@ -364,10 +405,9 @@ impl HookManager {
         let permissions = narrow(spec.permissions.iter().cloned(), terms);
         let spec = HookSpec { permissions: permissions.into(), ..spec };
         self.check_rights(&spec, terms).await?;
-        let claim = self.claim(&spec).await?;
         let Terms { bundle, identity, settings, .. } = &**terms;
         let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
-        Ok(Hook { bundled: Some(bundled), claim: Some(claim), ..Hook::new(spec, hook.component) })
+        Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
     }
 
     /// Checks that the hook's ServiceAccount exists and has the rights that its bindings need. A kind that is not
@@ -395,7 +435,8 @@ impl HookManager {
     async fn load_again(&self, name: &str) -> Result<Hook, Held> {
         let origin = self.origins().get(name).cloned();
         if let Some(origin) = origin {
-            return self.judge(&origin).await;
+            let hook = self.judge(&origin).await?;
+            return Ok(Hook { claim: Some(self.claim(&hook.spec).await?), ..hook });
         }
         let file = find_hook(&self.directory.clone().unwrap_or_default(), name);
         Ok(self.load_file(file).await?)
@@ -408,14 +449,30 @@ impl HookManager {
         Ok(Hook { claim: Some(claim), ..hook })
     }
 
-    /// Claims what the hook reconciles, and stops the confined hooks that give way to it. An admin releases them when it is
+    /// Claims what the hook reconciles, and stops the confined hooks that give way to it. They are tried again when it is
     /// gone.
     async fn claim(&self, spec: &HookSpec) -> Result<Claim, HookLoadError> {
         let (claim, displaced) = self.services.claims.take(spec)?;
+        self.displace(displaced).await;
+        Ok(claim)
+    }
+
+    /// Does the same for hooks of a bundle that start together.
+    pub(super) async fn claim_together(
+        &self,
+        specs: &[&HookSpec],
+        leaves: impl Fn(&HookName) -> bool,
+        whole: bool,
+    ) -> Taken {
+        let mut taken = self.services.claims.take_together(specs, leaves, whole);
+        self.displace(std::mem::take(&mut taken.displaced)).await;
+        taken
+    }
+
+    async fn displace(&self, displaced: Vec<Displaced>) {
         for Displaced { hook, reason } in displaced {
             self.hold(&hook, &Held::HookLoadError(reason.into())).await;
         }
-        Ok(claim)
     }
 
     /// The hooks that do not run, with the reasons.
@@ -504,6 +561,9 @@ impl HookManager {
                 warn!(hook = %name, reason, "hook not swapped");
                 if self.services.hook_registry.is_quarantined(name.as_str()) {
                     self.services.hook_registry.quarantine(name.as_str(), reason, Registrations::Keep);
+                    if let SwapError::Refused { reason, .. } = &error {
+                        self.waits(name.as_str(), Some(reason));
+                    }
                 }
                 Err(error)
             }
@@ -546,7 +606,7 @@ impl HookManager {
     /// the result exists.
     pub(super) async fn quieted<'a>(&'a self, hook: &'a Hook) -> (QueueHold<'a>, bool) {
         let (queue, name) = (&self.services.queue, &hook.spec.name);
-        let held = QueueHold::new(queue, name);
+        let held = QueueHold::new(self, name);
         let interrupted = timeout(self.grace_period, queue.quiet(name)).await.is_err();
         if interrupted {
             hook.interrupt.cancel();

@@ -5,8 +5,9 @@ use std::{fmt, sync::Arc};
 use boathook_core::{
     filter::Snapshots,
     model::{
-        CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason, HttpRequest,
-        HttpResponse, ListQuery, MetricSample, ObjectRef, Operation, Page, READING, Resource, SnapshotSet,
+        AccessQuestion, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason,
+        HttpRequest, HttpResponse, KindListing, ListQuery, MetricSample, ObjectRef, Operation, Page, READING, Resource,
+        SnapshotSet,
     },
 };
 use boathook_egress::Client;
@@ -133,6 +134,22 @@ impl Host for HostCalls {
             result.map_err(|CallError { message, .. }| {
                 failed.unwrap_or(HttpError { reason: HttpReason::Connection, message })
             })
+        }
+        .boxed()
+    }
+
+    fn kinds<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        async move {
+            let call = self.access.kinds();
+            self.counted(caller, "kinds", traced("kinds", "all", call).await)
+        }
+        .boxed()
+    }
+
+    fn allowed<'a>(&'a self, caller: &'a Caller, question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
+        async move {
+            let call = self.access.allowed(caller, &question);
+            self.counted(caller, "allowed", traced("allowed", &question.resource, call).await)
         }
         .boxed()
     }

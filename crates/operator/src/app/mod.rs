@@ -160,7 +160,7 @@ impl App {
         options.sandbox.tasks = tasks.clone();
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, reported) = events::Outlet::new();
-        let report = Arc::new(Report::new(metrics.clone(), failures));
+        let report = Arc::new(Report::new(metrics.clone(), hook_registry.clone(), failures));
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
@@ -202,6 +202,8 @@ impl App {
         own.push(tasks.spawn("what follows from leading", leading));
         // The election starts last, because a leader that is still loading hooks would keep them from running.
         let election = candidacy.map(|candidacy| candidacy.start(options.client.clone(), &tasks));
+        let bundles = Bundles::new(hook_manager.clone(), options.settings.clone());
+        own.push(tasks.spawn("hooks that wait for others", bundles.clone().try_waiting()));
         observers::refresh(&services);
         own.push(tasks.spawn("live ticks", observers::tick(metrics)));
         own.push(tasks.spawn("jumps of the clock", notify_of_jumps(jiff::Timestamp::now, services.jumps.clone())));
@@ -213,7 +215,7 @@ impl App {
             runner,
             runs,
             services,
-            bundles: Bundles::new(hook_manager.clone(), options.settings.clone()),
+            bundles,
             hook_manager,
             answers,
             webhooks,

@@ -9,7 +9,7 @@ use boathook_core::{
 use boathook_kube::watch::{self, Selection, WatchErrorKind};
 use tracing::{debug, error, info, warn};
 
-use super::{Services, events, ms};
+use super::{Services, events, hooks::HookRegistry, ms};
 use crate::{
     record::RecordObserver,
     telemetry::{Metrics, metrics::RunLabels},
@@ -18,12 +18,13 @@ use crate::{
 /// An observer of all services.
 pub(super) struct Report {
     metrics: Arc<Metrics>,
+    hook_registry: Arc<HookRegistry>,
     failures: events::Outlet,
 }
 
 impl Report {
-    pub fn new(metrics: Arc<Metrics>, failures: events::Outlet) -> Self {
-        Self { metrics, failures }
+    pub fn new(metrics: Arc<Metrics>, hook_registry: Arc<HookRegistry>, failures: events::Outlet) -> Self {
+        Self { metrics, hook_registry, failures }
     }
 }
 
@@ -96,7 +97,10 @@ impl queue::Observer for Report {
         let Finished { hook, binding, queue, attempt, .. } = finished;
         let labels = RunLabels { hook, binding, queue };
         self.metrics.task_waited(labels, finished.waited);
-        self.failures.finished(finished);
+        let failed = matches!(finished.verdict, Verdict::Retry { .. } | Verdict::GivenUp { .. });
+        if let Some(live) = failed.then(|| self.hook_registry.hook(hook)).flatten() {
+            self.failures.finished(&live.tenant(), finished);
+        }
         match &finished.verdict {
             Verdict::Done | Verdict::Removed => {}
             Verdict::AllowedFailure(failure) => {

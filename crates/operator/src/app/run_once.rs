@@ -12,7 +12,7 @@ use boathook_core::{
     model::{
         AdmissionBinding, AdmissionKind, BindingName, BindingRef, Cause, ConversionBinding, Failure, FailureKind,
         HookName, HookSpec, InvalidObject, Job, JobId, KubernetesBinding, Object, ObjectEvent, ObjectRef, QueueName,
-        Resource, Reviewed, ScheduleBinding, StartupBinding, Tick, Trigger, WatchEventKind,
+        Resource, Reviewed, Role, ScheduleBinding, StartupBinding, Tick, Trigger, WatchEventKind,
     },
 };
 use boathook_kube::discovery::{Discovery, DiscoveryError};
@@ -54,6 +54,15 @@ pub enum OnceError {
     },
     #[error("there is nothing to run for: the context is an empty list")]
     Nothing,
+    #[error(
+        "hook {hook} reconciles one object at a time: give it with the event Added or Modified of {has}, on the command line \
+         with --event and --object"
+    )]
+    WithoutObject {
+        hook: HookName,
+        /// The bindings that fit.
+        has: String,
+    },
     #[error("binding {binding}")]
     Kind {
         binding: BindingName,
@@ -312,6 +321,7 @@ pub enum Wanted {
 enum Bound<'s> {
     Startup(&'s StartupBinding),
     Schedule(&'s ScheduleBinding),
+    /// Also the objects of a `reconcile` binding.
     Kubernetes(&'s KubernetesBinding),
 }
 
@@ -342,10 +352,18 @@ impl Bound<'_> {
         matches!(self, Self::Kubernetes(binding) if silent(binding))
     }
 
+    /// Whether the binding reconciles one object at a time.
+    fn reconciles(&self) -> bool {
+        matches!(self, Self::Kubernetes(binding) if binding.role.is_some())
+    }
+
     fn describe(&self) -> String {
         match self {
             Self::Startup(_) => STARTUP.to_owned(),
             Self::Schedule(binding) => format!("{} (schedule)", binding.name),
+            Self::Kubernetes(binding) if binding.role.is_some() => {
+                format!("{} (reconcile, {})", binding.name, binding.kind)
+            }
             Self::Kubernetes(binding) => format!("{} (kubernetes, {})", binding.name, binding.kind),
         }
     }
@@ -354,6 +372,11 @@ impl Bound<'_> {
 impl TriggerRequest {
     fn happens_to(&self, bound: &Bound<'_>) -> bool {
         match self {
+            Self::Event { kind: WatchEventKind::Deleted, .. } | Self::Any | Self::Synchronization
+                if bound.reconciles() =>
+            {
+                false
+            }
             Self::Any => true,
             Self::Startup => matches!(bound, Bound::Startup(_)),
             Self::Schedule => matches!(bound, Bound::Schedule(_)),
@@ -383,6 +406,12 @@ impl Asked {
     fn bound<'s>(&self, spec: &'s HookSpec) -> Result<Bound<'s>, OnceError> {
         let all = all(spec);
         let (hook, what) = (spec.name.clone(), self.occasion.describe());
+        let named = |bound: &&Bound<'_>| self.binding.as_deref().is_none_or(|name| bound.is_called(name));
+        let wanted: Vec<_> = all.iter().filter(named).copied().collect();
+        let only_reconciles = !wanted.is_empty() && wanted.iter().all(Bound::reconciles);
+        if only_reconciles && !wanted.iter().any(|bound| self.occasion.happens_to(bound)) {
+            return Err(OnceError::WithoutObject { hook, has: list(&wanted) });
+        }
         let fitting = all.iter().filter(|bound| self.occasion.happens_to(bound));
         let Some(name) = &self.binding else {
             let mut fitting: Vec<_> = fitting.copied().collect();
@@ -407,7 +436,9 @@ fn all(spec: &HookSpec) -> Vec<Bound<'_>> {
     let triggers = spec.bindings().filter_map(|binding| match binding {
         BindingRef::Startup(binding) => Some(Bound::Startup(binding)),
         BindingRef::Schedule(binding) => Some(Bound::Schedule(binding)),
-        BindingRef::Kubernetes(binding) => binding.role.is_none().then_some(Bound::Kubernetes(binding)),
+        BindingRef::Kubernetes(binding) => {
+            matches!(binding.role, None | Some(Role::Parents)).then_some(Bound::Kubernetes(binding))
+        }
         // Answers are not triggers: see `Question`.
         BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
     });
@@ -704,6 +735,27 @@ mod tests {
         assert_eq!(chosen(&all, None, TriggerRequest::Schedule), "tick (schedule)");
         assert_eq!(chosen(&all, None, TriggerRequest::Group("g".to_owned())), "pods (kubernetes, Pod)");
         assert_eq!(chosen(&all, Some("maps"), TriggerRequest::Any), "maps (kubernetes, ConfigMap)");
+    }
+
+    #[test]
+    fn a_hook_reconciles_one_object() {
+        let apps = "reconcile: [{name: apps, apiVersion: x.io/v1, kind: App, owns: [{apiVersion: v1, kind: Service}]}]";
+        let only = spec(&format!("{{configVersion: v1, {apps}}}"));
+        let event = |kind| TriggerRequest::Event {
+            kind,
+            object: Wanted::Named { namespace: None, name: "a".to_owned() },
+            filter_result: None,
+        };
+        assert_eq!(chosen(&only, None, event(WatchEventKind::Modified)), "apps (reconcile, App)");
+        let says = "error: hook h reconciles one object at a time: give it with the event Added or Modified of apps \
+                    (reconcile, App), on the command line with --event and --object";
+        for occasion in [TriggerRequest::Any, TriggerRequest::Synchronization, event(WatchEventKind::Deleted)] {
+            assert_eq!(chosen(&only, None, occasion.clone()), says);
+            assert_eq!(chosen(&only, Some("apps"), occasion), says);
+        }
+        let both = spec(&format!("{{configVersion: v1, onStartup: 1, {apps}}}"));
+        assert_eq!(chosen(&both, None, TriggerRequest::Any), "onStartup");
+        assert_eq!(chosen(&both, Some("apps"), TriggerRequest::Any), says);
     }
 
     #[test]

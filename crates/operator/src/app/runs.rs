@@ -94,7 +94,7 @@ impl Runs {
         let pass = async {
             match task {
                 reconcile::Task::All(binding, trigger) => {
-                    RunReport::without_guest(reconcile::all(services, binding, trigger).await)
+                    RunReport::without_guest(reconcile::all(services, hook, binding, trigger).await)
                 }
                 reconcile::Task::One(binding, trigger, event) => {
                     reconcile::Pass::new(services, hook, binding, caller, trigger, attempt).run(event).await

@@ -53,6 +53,7 @@ impl Problem {
             InstallError::Refused { .. } => "HookRefused",
             InstallError::Ungranted(_) => "MissingGrants",
             InstallError::Forbidden { .. } => "ServiceAccountForbidden",
+            InstallError::Definition { .. } => "DefinitionRefused",
             InstallError::RolledBack { .. } => "RolledBack",
             InstallError::Defect(_) => "Defect",
         };
@@ -80,7 +81,7 @@ fn of_trust(error: &TrustError) -> &'static str {
         TrustError::OtherTag { .. } => "TagMoved",
         TrustError::TooFew { .. } => "TooFewSignatures",
         TrustError::Unattested { .. } => "AttestationMissing",
-        TrustError::TooMuch { .. } => "BeyondPolicy",
+        TrustError::TooMuch { .. } | TrustError::Defines(_) => "BeyondPolicy",
         TrustError::Silent { .. } => "PermissionsUnknown",
         TrustError::Understated { .. } => "PermissionsUnderstated",
         TrustError::Unreadable(_) => "SignatureUnreadable",

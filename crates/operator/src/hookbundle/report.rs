@@ -463,6 +463,7 @@ mod tests {
         Version {
             digest: format!("sha256:{label}"),
             label: label.to_owned(),
+            definitions: Vec::new(),
             hooks: Vec::new(),
             schema: None,
             verified: Verified { by_keys: vec!["ci".to_owned()], ..Verified::default() },

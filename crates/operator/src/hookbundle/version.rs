@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
 use boathook_core::model::{
-    BundleId, HookSource, HttpRule, Identity, Installation, LimitCaps, Permission, parse_duration,
+    BundleId, DefinitionSource, HookSource, HttpRule, Identity, Installation, LimitCaps, Permission, parse_duration,
 };
 
 use super::{Grant, HookBundleSpec, HttpGrant, Limits};
@@ -20,6 +20,7 @@ pub(super) struct Version {
     /// The version in readable form: its tag, and the beginning of its digest.
     pub label: String,
     pub hooks: Vec<HookSource>,
+    pub definitions: Vec<DefinitionSource>,
     pub schema: Option<String>,
     pub verified: Verified,
     /// Whether the source names its digest.
@@ -39,6 +40,7 @@ impl Version {
             label: label(at.tag(), &digest),
             requested: requested.collect(),
             hooks: ready.hooks,
+            definitions: ready.definitions,
             schema: ready.settings_schema,
             verified,
             pinned: at.digest().is_some(),
@@ -52,6 +54,7 @@ impl Version {
         let id = BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() };
         let settings = spec.settings.as_ref().map(|settings| settings.text().to_owned());
         Installation {
+            definitions: self.definitions.clone(),
             identity: Some(Identity {
                 namespace: namespace.to_owned(),
                 service_account: spec.service_account_name.clone(),

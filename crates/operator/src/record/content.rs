@@ -6,9 +6,10 @@ use std::{
 };
 
 use boathook_core::model::{
-    AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial, EmitEvent, Failure,
-    HookName, HttpError, HttpRequest, HttpResponse, Item, Limits, ListQuery, Mutation, ObjectRef, Operation, Page,
-    Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict,
+    AccessQuestion, AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial,
+    EmitEvent, Failure, HookName, HttpError, HttpRequest, HttpResponse, Item, KindListing, Limits, ListQuery, Mutation,
+    ObjectRef, Operation, Page, Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict,
+    WriteOptions,
 };
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -104,9 +105,19 @@ pub enum Request {
     /// `kube.list`
     List { query: ListQuery },
     /// `kube.write`
-    Write { operation: Operation },
+    Write {
+        operation: Operation,
+        /// Options that the interpreter of a script has set.
+        #[serde(default, skip_serializing_if = "WriteOptions::is_default")]
+        options: WriteOptions,
+    },
     /// `kube.batch`
-    Batch { operations: Vec<Operation> },
+    Batch {
+        operations: Vec<Operation>,
+        /// Options that the interpreter of a script has set.
+        #[serde(default, skip_serializing_if = "WriteOptions::is_default")]
+        options: WriteOptions,
+    },
     /// `kube.emit-event`
     EmitEvent { event: EmitEvent },
     /// `wasi:http`
@@ -117,6 +128,10 @@ pub enum Request {
         name: String,
         api_version: Option<String>,
     },
+    /// `kinds.all`, which only interpreters call.
+    Kinds,
+    /// `rights.allowed`, which only interpreters call.
+    Allowed { question: AccessQuestion },
     /// `metrics.add`, `set`, `observe`
     Metric {
         /// The sample as one line.
@@ -140,6 +155,8 @@ impl Request {
             Self::EmitEvent { .. } => "kube.emit-event",
             Self::Http { .. } => "wasi:http",
             Self::Resolve { .. } => "kinds.resolve",
+            Self::Kinds => "kinds.all",
+            Self::Allowed { .. } => "rights.allowed",
             Self::Metric { .. } => "metrics",
             Self::Open { .. } => "snapshots.open",
         }
@@ -148,8 +165,8 @@ impl Request {
     /// The writes in the request, in order.
     pub fn operations(&self) -> &[Operation] {
         match self {
-            Self::Write { operation } => std::slice::from_ref(operation),
-            Self::Batch { operations } => operations,
+            Self::Write { operation, .. } => std::slice::from_ref(operation),
+            Self::Batch { operations, .. } => operations,
             _ => &[],
         }
     }
@@ -173,6 +190,10 @@ pub enum Answer {
     Http(Result<HttpResponse, HttpError>),
     /// For `kinds.resolve`.
     Resolved(Result<Resource, CallError>),
+    /// For `kinds.all`.
+    Kinds(Result<KindListing, CallError>),
+    /// For `rights.allowed`.
+    Allowed(Result<bool, CallError>),
     /// For `metrics`.
     Metric(Result<(), String>),
     /// For `snapshots.open`. The objects are in the record's snapshots.
@@ -189,9 +210,11 @@ impl Answer {
             | (Request::EmitEvent { .. }, Self::Emitted(_))
             | (Request::Http { .. }, Self::Http(_))
             | (Request::Resolve { .. }, Self::Resolved(_))
+            | (Request::Kinds, Self::Kinds(_))
+            | (Request::Allowed { .. }, Self::Allowed(_))
             | (Request::Metric { .. }, Self::Metric(_))
             | (Request::Open { .. }, Self::Opened) => true,
-            (Request::Batch { operations }, Self::Batch(answers)) => operations.len() == answers.len(),
+            (Request::Batch { operations, .. }, Self::Batch(answers)) => operations.len() == answers.len(),
             _ => false,
         }
     }

@@ -85,8 +85,8 @@ fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
     for call in &mut record.calls {
         pass.found_new = false;
         match &mut call.request {
-            Request::Write { operation: op } => operation(op, pass),
-            Request::Batch { operations } => operations.iter_mut().for_each(|op| operation(op, pass)),
+            Request::Write { operation: op, .. } => operation(op, pass),
+            Request::Batch { operations, .. } => operations.iter_mut().for_each(|op| operation(op, pass)),
             _ => {}
         }
         made |= pass.found_new;

@@ -8,8 +8,9 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, CallError, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpRequest, HttpResponse, Items,
-    ListQuery, MetricOp, MetricSample, MetricValue, ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet,
+    AccessQuestion, BindingName, CallError, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpRequest,
+    HttpResponse, Items, KindListing, ListQuery, MetricOp, MetricSample, MetricValue, ObjectRef, Operation, Page,
+    PatchBody, Resource, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -163,13 +164,14 @@ fn hex(bytes: &[u8]) -> String {
 
 fn request_bytes(request: &Request) -> usize {
     match request {
-        Request::Write { operation } => operation_bytes(operation),
-        Request::Batch { operations } => operations.iter().map(operation_bytes).sum(),
+        Request::Write { operation, .. } => operation_bytes(operation),
+        Request::Batch { operations, .. } => operations.iter().map(operation_bytes).sum(),
         Request::EmitEvent { event } => event.reason.len() + event.note.len(),
         Request::Metric { sample } => sample.len(),
         Request::Http { request } => request.bytes(),
         Request::Resolve { name, .. } => name.len(),
-        Request::Get { .. } | Request::List { .. } | Request::Open { .. } => NOTE,
+        Request::Allowed { question } => question.verb.len() + question.resource.len() + NOTE,
+        Request::Get { .. } | Request::List { .. } | Request::Kinds | Request::Open { .. } => NOTE,
     }
 }
 
@@ -203,6 +205,8 @@ fn answer_bytes(answer: &Answer) -> usize {
         Answer::Emitted(answer) => answer.as_ref().map_or_else(error, |()| 0),
         Answer::Http(answer) => answer.as_ref().map_or_else(|error| error.message.len(), HttpResponse::bytes),
         Answer::Resolved(answer) => answer.as_ref().map_or_else(error, |kind| kind.plural.len()),
+        Answer::Kinds(answer) => answer.as_ref().map_or_else(error, |listing| listing.kinds.len() * NOTE),
+        Answer::Allowed(answer) => answer.as_ref().map_or_else(error, |_| 0),
         Answer::Metric(_) | Answer::Opened => 0,
     }
 }
@@ -274,12 +278,12 @@ impl Host for Recording {
     }
 
     fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
-        let request = Request::Write { operation: operation.clone() };
+        let request = Request::Write { operation: operation.clone(), options: caller.writes };
         self.noted(request, self.host.write(caller, operation), Answer::Written).boxed()
     }
 
     fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
-        let request = Request::Batch { operations: operations.clone() };
+        let request = Request::Batch { operations: operations.clone(), options: caller.writes };
         self.noted(request, self.host.batch(caller, operations), Answer::Batch).boxed()
     }
 
@@ -306,6 +310,15 @@ impl Host for Recording {
     ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
         let noted = Request::Http { request: request.clone() };
         self.noted(noted, self.host.http(caller, request, bounds), Answer::Http).boxed()
+    }
+
+    fn kinds<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        self.noted(Request::Kinds, self.host.kinds(caller), Answer::Kinds).boxed()
+    }
+
+    fn allowed<'a>(&'a self, caller: &'a Caller, question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
+        let request = Request::Allowed { question: question.clone() };
+        self.noted(request, self.host.allowed(caller, question), Answer::Allowed).boxed()
     }
 
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {

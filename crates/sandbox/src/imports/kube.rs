@@ -101,7 +101,8 @@ impl kube::Host for State {
         if let Err(refusal) = self.admit("kube.write", 1, convert::operation_bytes(&operation))? {
             return Ok(Err(refusal));
         }
-        let answer = self.host.write(&self.caller, operation).await;
+        let writer = self.writer();
+        let answer = self.host.write(writer.as_ref().unwrap_or(&self.caller), operation).await;
         self.answer("kube.write", answer, |object| len(object.as_ref()))
     }
 
@@ -119,7 +120,8 @@ impl kube::Host for State {
         if let Err(refusal) = self.admit("kube.batch", count.max(1), bytes)? {
             return Ok(vec![Err(refusal); count]);
         }
-        let answers = self.host.batch(&self.caller, operations).await;
+        let writer = self.writer();
+        let answers = self.host.batch(writer.as_ref().unwrap_or(&self.caller), operations).await;
         self.answers(answers)
     }
 

@@ -8,7 +8,7 @@ mod snapshots;
 
 use std::sync::Arc;
 
-use boathook_core::model::Limit;
+use boathook_core::model::{AccessQuestion, FieldValidation, Limit, Resource, WriteOptions};
 use tracing::Level;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     store::State,
     wit::{
         boathook::hook::{log, settings, types},
-        interpreter::boathook::interpreter::{kinds, source},
+        interpreter::boathook::interpreter::{kinds, rights, source, writes},
     },
 };
 
@@ -114,15 +114,92 @@ impl kinds::Host for State {
         self.waiting_in = Some("kinds.resolve");
         let found = self.host.resolve(&self.caller, name, api_version).await;
         self.waiting_in = None;
-        let found = found.map_err(|error| error.message).map(|resource| kinds::Kind {
-            api_version: resource.api_version(),
-            kind: resource.kind,
-            plural: resource.plural,
-            namespaced: resource.namespaced,
-        });
-        let bytes = |kind: &kinds::Kind| kind.api_version.len() + kind.kind.len() + kind.plural.len();
-        self.spend_answer(found.as_ref().map_or_else(String::len, bytes))?;
+        let found = found.map_err(|error| error.message).map(kind);
+        self.spend_answer(found.as_ref().map_or_else(String::len, kind_bytes))?;
         Ok(found)
+    }
+
+    async fn all(&mut self) -> wasmtime::Result<Result<kinds::Listing, String>> {
+        self.spend(0)?;
+        self.waiting_in = Some("kinds.all");
+        let found = self.host.kinds(&self.caller).await;
+        self.waiting_in = None;
+        let found = found.map_err(|error| error.message).map(|listing| kinds::Listing {
+            kinds: listing
+                .kinds
+                .into_iter()
+                .map(|one| kinds::Listed {
+                    kind: kind(one.resource),
+                    short_names: one.short_names,
+                    verbs: one.verbs,
+                    categories: one.categories,
+                })
+                .collect(),
+            silent: listing.silent,
+        });
+        self.spend_answer(found.as_ref().map_or_else(String::len, listing_bytes))?;
+        Ok(found)
+    }
+}
+
+fn kind(resource: Resource) -> kinds::Kind {
+    kinds::Kind {
+        api_version: resource.api_version(),
+        kind: resource.kind,
+        plural: resource.plural,
+        namespaced: resource.namespaced,
+    }
+}
+
+fn kind_bytes(kind: &kinds::Kind) -> usize {
+    kind.api_version.len() + kind.kind.len() + kind.plural.len()
+}
+
+fn listing_bytes(listing: &kinds::Listing) -> usize {
+    let texts = |texts: &[String]| texts.iter().map(|text| text.len() + size_of::<String>()).sum::<usize>();
+    let of = |one: &kinds::Listed| {
+        size_of::<kinds::Listed>()
+            + kind_bytes(&one.kind)
+            + texts(&one.short_names)
+            + texts(&one.verbs)
+            + texts(&one.categories)
+    };
+    listing.kinds.iter().map(of).sum::<usize>() + texts(&listing.silent)
+}
+
+/// This call is not counted as a host call, because it asks for nothing.
+impl writes::Host for State {
+    fn set_options(&mut self, options: writes::Options) -> wasmtime::Result<()> {
+        self.writes = WriteOptions {
+            dry_run: options.dry_run,
+            field_validation: options.validation.map(|validation| match validation {
+                writes::Validation::Strict => FieldValidation::Strict,
+                writes::Validation::Ignore => FieldValidation::Ignore,
+            }),
+            grace_period: options.grace_period,
+        };
+        Ok(())
+    }
+}
+
+impl rights::Host for State {
+    async fn allowed(
+        &mut self,
+        verb: String,
+        group: String,
+        resource: String,
+        namespace: String,
+        name: String,
+    ) -> wasmtime::Result<Result<bool, String>> {
+        self.spend([&verb, &group, &resource, &namespace, &name].into_iter().map(String::len).sum())?;
+        self.waiting_in = Some("rights.allowed");
+        let given = |text: String| Some(text).filter(|text| !text.is_empty());
+        let question = AccessQuestion { verb, group, resource, namespace: given(namespace), name: given(name) };
+        let answer = self.host.allowed(&self.caller, question).await;
+        self.waiting_in = None;
+        let answer = answer.map_err(|error| error.message);
+        self.spend_answer(answer.as_ref().err().map_or(0, String::len))?;
+        Ok(answer)
     }
 }
 

@@ -234,3 +234,5 @@ set -e; f() { local r; r=$(false); echo no; }; f; echo no
 set -e; f() { local r=; r=$(false) || r=x; echo $r; }; f
 ### 118 set -e  trap - ERR  false || echo z
 set -e; trap - ERR; false || echo z
+### the status before a for loop
+false; for x in a b; do echo $?; false; done; false; for x in $(true) a; do echo $?; done; false; for x in; do :; done; echo $?

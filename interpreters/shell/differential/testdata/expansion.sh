@@ -177,3 +177,5 @@ f() { local -n arr=$1; arr+=(new); echo ${#arr[@]} "${arr[-1]}"; }; x=(a b); f x
 declare -n r='a[1]'; a=(x y z); echo $r; r=Q; echo ${a[@]}
 ### nameref to associative array
 declare -A conf=([k]=v); f() { local -n m=$1; m[n]=w; for k in "${!m[@]}"; do echo "$k=${m[$k]}"; done | sort; }; f conf
+### part of what is not set, to a negative length
+echo "<${u:0:-1}>"; e=; echo "<${e:0:-1}>"; echo next

@@ -96,3 +96,17 @@ trap 'echo e' ERR; for i in 1; do false; done; echo x
 trap 'echo e' ERR; while true; do false; break; done; echo x
 ### 049 trap  echo e $  ERR  f    return 2    f  echo x
 trap 'echo e $?' ERR; f() { return 2; }; f; echo x
+### RETURN after a function that sets it
+f() { trap 'echo "return $? ${FUNCNAME[0]}"' RETURN; false; }; g() { f; echo in g; }; h() { echo h; }; f; echo "after $?"; h; g; echo after g
+### RETURN of a file that is sourced
+echo 'echo sourced; return 3; echo no' > s; trap 'echo "return $? ${FUNCNAME[0]-none}"' RETURN; . ./s; echo $?; g() { . ./s; }; g; (. ./s); x=$(. ./s); echo "$x"
+### RETURN is not inherited without functrace
+trap 'echo return' RETURN; f() { echo f; return 4; }; f; echo $?; set -T; f; echo $?; (f); set +T; k() { trap - RETURN; }; k; trap -p RETURN; trap - RETURN; trap -p RETURN; . /dev/null
+### RETURN sees the variables of the function
+f() { local file=$1; trap 'echo "rm $file"' RETURN; [[ $file == a ]] && return 2; echo long; }; f a; echo $?; f b; echo $?
+### RETURN with errexit
+f() { trap 'echo "r $?"' RETURN; false; echo went on; }; f || echo no; (set -e; f; echo never); echo $?; m() { trap 'echo m; false' RETURN; true; }; set -e; m; echo never
+### RETURN and exit
+f() { trap 'echo r' RETURN; exit 3; }; (f); echo $?; g() { trap 'echo r; exit 5' RETURN; }; g; echo never
+### RETURN that is ignored
+f() { trap 'echo r' RETURN; trap '' RETURN; }; f; echo 'echo s' > s; . ./s

@@ -1005,3 +1005,93 @@ kubectl taint node "$NS-b" gpu=no:NoSchedule- gone-
 kubectl taint node "$NS-b" gpu-
 kubectl get node "$NS-b" -o jsonpath='{.spec.taints[?(@.key=="gpu")]}'
 kubectl delete node "$NS-b"
+
+kubectl create cm x --from-literal=a=b --dry-run=server
+
+kubectl create ns x-y --dry-run=server -o name
+
+kubectl apply -f cm.yaml --dry-run=server
+
+kubectl apply -f cm.yaml
+kubectl apply -f cm.yaml --dry-run=server
+sed 's/value/other/' cm.yaml | kubectl apply -f - --dry-run=server
+kubectl get cm filed -o jsonpath='{.data.key}'
+
+kubectl apply -f cm.yaml --server-side --dry-run=server
+
+kubectl apply -f cm.yaml --server-side --dry-run=client
+
+kubectl apply -f cm.yaml --force --dry-run=server
+
+kubectl replace --force -f cm.yaml --dry-run=server
+
+kubectl create -f cm.yaml
+sed 's/value/other/' cm.yaml | kubectl replace -f - --dry-run=server
+
+kubectl label cm settings k=v --dry-run=server
+kubectl annotate cm settings k=v --dry-run=server
+kubectl get cm settings -o jsonpath='{.metadata.labels.k}{.metadata.annotations.k}'
+
+kubectl patch cm settings -p '{"data":{"a":"3"}}' --dry-run=server -o jsonpath='{.data.a}'
+
+kubectl patch cm settings -p '{"data":{"a":"3"}}' --dry-run=server
+kubectl patch cm settings -p '{"data":{"a":"2"}}' --dry-run=server
+
+kubectl delete cm settings --dry-run=server
+kubectl delete cm other -o name --dry-run=server
+kubectl get cm settings other -o name
+
+kubectl scale deploy web --replicas=3 --dry-run=server
+kubectl get deploy web -o jsonpath='{.spec.replicas}'
+
+kubectl set image deploy/web main=nginx:9 --dry-run=server
+
+printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"frob":1}' | kubectl create -f - --validate=false
+
+printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"frob":1}' | kubectl create -f - --validate=ignore --dry-run=server
+
+printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"frob":1}' | kubectl create -f - --validate=warn
+
+printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":1}}' | kubectl create -f -
+
+kubectl create -f cm.yaml --validate=frob
+
+printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"frob":1}' | kubectl replace -f -
+
+kubectl delete pod lone --grace-period=5 --wait=false
+
+kubectl delete pod lone --now --grace-period=3
+
+kubectl delete pod lone --force --wait=false
+
+kubectl delete cm settings --grace-period=-1
+
+kubectl api-resources --api-group=apps -o wide
+
+kubectl api-resources --api-group=rbac.authorization.k8s.io --sort-by=kind
+
+kubectl api-resources --api-group= --namespaced=false
+
+kubectl api-resources --sort-by=age
+
+kubectl api-resources --categories=all -o name
+
+kubectl api-resources --verbs=list,frob
+
+kubectl auth can-i get nodes
+
+kubectl auth can-i frob pods
+
+kubectl auth can-i get frobs
+
+kubectl auth can-i get frobs.example.com
+
+kubectl auth can-i '*' '*'
+
+kubectl auth can-i list deploy -A
+
+kubectl auth can-i get pods --subresource=log
+
+kubectl auth can-i get /healthz
+
+kubectl auth can-i delete clusterroles.rbac.authorization.k8s.io

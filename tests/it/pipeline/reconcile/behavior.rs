@@ -1,6 +1,9 @@
 //! What becomes of an answer, and when the hook is asked.
 
+use std::sync::{Arc, Mutex};
+
 use boathook_core::model::HookName;
+use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
 use super::{child, cluster, cluster_wish, condition, current, gone, in_wave, map, map_in, start, there, told, wish};
@@ -9,7 +12,11 @@ use crate::{
         fixture::{Operator, Pipeline, guests},
         swap::put,
     },
-    support::{cluster::TestCluster, guests::guest, until},
+    support::{
+        cluster::{TestCluster, client},
+        guests::guest,
+        until,
+    },
 };
 
 /// How often the hook was asked about a parent.
@@ -251,6 +258,83 @@ async fn a_parent_that_is_not_selected_any_more_is_let_go() {
     assert!(pipeline.get(map_in("kube-public", "far")).await.is_some());
     pipeline.delete(parent.clone()).await;
     gone(&pipeline.cluster, &parent).await;
+}
+
+/// No event says so when an operator starts again.
+// mutant: crates/operator/src/app/reconcile/mod.rs: `strays::search(services, hook, terms);` => `drop((services, hook, terms));`
+#[tokio::test]
+async fn a_parent_whose_labels_change_while_no_operator_runs_is_let_go() {
+    let pipeline = start().await;
+    let children: Vec<_> = ["0", "1"]
+        .iter()
+        .map(|wave| {
+            let mut child = in_wave(&format!("in-{wave}"), wave);
+            child["metadata"]["namespace"] = json!("kube-public");
+            child
+        })
+        .collect();
+    let parent = cluster_wish("all", json!({"children": children}));
+    pipeline.create(parent.clone()).await;
+    let found = current(&pipeline.cluster, &parent, 1).await;
+    assert_eq!(found["metadata"]["finalizers"], json!(["boathook.dev/teardown"]));
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    let mut unseen = parent.clone();
+    unseen["metadata"]["labels"] = json!({"unseen": "true"});
+    // A finalizer of another hook stays.
+    let mut theirs = cluster_wish("theirs", json!({}));
+    theirs["metadata"]["labels"] = json!({"unseen": "true"});
+    theirs["metadata"]["finalizers"] = json!(["boathook.dev/teardown"]);
+    theirs["metadata"]["annotations"] = json!({"boathook.dev/manager": "boathook.dev/other"});
+    cluster.admin.apply(&unseen).await.unwrap();
+    cluster.admin.create(&theirs).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &guests(["wish"]), |_| ()).await;
+    until("the finalizer is gone", async || {
+        let found = cluster.admin.get(&parent).await.unwrap()?;
+        found["metadata"].get("finalizers").is_none_or(|all| all == &json!([])).then_some(())
+    })
+    .await;
+    assert!(cluster.admin.get(&map_in("kube-public", "in-0")).await.unwrap().is_some());
+    cluster.admin.delete(&parent).await.unwrap();
+    gone(&cluster, &parent).await;
+    let theirs = cluster.admin.get(&theirs).await.unwrap().unwrap();
+    assert_eq!(theirs["metadata"]["finalizers"], json!(["boathook.dev/teardown"]));
+    drop(operator);
+}
+
+/// A client that notes each write.
+fn noted(url: &str, writes: &Arc<Mutex<Vec<String>>>) -> Client {
+    let (inner, writes) = (client(url), writes.clone());
+    let send = move |request: http::Request<Body>| {
+        if request.method() != http::Method::GET && !request.uri().path().contains("authorization.k8s.io") {
+            let path = request.uri().path();
+            let place = path.rsplit_once("/default/").map_or(path, |(_, place)| place);
+            writes.lock().unwrap().push(format!("{} {place}", request.method()));
+        }
+        let inner = inner.clone();
+        async move { inner.send(request).await }
+    };
+    Client::new(tower::service_fn(send), "default")
+}
+
+/// With many objects, each request counts.
+#[tokio::test]
+async fn a_new_object_takes_one_request_for_each_child_and_two_for_itself() {
+    let (cluster, writes) = (cluster().await, Arc::default());
+    let operator = Operator::start(noted(&cluster.cluster.url(), &writes), &guests(["wish"]), |_| ()).await;
+    operator.ready().await;
+    let parent = wish("web", json!({"children": [child("a", "1"), child("b", "1")]}));
+    cluster.admin.create(&parent).await.unwrap();
+    let found = current(&cluster, &parent, 1).await;
+    assert_eq!(found["status"]["seen"], json!(["a", "b"]));
+    let mut written = writes.lock().unwrap().clone();
+    written.sort();
+    assert_eq!(
+        written,
+        ["PATCH configmaps/a", "PATCH configmaps/b", "PATCH wishes/web", "PATCH wishes/web/status"],
+        "the mark of the set, and the status"
+    );
+    drop(operator);
 }
 
 /// The same component with another digest: a custom section at its end.

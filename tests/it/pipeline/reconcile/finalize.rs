@@ -228,3 +228,20 @@ async fn a_parent_that_is_not_selected_any_more_keeps_the_finalizer_of_the_hooks
     gone(&pipeline.cluster, &parent).await;
     assert!(said(&pipeline.operator, "finalize web") > 0);
 }
+
+#[tokio::test]
+async fn a_finalizer_that_is_kept_is_reported_by_the_next_operator_too() {
+    let pipeline = start().await;
+    let parent = end(json!({}));
+    started(&pipeline, &parent).await;
+    let Pipeline { cluster, operator } = pipeline;
+    operator.shutdown().await;
+    let mut label = wish("web", json!({}));
+    label.as_object_mut().unwrap().remove("spec");
+    label["metadata"]["labels"] = json!({"unseen": "true"});
+    cluster.admin.apply(&label).await.unwrap();
+    let operator = Operator::start(cluster.admin.client.clone(), &[("wish", guest("farewell"))], |_| ()).await;
+    let kept = |line: &Value| line["message"].as_str().is_some_and(|text| text.starts_with("a finalizer is kept"));
+    operator.until("it is said", |operator| operator.log.lines().iter().any(kept).then_some(())).await;
+    assert_eq!(finalizers(&cluster.admin.get(&parent).await.unwrap().unwrap()), [FINALIZER]);
+}

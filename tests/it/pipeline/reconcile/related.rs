@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use boathook_core::model::{HookPhase, Installation};
+use boathook_core::model::{HookName, HookPhase, Installation};
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, Client, api::ListParams, client::Body};
 use serde_json::{Value, json};
@@ -83,6 +83,42 @@ async fn a_change_of_what_it_refers_to_wakes_a_parent_and_no_other() {
     pipeline.create(secret("default", "b")).await;
     sees(&pipeline.cluster, &two, &["secret default/b"]).await;
     sees(&pipeline.cluster, &one, &["secret default/b", "shared infra/plan"]).await;
+}
+
+/// Each change of an object would be a run of each parent that refers to it.
+// mutant: crates/operator/src/app/reconcile/sets.rs: `let waits = !self.state().queued.insert(key.clone());` => `let waits = false;`
+#[tokio::test]
+async fn many_changes_of_what_is_related_are_one_run_of_each_parent() {
+    let pipeline = start().await;
+    let parents = ["one", "two"].map(|name| wish(name, json!({"secret": "a"})));
+    pipeline.create(secret("default", "a")).await;
+    for parent in &parents {
+        pipeline.create(parent.clone()).await;
+        sees(&pipeline.cluster, parent, &["secret default/a"]).await;
+    }
+    // Their own statuses were events, too.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let (operator, queue) = (&pipeline.operator, pipeline.operator.app.queue());
+    let waiting = |_: &Operator| queue.stats().queues.iter().map(|queue| queue.length).sum::<usize>();
+    let asked = || ["one", "two"].map(|name| said(&pipeline, &format!("reconcile {name}")));
+    let before = asked();
+    assert!(queue.pause(&HookName::new("farewell").unwrap()));
+    for n in 0..5 {
+        let mut changed = secret("default", "a");
+        changed["metadata"]["labels"] = json!({"n": n.to_string()});
+        pipeline.apply(changed).await;
+    }
+    operator.until("they wait", |operator| (waiting(operator) > 0).then_some(())).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(waiting(operator), 2);
+    assert!(queue.resume(&HookName::new("farewell").unwrap()));
+    operator.until("they run", |operator| (waiting(operator) == 0).then_some(())).await;
+    operator.until("both were asked", |_| (asked() == before.map(|count| count + 1)).then_some(())).await;
+    // The next change counts again.
+    pipeline.delete(secret("default", "a")).await;
+    for parent in &parents {
+        sees(&pipeline.cluster, parent, &[]).await;
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Reconcile hooks of a tenant's bundle: what they may watch, and with whose rights their children are written.
 
-use boathook_core::model::{HookPhase, Installation};
+use std::time::Duration;
+
+use boathook_core::model::{HookName, HookPhase, Installation};
 use serde_json::{Value, json};
 
 use super::{HELLO, condition, definition, gone, told};
@@ -10,6 +12,7 @@ use crate::{
         fixture::Pipeline,
         identity::{account, with_rbac},
         swap::put,
+        written::{Deed, hook},
     },
     support::{cluster::TestCluster, guests::guest, until},
 };
@@ -72,6 +75,7 @@ async fn cve_2026_22039_a_confined_bundle_reconciles_its_namespace_alone() {
 
 /// Otherwise, a tenant keeps a hook of the admins out of the whole cluster.
 // mutant: crates/operator/src/app/hook_manager.rs: `self.hold(&hook, &Held::HookLoadError(reason.into())).await;` => `drop((hook, reason));`
+// mutant: crates/operator/src/app/bundles/mod.rs: `for hook in claims.free() {` => `for hook in Vec::<HookName>::new() {`
 #[tokio::test]
 async fn a_confined_hook_gives_way_to_a_hook_of_the_admins() {
     let cluster = TestCluster::start().await;
@@ -93,12 +97,56 @@ async fn a_confined_hook_gives_way_to_a_hook_of_the_admins() {
     assert_eq!(held.phase, HookPhase::Quarantined);
     assert!(held.reason.contains("a hook of the cluster's admins"), "{}", held.reason);
     assert!(!held.reason.contains("of-admins"), "{}", held.reason);
-    // It does not come back.
+    // It does not come back while the other one runs.
     installer.install(bundle()).await.unwrap();
     assert_eq!(state(&installer, "hello-app").phase, HookPhase::Quarantined);
     pipeline.create(app("default")).await;
     until("the Service is there", async || pipeline.get(service("default")).await).await;
     assert!(pipeline.get(service("prod")).await.is_some());
+    // Nobody has to release it when the other one is gone.
+    let admins = HookName::new("of-admins").unwrap();
+    assert!(pipeline.operator.app.quarantine(&admins, "it is not needed"));
+    until("it is back", async || (state(&installer, "hello-app").phase == HookPhase::Ready).then_some(())).await;
+    pipeline.delete(service("prod")).await;
+    until("it repairs", async || pipeline.get(service("prod")).await).await;
+}
+
+/// It was loaded, and waits for the end of a run of its bundle, when the hook of the admins starts.
+// mutant: crates/operator/src/app/bundles/mod.rs: `hook_manager.give_way(claims).await;` => `drop(claims);`
+#[tokio::test]
+async fn a_confined_hook_that_is_about_to_start_gives_way() {
+    let cluster = TestCluster::start().await;
+    for name in ["prod", "boathook"] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        cluster.admin.create(&namespace).await.unwrap();
+    }
+    cluster.admin.create(&yaml_serde::from_str(HELLO).unwrap()).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |_| ()).await;
+    let (shelf, installer, hello) = (Shelf::new(), pipeline.operator.app.installer(), guest("hello-app"));
+    let (operator, admins) = (&pipeline.operator, HookName::new("of-admins").unwrap());
+    operator.app.swap(put(operator, "of-admins", &hello)).await.unwrap();
+    assert!(operator.app.quarantine(&admins, "not yet"));
+    let spins =
+        |time: &str| hook(&format!("{{configVersion: v1, onStartup: 1, limits: {{time: {time}}}}}"), &Deed::Spins);
+    let bundle = |hooks: &[(&str, &[u8])]| Installation { confined_to: Some("prod".to_owned()), ..shelf.bundle(hooks) };
+    let (slow, next) = (spins("6s"), spins("10ms"));
+    installer.install(bundle(&[("slow", &slow)])).await.unwrap();
+    let (installed, released) =
+        tokio::join!(installer.install(bundle(&[("slow", &next), ("hello-app", &hello)])), async {
+            // The new version is loaded by then, and the old one still runs.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            operator.app.release("of-admins").await
+        });
+    installed.unwrap();
+    released.unwrap();
+    let held = state(&installer, "hello-app");
+    assert!(held.phase == HookPhase::Quarantined && held.reason.contains("a hook of the cluster's admins"), "{held:?}");
+    pipeline.create(app("prod")).await;
+    until("the admins' hook has it", async || {
+        let found = pipeline.get(app("prod")).await?;
+        (found["metadata"]["annotations"]["boathook.dev/manager"] == "boathook.dev/of-admins").then_some(())
+    })
+    .await;
 }
 
 /// Lets the ServiceAccount `prod/hook` do this in `prod`.

@@ -49,6 +49,11 @@ async fn a_label_watcher_builds_and_passes_its_scenarios() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_builds_and_passes_its_scenarios() {
+    new_builds_and_passes("operator").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_schedule_builds_and_passes_its_scenarios() {
     new_builds_and_passes("schedule").await;
 }

@@ -9,6 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{boathook, examples, left_out, sandbox};
+use crate::bundle::registry::Registry;
 
 const SECRET: &str = r#"#!/usr/bin/env bash
 # Copies a Secret into each new namespace.
@@ -258,6 +259,103 @@ fn saved(folder: &Path) -> PathBuf {
     tar("1/layer.tar", &layer, &["hooks"]);
     tar("image.tar", folder, &["manifest.json", "1"]);
     folder.join("image.tar")
+}
+
+/// The layers of an image: a base, one with hooks, and one that takes a hook away.
+fn layers(folder: &Path) -> Vec<(&'static str, Vec<u8>)> {
+    let layer = |name: &str, files: &[(&str, &str)]| {
+        let root = folder.join(name);
+        for (file, content) in files {
+            let path = root.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, content).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let tar = std::process::Command::new("tar").args(["-czf", "-", "-C"]).arg(&root).arg(".").output().unwrap();
+        assert!(tar.status.success());
+        ("application/vnd.oci.image.layer.v1.tar+gzip", tar.stdout)
+    };
+    vec![
+        layer("base", &[("etc/os-release", "ID=alpine\n"), ("shell-operator", "\u{7f}ELF")]),
+        layer("hooks", &[("hooks/copy-secret.sh", SECRET), ("hooks/old.sh", BROKEN)]),
+        layer("fixed", &[("hooks/.wh.old.sh", ""), ("hooks/ops/namespaces.sh", NAMESPACES)]),
+    ]
+}
+
+#[tokio::test]
+async fn an_image_is_pulled_from_its_registry() {
+    if left_out() {
+        return;
+    }
+    sandbox().await;
+    let registry = Registry::start();
+    let folder = tempfile::tempdir().unwrap();
+    registry.push_image("team/hooks", "v1", &layers(folder.path())).await;
+    let image = format!("{}/team/hooks:v1", registry.host);
+    let imported = boathook(folder.path(), &["import", &image, "--out", "mine", "--plain-http"]).await;
+    assert_eq!(imported.code, Some(0), "{}{}", imported.stdout, imported.stderr);
+    assert!(imported.stdout.contains("2 of 2 hooks run as they are"), "{}", imported.stdout);
+    let at = |file: &str| folder.path().join("mine").join(file);
+    assert_eq!(fs::read_to_string(at("copy-secret.sh")).unwrap(), SECRET);
+    assert!(at("copy-secret.boathook.yaml").exists() && at("ops/namespaces.boathook.yaml").exists());
+    assert!(!at("old.sh").exists() && !folder.path().join("mine/shell-operator").exists());
+
+    let again = boathook(folder.path(), &["import", &image, "--out", "mine", "--plain-http"]).await;
+    assert!(again.code == Some(2) && again.stderr.contains("mine is not empty"), "{}", again.stderr);
+    let missing = format!("{}/team/hooks:v2", registry.host);
+    let missing = boathook(folder.path(), &["import", &missing, "--out", "other", "--plain-http"]).await;
+    assert!(missing.code == Some(2) && missing.stderr.contains("team/hooks:v2"), "{}", missing.stderr);
+    let elsewhere = ["import", &image, "--out", "other", "--plain-http", "--hooks-dir", "/opt"];
+    let elsewhere = boathook(folder.path(), &elsewhere).await;
+    assert!(elsewhere.stderr.contains("has no folder /opt"), "{}", elsewhere.stderr);
+}
+
+/// The binding is in the file beside the hook, and only a run says which kind it needs.
+#[tokio::test]
+async fn scenarios_are_played_with_the_other_keys_of_the_file() {
+    if left_out() {
+        return;
+    }
+    sandbox().await;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |file: &str| folder.path().join("hooks").join(file);
+    fs::create_dir_all(at("learns/scenarios")).unwrap();
+    let script = "#!/bin/bash\nif [[ $1 == --config ]]; then echo 'configVersion: v1'; exit; fi\nkind=$(jq -r '.[].objects[]?.object.data.kind' \"$BINDING_CONTEXT_PATH\")\nkubectl get \"$kind\" one -o name\n";
+    fs::write(at("learns.sh"), script).unwrap();
+    fs::set_permissions(at("learns.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    let beside = "# Which kinds.\nkubernetes:\n  - {name: kinds, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {kinds: \"yes\"}}}\n";
+    fs::write(at("learns.boathook.yaml"), beside).unwrap();
+    let scenario = "\
+name: the kind is read
+given:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: k, labels: {kinds: \"yes\"}}, data: {kind: serviceaccounts}}
+  - {apiVersion: v1, kind: ServiceAccount, metadata: {namespace: default, name: one}}
+steps:
+  - expect: {logged: [serviceaccount/one]}
+";
+    fs::write(at("learns/scenarios/one.yaml"), scenario).unwrap();
+    let imported = boathook(folder.path(), &["import", "hooks", "--force"]).await;
+    let text = fs::read_to_string(at("learns.boathook.yaml")).unwrap();
+    assert!(text.ends_with(beside), "{text}\n{}{}", imported.stdout, imported.stderr);
+    let learned = json!({"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["get"], "resourceNames": ["one"], "namespaces": ["default"]});
+    let all = permissions(&at("learns.boathook.yaml"))["permissions"]["kubernetes"].clone();
+    assert!(all.as_array().unwrap().contains(&learned), "{all}\n{}{}", imported.stdout, imported.stderr);
+}
+
+/// Without it, the script would go on, and fail at the first function of the file.
+#[tokio::test]
+async fn a_file_that_is_sourced_and_not_there_is_reported() {
+    if left_out() {
+        return;
+    }
+    sandbox().await;
+    let folder = hooks();
+    let missing = BROKEN.replace("helm upgrade web ./web", "source /antiopa/shell_lib.sh");
+    fs::write(folder.path().join("hooks/broken.sh"), missing).unwrap();
+    let text = boathook(folder.path(), &["import", "hooks", "--dry-run"]).await;
+    assert_eq!(text.code, Some(1), "{}", text.stderr);
+    let line = "broken.sh: does not run\n  broken.sh:4: source: there is no file /antiopa/shell_lib.sh: put it into the directory";
+    assert!(text.stdout.contains(line), "{}", text.stdout);
 }
 
 #[tokio::test]

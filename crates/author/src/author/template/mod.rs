@@ -18,6 +18,8 @@ use super::{
 pub enum Template {
     /// Objects with a label, and an object for each of them.
     LabelWatcher,
+    /// A custom resource that becomes other objects.
+    Operator,
     /// A schedule that reads a snapshot.
     Schedule,
     /// A task for the start of the operator.
@@ -56,8 +58,8 @@ struct Sources {
     main: &'static str,
     /// Prefix of the comment lines at the start of the source.
     comment: &'static str,
-    /// The hook's source.
-    own: fn(Template) -> &'static str,
+    /// The hook's source. `None`: the language cannot do that.
+    own: fn(Template) -> Option<&'static str>,
     /// Whether the source is a program that the system runs.
     executable: bool,
     /// More files of a template. They take the place of scenarios with the same path.
@@ -67,12 +69,14 @@ struct Sources {
 }
 
 impl Template {
-    /// The files of a project with this name.
-    pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Vec<File> {
+    /// The files of a project with this name. `None`: the language has no such template.
+    pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Option<Vec<File>> {
         let sources = sources(language);
-        let about = self.about(language);
+        let about = self.about(language)?;
         let mut filled = (sources.fill)(sdk);
-        filled.extend([("{{name}}", name.to_string()), ("{{about}}", about)]);
+        // The mark includes its line end, so that no line stays empty.
+        let rows = if self == Self::Operator { OPERATOR_ROWS } else { "" };
+        filled.extend([("{{name}}", name.to_string()), ("{{about}}", about), ("{{rows}}\n", rows.to_owned())]);
         let fill = |text: &str| filled.iter().fold(text.to_owned(), |text, (mark, value)| text.replace(mark, value));
         let file = |path: &str, text: String| File {
             path: path.to_owned(),
@@ -80,24 +84,29 @@ impl Template {
             executable: sources.executable && path == sources.main,
         };
         let of_all = sources.common.iter().map(|(path, text)| file(path, fill(text)));
-        let (own, more) = ([(sources.main, (sources.own)(self))], (sources.more)(self));
+        let (own, more) = ([(sources.main, (sources.own)(self)?)], (sources.more)(self));
         let replaced = |path: &str| more.iter().any(|(other, _)| *other == path);
         let scenarios = scenarios_of(self).iter().filter(|(path, _)| !replaced(path));
-        let own = own.iter().chain(more).chain(scenarios);
+        let own = own.iter().chain(more).chain(objects_of(self)).chain(scenarios);
         let own = own.map(|(path, text)| file(path, (*text).to_owned()));
         let bundled = (*sdk == Sdk::Bundled)
             .then(|| sdk::files(language).into_iter().map(|(path, text)| File { path, text, executable: false }));
-        of_all.chain(own).chain(bundled.into_iter().flatten()).collect()
+        Some(of_all.chain(own).chain(bundled.into_iter().flatten()).collect())
     }
 
     /// What the hook does: the first paragraph of its source.
-    pub fn about(self, language: Language) -> String {
+    fn about(self, language: Language) -> Option<String> {
         let sources = sources(language);
-        let lines = (sources.own)(self).lines().skip_while(|line| line.starts_with("#!"));
+        let lines = (sources.own)(self)?.lines().skip_while(|line| line.starts_with("#!"));
         let lines = lines.map_while(|line| line.strip_prefix(sources.comment));
-        lines.collect::<Vec<_>>().join("\n")
+        Some(lines.collect::<Vec<_>>().join("\n"))
     }
 }
+
+/// Rows of the table of files in the README of an operator.
+const OPERATOR_ROWS: &str = "\
+    | `crd.yaml` | the custom resource: `kubectl apply --filename crd.yaml`, before the hook runs on a cluster |\n\
+    | `example.yaml` | an object of it |\n";
 
 fn sources(language: Language) -> &'static Sources {
     match language {
@@ -147,13 +156,14 @@ const RUST: Sources = Sources {
     fill: |sdk| vec![("{{sdk}}", requirement(sdk))],
 };
 
-fn rust_own(template: Template) -> &'static str {
-    match template {
+fn rust_own(template: Template) -> Option<&'static str> {
+    Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/rust/label-watcher/src/lib.rs"),
+        Template::Operator => include_str!("../../../../../templates/rust/operator/src/lib.rs"),
         Template::Schedule => include_str!("../../../../../templates/rust/schedule/src/lib.rs"),
         Template::Startup => include_str!("../../../../../templates/rust/startup/src/lib.rs"),
         Template::Validating => include_str!("../../../../../templates/rust/validating/src/lib.rs"),
-    }
+    })
 }
 
 const MODULE: &str = "github.com/boathook/boathook/sdk/go";
@@ -172,13 +182,14 @@ const GO: Sources = Sources {
     fill: go_fill,
 };
 
-fn go_own(template: Template) -> &'static str {
-    match template {
+fn go_own(template: Template) -> Option<&'static str> {
+    Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/go/label-watcher/main.go"),
+        Template::Operator => include_str!("../../../../../templates/go/operator/main.go"),
         Template::Schedule => include_str!("../../../../../templates/go/schedule/main.go"),
         Template::Startup => include_str!("../../../../../templates/go/startup/main.go"),
         Template::Validating => include_str!("../../../../../templates/go/validating/main.go"),
-    }
+    })
 }
 
 fn go_fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
@@ -216,13 +227,14 @@ const PYTHON: Sources = Sources {
     },
 };
 
-fn python_own(template: Template) -> &'static str {
-    match template {
+fn python_own(template: Template) -> Option<&'static str> {
+    Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/python/label-watcher/hook.py"),
+        Template::Operator => include_str!("../../../../../templates/python/operator/hook.py"),
         Template::Schedule => include_str!("../../../../../templates/python/schedule/hook.py"),
         Template::Startup => include_str!("../../../../../templates/python/startup/hook.py"),
         Template::Validating => include_str!("../../../../../templates/python/validating/hook.py"),
-    }
+    })
 }
 
 /// A Python requirement: any compatible version, or a folder as a URL. A requirement cannot name a folder of the
@@ -257,13 +269,15 @@ const SHELL: Sources = Sources {
     fill: |_| vec![],
 };
 
-fn shell_own(template: Template) -> &'static str {
-    match template {
+fn shell_own(template: Template) -> Option<&'static str> {
+    Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/shell/label-watcher/hook.sh"),
+        // A script with shell-operator's contract has no function for this.
+        Template::Operator => return None,
         Template::Schedule => include_str!("../../../../../templates/shell/schedule/hook.sh"),
         Template::Startup => include_str!("../../../../../templates/shell/startup/hook.sh"),
         Template::Validating => include_str!("../../../../../templates/shell/validating/hook.sh"),
-    }
+    })
 }
 
 /// shell-operator's scripts cannot print permissions, and their denials have no code.
@@ -278,6 +292,7 @@ fn shell_more(template: Template) -> &'static [Source] {
     }
     match template {
         Template::LabelWatcher => &[permissions!("label-watcher")],
+        Template::Operator => &[],
         Template::Schedule => &[permissions!("schedule")],
         Template::Startup => &[permissions!("startup")],
         Template::Validating => &[
@@ -317,22 +332,24 @@ const JAVASCRIPT: Sources = Sources {
     fill: script_fill,
 };
 
-fn typescript(template: Template) -> &'static str {
-    match template {
+fn typescript(template: Template) -> Option<&'static str> {
+    Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/ts/label-watcher/src/hook.ts"),
+        Template::Operator => include_str!("../../../../../templates/ts/operator/src/hook.ts"),
         Template::Schedule => include_str!("../../../../../templates/ts/schedule/src/hook.ts"),
         Template::Startup => include_str!("../../../../../templates/ts/startup/src/hook.ts"),
         Template::Validating => include_str!("../../../../../templates/ts/validating/src/hook.ts"),
-    }
+    })
 }
 
-fn javascript(template: Template) -> &'static str {
-    match template {
+fn javascript(template: Template) -> Option<&'static str> {
+    Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/js/label-watcher/src/hook.js"),
+        Template::Operator => include_str!("../../../../../templates/js/operator/src/hook.js"),
         Template::Schedule => include_str!("../../../../../templates/js/schedule/src/hook.js"),
         Template::Startup => include_str!("../../../../../templates/js/startup/src/hook.js"),
         Template::Validating => include_str!("../../../../../templates/js/validating/src/hook.js"),
-    }
+    })
 }
 
 /// npm links a folder, or installs any compatible version.
@@ -343,6 +360,17 @@ fn script_fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
         Sdk::Bundled => format!("file:{FOLDER}"),
     };
     vec![("{{sdk}}", Value::from(wanted).to_string())]
+}
+
+/// Objects that are no part of the hook.
+fn objects_of(template: Template) -> &'static [Source] {
+    match template {
+        Template::Operator => &[
+            ("crd.yaml", include_str!("../../../../../templates/operator/crd.yaml")),
+            ("example.yaml", include_str!("../../../../../templates/operator/example.yaml")),
+        ],
+        _ => &[],
+    }
 }
 
 fn scenarios_of(template: Template) -> &'static [Source] {
@@ -357,6 +385,9 @@ fn scenarios_of(template: Template) -> &'static [Source] {
                 include_str!("../../../../../templates/scenarios/label-watcher/label-comes-and-goes.yaml"),
             ),
         ],
+        Template::Operator => {
+            &[("scenarios/becomes.yaml", include_str!("../../../../../templates/scenarios/operator/becomes.yaml"))]
+        }
         Template::Schedule => {
             &[("scenarios/counts.yaml", include_str!("../../../../../templates/scenarios/schedule/counts.yaml"))]
         }
@@ -431,8 +462,9 @@ mod tests {
 
     use super::*;
 
-    const ALL: [(Template, &str); 4] = [
+    const ALL: [(Template, &str); 5] = [
         (Template::LabelWatcher, "label-watcher"),
+        (Template::Operator, "operator"),
         (Template::Schedule, "schedule"),
         (Template::Startup, "startup"),
         (Template::Validating, "validating"),
@@ -440,8 +472,12 @@ mod tests {
     const LANGUAGES: [Language; 6] =
         [Language::Rust, Language::Go, Language::TypeScript, Language::JavaScript, Language::Python, Language::Shell];
 
-    fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
+    fn try_files(template: Template, language: Language, sdk: &Sdk) -> Option<Vec<File>> {
         template.files(language, &ProjectName::new("my-hook", language).unwrap(), sdk)
+    }
+
+    fn files(template: Template, language: Language, sdk: &Sdk) -> Vec<File> {
+        try_files(template, language, sdk).unwrap()
     }
 
     fn text(files: &[File], path: &str) -> String {
@@ -451,12 +487,15 @@ mod tests {
     #[test]
     fn nothing_is_left_to_fill_in() {
         for (template, language) in ALL.into_iter().flat_map(|(it, _)| LANGUAGES.map(|language| (it, language))) {
-            let files = files(template, language, &Sdk::of("0.1.0"));
+            let Some(files) = try_files(template, language, &Sdk::of("0.1.0")) else {
+                assert_eq!((template, language), (Template::Operator, Language::Shell));
+                continue;
+            };
             let main = sources(language).main;
             for file in &files {
                 assert!(!file.text.contains("{{") || file.path == main, "{}", file.path);
             }
-            let about = template.about(language);
+            let about = template.about(language).unwrap();
             assert!(text(&files, "README.md").starts_with(&format!("# my-hook\n\n{about}\n\n")));
             assert!(about.ends_with('.'), "{about}");
         }
@@ -465,11 +504,24 @@ mod tests {
     #[test]
     fn a_script_is_executable_and_has_a_file_for_its_permissions() {
         let folder = tempfile::tempdir().unwrap();
-        for (template, name) in ALL {
+        for (template, name) in ALL.into_iter().filter(|(template, _)| *template != Template::Operator) {
             let project = folder.path().join(name);
             write_project(&project, &files(template, Language::Shell, &Sdk::Bundled)).unwrap();
             assert!(project.join("hook.boathook.yaml").is_file() && !project.join(FOLDER).exists(), "{name}");
             assert!(super::super::shell::has_hooks(&project), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_operator_has_the_definition_of_its_custom_resource() {
+        for language in LANGUAGES.into_iter().filter(|language| *language != Language::Shell) {
+            let project = files(Template::Operator, language, &Sdk::Bundled);
+            assert!(text(&project, "crd.yaml").contains("kind: CustomResourceDefinition"));
+            assert!(text(&project, "example.yaml").contains("kind: WebApp"));
+            let readme = text(&project, "README.md");
+            assert!(readme.contains("\n| `crd.yaml` |") && readme.contains("\n| `example.yaml` |"), "{readme}");
+            let other = text(&files(Template::Startup, language, &Sdk::Bundled), "README.md");
+            assert!(!other.contains("crd.yaml") && !other.contains("|\n\n|"), "{other}");
         }
     }
 

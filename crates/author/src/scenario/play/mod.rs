@@ -385,8 +385,9 @@ impl Operator {
         options.schedules_tick = ticks;
         options.grace_period = Duration::from_secs(10);
         if let Some(directory) = &settings.record {
-            // Each operator has its own.
-            let own = tempfile::tempdir_in(directory).map_err(|error| error.to_string())?.keep();
+            // Each operator has its own. The name is free again here, because the operator makes the directory itself, so
+            // that no other user can read the records.
+            let own = tempfile::tempdir_in(directory).map_err(|error| error.to_string())?.path().to_owned();
             options.record = Some(RecordConfig::new(own, hooks));
         }
         let app = started(&options).await?;

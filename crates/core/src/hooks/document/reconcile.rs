@@ -20,8 +20,12 @@ const MAX_RELATED: usize = 20;
 
 pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> ReconcileBinding {
     fields.need("owns", Some(()));
+    let name = name(fields, "reconcile");
+    fields.check(!name.as_str().contains('/'), "name", || {
+        format!("is {}; it cannot contain \"/\", because the names of its watches do", quoted(name.as_str()))
+    });
     let binding = ReconcileBinding {
-        name: name(fields, "reconcile"),
+        name,
         parent: kind(fields),
         namespaces: fields.fields("namespace").map(|namespace| namespaces(&namespace)).unwrap_or_default(),
         label_selector: fields.fields("labelSelector").and_then(|labels| selector::labels(&labels)),

@@ -155,13 +155,13 @@ impl Access {
     }
 
     /// Waits for discovery as long as for a request. `named` appears in errors.
-    pub(super) async fn within_time(
+    pub(super) async fn within_time<T>(
         &self,
         named: &impl fmt::Display,
-        found: impl Future<Output = Result<Arc<Resource>, DiscoveryError>>,
-    ) -> Result<Arc<Resource>, CallError> {
+        found: impl Future<Output = Result<T, DiscoveryError>>,
+    ) -> Result<T, CallError> {
         match tokio::time::timeout(self.config.request_timeout, found).await {
-            Ok(Ok(resource)) => Ok(resource),
+            Ok(Ok(found)) => Ok(found),
             Ok(Err(error @ DiscoveryError::Unknown { .. })) => Err(errors::invalid(format!("{named}: {error}"))),
             Ok(Err(error)) => Err(errors::refused(
                 CallReason::Unavailable,

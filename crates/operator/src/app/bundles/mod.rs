@@ -1,21 +1,24 @@
 //! Bundles in the operator. Each is a set of hooks that is installed, changed and removed as a unit.
 //!
 //! An installation replaces each hook, starts it, keeps it, holds it or removes it. A new version is installed as a
-//! whole, or the previous one is restored. `settings` checks the bundle's settings in a separate process.
+//! whole, or the previous one is restored. `settings` checks the bundle's settings in a separate process, and `definitions`
+//! applies its CustomResourceDefinitions.
 //!
 //! This module knows neither registries nor HookBundles, and it starts only hooks that were checked.
 
+mod definitions;
 mod settings;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use boathook_core::model::{
-    BundleId, BundleNews, HookBundlesNews, HookName, HookPhase, HookSource, HookState, InstallError, Installation,
-    Installed, Installer, RequestedPermissions, error_chain,
+    BundleId, BundleNews, HookBundlesNews, HookName, HookPhase, HookSource, HookSpec, HookState, InstallError,
+    Installation, Installed, Installer, RequestedPermissions, error_chain,
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
@@ -23,8 +26,9 @@ use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
 use super::{
+    claims::Taken,
     hold_reason::{self, Held, Origin},
-    hook_manager::HookManager,
+    hook_manager::{HookManager, ReleaseError},
     hooks::{self, Hook},
     scope::{self, Terms},
     service_account::{BadAccount, NotWatched},
@@ -59,6 +63,8 @@ struct Slot {
 #[derive(Default)]
 struct Known {
     installation: Option<Installation>,
+    /// The version whose CustomResourceDefinitions were applied.
+    defined: Option<String>,
     /// The bundle's hooks by their names in the bundle.
     members: BTreeMap<HookName, Member>,
 }
@@ -206,6 +212,15 @@ enum Next {
     Hold(Held),
 }
 
+impl Next {
+    fn taken(&self) -> Option<&Hook> {
+        match self {
+            Self::Take(hook) => Some(hook),
+            Self::Keep | Self::Hold(_) => None,
+        }
+    }
+}
+
 /// What to do with one hook of the bundle.
 struct Step {
     name: HookName,
@@ -260,9 +275,10 @@ impl Bundles {
         wanted: &Installation,
         terms: &Arc<Terms>,
     ) -> Result<Installed, InstallError> {
-        let (members, before) = {
+        let (members, before, defined) = {
             let known = slot.known();
-            (known.members.clone(), known.installation.as_ref().map(|installation| installation.digest.clone()))
+            let before = known.installation.as_ref().map(|installation| installation.digest.clone());
+            (known.members.clone(), before, known.defined.as_ref() == Some(&wanted.digest))
         };
         let works = |member: &Member| self.0.hook_manager.services.hook_registry.hook(&member.origin.name).is_some();
         let whole = before.as_ref().is_some_and(|before| *before != wanted.digest) && members.values().any(works);
@@ -285,7 +301,37 @@ impl Bundles {
         if whole && !wanted.suspended {
             refuse_held(&steps)?;
         }
-        self.act(slot, members, steps).await
+        if !wanted.suspended && !defined && definitions::apply(&self.0.hook_manager.services, wanted, terms).await? {
+            slot.known().defined = Some(wanted.digest.clone());
+        }
+        // After that, because a change that is refused must displace nobody.
+        let left = self.claim(&mut steps, &members, whole).await;
+        if whole && !wanted.suspended {
+            refuse_held(&steps)?;
+        }
+        self.act(slot, members, steps, left).await
+    }
+
+    /// Claims what the hooks that are to run reconcile. Those that are refused are to be held. Returns the hooks of the
+    /// bundle whose objects others of its hooks have from now on.
+    async fn claim(&self, steps: &mut [Step], members: &BTreeMap<HookName, Member>, whole: bool) -> BTreeSet<HookName> {
+        let stays =
+            |name: &HookName| steps.iter().any(|step| step.origin.name == *name && matches!(step.next, Next::Keep));
+        let names = members.values().map(|member| &member.origin.name);
+        let leaving: BTreeSet<HookName> = names.filter(|name| !stays(name)).cloned().collect();
+        let taking = steps.iter().filter_map(|step| step.next.taken());
+        let specs: Vec<&HookSpec> = taking.map(|hook| &hook.spec).collect();
+        let taken = self.0.hook_manager.claim_together(&specs, |name| leaving.contains(name), whole).await;
+        let Taken { claims, left, .. } = taken;
+        let taking = steps.iter_mut().filter(|step| step.next.taken().is_some());
+        for (step, claim) in taking.zip(claims) {
+            match (claim, &mut step.next) {
+                (Ok(claim), Next::Take(hook)) => hook.claim = Some(claim),
+                (Ok(_), _) => {}
+                (Err(refused), next) => *next = Next::Hold(Held::HookLoadError(refused.into())),
+            }
+        }
+        left
     }
 
     /// A hook of the directory may have the same name.
@@ -300,16 +346,20 @@ impl Bundles {
     }
 
     async fn next(&self, origin: &Origin, member: Option<&Member>) -> Next {
-        if let Some(member) = member.filter(|member| same(&member.origin, origin) && member.held.is_none()) {
-            let Some(hook) = self.0.hook_manager.services.hook_registry.hook(&member.origin.name) else {
+        let services = &self.0.hook_manager.services;
+        if let Some(member) = member.filter(|member| same(&member.origin, origin)) {
+            match services.hook_registry.hook(&member.origin.name) {
+                Some(hook) => {
+                    // The hook may have lost rights since it started. If the API server does not answer, it loses none.
+                    return match self.0.hook_manager.check_rights(&hook.spec, &origin.terms).await {
+                        Err(held) if held.phase() != HookPhase::Pending => Next::Hold(held),
+                        _ => Next::Keep,
+                    };
+                }
                 // An admin took the hook out, and only an admin releases it.
-                return Next::Keep;
-            };
-            // The hook may have lost rights since it started. If the API server does not answer, it loses none.
-            return match self.0.hook_manager.check_rights(&hook.spec, &origin.terms).await {
-                Err(held) if held.phase() != HookPhase::Pending => Next::Hold(held),
-                _ => Next::Keep,
-            };
+                None if member.held.is_none() && !services.claims.is_waiting(&origin.name) => return Next::Keep,
+                None => {}
+            }
         }
         match self.0.hook_manager.judge(origin).await {
             Ok(hook) => Next::Take(Box::new(hook)),
@@ -322,10 +372,21 @@ impl Bundles {
         slot: &Slot,
         mut members: BTreeMap<HookName, Member>,
         steps: Vec<Step>,
+        left: BTreeSet<HookName>,
     ) -> Result<Installed, InstallError> {
         let hook_manager = &self.0.hook_manager;
         let (mut installed, mut now) = (Installed::default(), BTreeMap::new());
         let (mut begins, mut holds, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        // Two hooks must not reconcile an object at the same time. Nothing of the ones that leave runs from here to the end.
+        let leaving: Vec<_> = left.iter().filter_map(|name| hook_manager.services.hook_registry.hook(name)).collect();
+        let mut fences = Vec::new();
+        for old in &leaving {
+            let (fence, interrupted) = hook_manager.quieted(old).await;
+            fences.push(fence);
+            // A version that was interrupted runs nothing more.
+            before.extend(interrupted.then(|| old.clone()));
+        }
+        let mut claims = Vec::new();
         for Step { name, origin, next } in steps {
             let member = |held| Member { origin: origin.clone(), held };
             match next {
@@ -340,6 +401,7 @@ impl Bundles {
                     now.insert(name, member(Some(held)));
                 }
                 Next::Take(hook) => {
+                    claims.push((origin.name.clone(), hook.claim.clone()));
                     now.insert(name.clone(), member(None));
                     let Some(old) = hook_manager.services.hook_registry.hook(&origin.name) else {
                         installed.started.push(name);
@@ -355,19 +417,56 @@ impl Bundles {
                 }
             }
         }
+        // Before hooks are held, because those that wait for a claim may be tried again at once.
+        now.values().for_each(|member| hook_manager.remember(member.origin.clone()));
         hook_manager.begin_all(begins);
         for (origin, held) in holds {
             hook_manager.hold(&origin.name, &held).await;
         }
+        hook_manager.give_way(claims).await;
         members.retain(|name, _| !now.contains_key(name));
         for (name, member) in members {
             hook_manager.forget(&member.origin.name).await;
             installed.removed.push(name);
         }
-        now.values().for_each(|member| hook_manager.remember(member.origin.clone()));
         let mut known = slot.known();
         known.members = now;
         Ok(installed)
+    }
+
+    /// Tries hooks again that wait for others to release their objects, whenever they may have done so. Runs until it is
+    /// dropped.
+    pub async fn try_waiting(self) {
+        let claims = &self.0.hook_manager.services.claims;
+        let mut news = claims.news();
+        loop {
+            // What changes from here on counts for the next time.
+            news.mark_unchanged();
+            for hook in claims.free() {
+                self.try_again(&hook).await;
+            }
+            if news.changed().await.is_err() {
+                return pending().await;
+            }
+        }
+    }
+
+    async fn try_again(&self, hook: &HookName) {
+        let hook_manager = &self.0.hook_manager;
+        match hook_manager.release(hook.as_str()).await {
+            Ok(()) => {}
+            Err(ReleaseError::NotQuarantined(_)) => hook_manager.services.claims.stop_waiting(hook.as_str()),
+            Err(ReleaseError::Still { reason, .. }) => {
+                let slot = hook_manager.bundle_of(hook.as_str()).and_then(|bundle| self.0.slot(&bundle));
+                let Some(slot) = slot else { return };
+                // The next check of the bundle tries it again, as after an installation with this result.
+                let mut known = slot.known();
+                let member = known.members.values_mut().find(|member| member.origin.name == *hook);
+                if let Some(member) = member {
+                    member.held = Some(Arc::new(reason));
+                }
+            }
+        }
     }
 
     /// Restores the previous versions, the last one first.

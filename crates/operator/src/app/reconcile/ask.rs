@@ -99,7 +99,8 @@ impl Pass<'_> {
     fn report(&self, parent: &Parent, answer: &Reconciled) {
         if !answer.events.is_empty() {
             let about = events::Parent { object: parent.object.clone(), uid: parent.uid.to_string() };
-            self.services.events.answered(&self.hook.spec.name, &self.binding.name, &about, &answer.events);
+            let (tenant, hook) = (self.hook.tenant(), &self.hook.spec.name);
+            self.services.events.answered(&tenant, hook, &self.binding.name, &about, &answer.events);
         }
     }
 

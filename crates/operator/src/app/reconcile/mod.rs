@@ -8,6 +8,7 @@
 //! | `sets` | the sets of all parents: which exist, whose members are whose, and when each is due again |
 //! | `marks` | the finalizer of a parent, and a prune that waits for an approval |
 //! | `status` | the status of a parent |
+//! | `strays` | finalizers on objects that are not selected any more |
 //!
 //! The crate `boathook-applyset` decides. This sends what it decides, and feeds it what watches show.
 //!
@@ -19,6 +20,7 @@ mod marks;
 mod send;
 mod sets;
 mod status;
+mod strays;
 
 use std::{
     sync::Arc,
@@ -28,7 +30,7 @@ use std::{
 use boathook_applyset::{Adopt, Limits, Parent, Policy, Stage};
 use boathook_core::model::{
     self, BindingName, CallError, CallReason, Caller, Cause, EventType, Failure, FailureKind, HookName, HookSpec,
-    ObjectEvent, ObjectKey, OwnEvent, Permission, ReconcileBinding, Resource, Role, Trigger, error_chain,
+    ObjectEvent, ObjectKey, ObjectRef, OwnEvent, Permission, ReconcileBinding, Resource, Role, Trigger, error_chain,
 };
 use boathook_sandbox::RunReport;
 use serde_json::Value;
@@ -91,34 +93,46 @@ pub(super) struct Pass<'a> {
 }
 
 /// Puts all parents into the queue.
-pub(super) async fn all(services: &Services, binding: &ReconcileBinding, trigger: &Trigger) -> Result<(), Failure> {
+pub(super) async fn all(
+    services: &Services,
+    hook: &Hook,
+    binding: &ReconcileBinding,
+    trigger: &Trigger,
+) -> Result<(), Failure> {
     let (version, kind) = (&binding.parent.api_version, &binding.parent.kind);
     let resource = services.discovery.find(Some(version), kind).await.map_err(|error| retry(error_chain(&error)))?;
-    push_all(services, Arc::new(Terms::new(&trigger.hook, binding, resource)));
+    let terms = Arc::new(Terms::new(&trigger.hook, binding, resource));
+    push_all(services, terms.clone());
+    strays::search(services, hook, terms);
     Ok(())
 }
 
 /// The members of a kind were listed. At the start, their parents are reconciled when they are listed, too. Later, the kind
 /// was not served before, so that answers with it were invalid.
 pub(super) fn listed(services: &Services, hook: &HookName, binding: &BindingName) {
-    for wake in services.reconcilers.of(hook, binding).invalid() {
-        services.queue.push(wake);
+    let reconciler = services.reconcilers.of(hook, binding);
+    for wake in reconciler.invalid() {
+        reconciler.push(wake, &services.queue);
     }
 }
 
 /// Objects were listed. At the start, no parent refers to them yet. Later, their kind was not served before, or events were
 /// lost.
 pub(super) fn related(services: &Services, hook: &HookName, binding: &BindingName, informer: &BindingName) {
-    for wake in services.reconcilers.of(hook, binding).referring(informer, None) {
-        services.queue.push(wake);
+    let reconciler = services.reconcilers.of(hook, binding);
+    for wake in reconciler.referring(informer, None) {
+        reconciler.push(wake, &services.queue);
     }
 }
 
 fn push_all(services: &Services, terms: Arc<Terms>) {
-    services.reconcilers.of(&terms.hook, &terms.binding.name).knows(terms.clone());
+    let reconciler = services.reconcilers.of(&terms.hook, &terms.binding.name);
+    reconciler.knows(terms.clone());
+    // If events were lost, so were triggers of parents.
+    reconciler.nothing_is_queued();
     let now = services.snapshots.snapshot_set(&terms.hook);
     for (key, parent) in now.items(&terms.binding.name).into_iter().flatten() {
-        services.queue.push(terms.wake(key, &parent.item.uid));
+        reconciler.push(terms.wake(key, &parent.item.uid), &services.queue);
     }
 }
 
@@ -166,6 +180,7 @@ impl<'a> Pass<'a> {
         let key = &event.item.key;
         let reconciler = self.services.reconcilers.of(&self.hook.spec.name, &self.binding.name);
         let terms = reconciler.terms(&self.hook.spec.name, self.binding, &event.resource);
+        reconciler.begins(key, self.attempt);
         let now = self.services.snapshots.snapshot_set(&self.hook.spec.name);
         let Some(item) = now.items(&self.binding.name).and_then(|parents| parents.get(key)) else {
             return RunReport::without_guest(self.leave(&reconciler, key).await);
@@ -185,7 +200,7 @@ impl<'a> Pass<'a> {
         let entry = reconciler.entry(key, &parent, begin, &now, self.binding);
         if let Some(until) = entry.own_writes_until(Instant::now()) {
             // The event of that write reconciles the parent. If it does not come, this does.
-            self.due(&terms, &entry, Some(until), until);
+            self.due(&terms, &reconciler, &entry, Some(until), until);
             return nothing();
         }
         if let Stage::OtherTool(_) | Stage::OtherManager { .. } = entry.with(|set| set.stage()) {
@@ -224,16 +239,24 @@ impl<'a> Pass<'a> {
         };
         entry.has_finalizer(marks.finalizer);
         let plan = self.apply(&entry).await;
-        let finalizer = match plan.stage {
-            Stage::Deleted => false,
-            Stage::Deleting | Stage::Finalizing => marks.finalizer,
-            _ => entry.with(|set| set.needs_finalizer()),
-        };
+        let needs = entry.with(|set| set.needs_finalizer());
+        let finalizer = keeps_finalizer(&plan.stage, parent.deleting, marks.finalizer, needs);
         let wanted = Marks { finalizer, hold: plan.hold.clone() };
         let marked = self.mark(marks, wanted, &value).await.map(|marks| entry.has_finalizer(marks.finalizer));
-        let shown = Shown { plan: &plan, left: &left, failure: failure.as_ref(), generation: parent.generation };
-        let written = self.status(&entry, &value, shown).await;
-        self.due(&terms, &entry, plan.wake, Instant::now() + SOONEST);
+        // A plan, or a run by hand, has no next run.
+        let is_known = failure.is_none() && marked.is_ok() && !self.services.plan && !self.services.hold;
+        let written = if is_known && entry.postpones_status(&plan, reconciler.is_queued(key), Instant::now()) {
+            Ok(())
+        } else {
+            let shown = Shown { plan: &plan, left: &left, failure: failure.as_ref(), generation: parent.generation };
+            self.status(&entry, &value, shown).await
+        };
+        if self.services.plan {
+            // Nothing was stored, so the next run begins as this one did. No watch shows what was sent.
+            reconciler.forget(key);
+        } else {
+            self.due(&terms, &reconciler, &entry, plan.wake, Instant::now() + SOONEST);
+        }
         let written = marked.and(written).map_err(|error| retry(format!("status: {}", error.message)));
         RunReport { outcome: failure.map_or(written, Err), ..report }
     }
@@ -249,42 +272,47 @@ impl<'a> Pass<'a> {
     /// A finalizer that stands for the hook's work stays. Without it, nobody would undo that work when the parent is deleted.
     /// We rejected to undo it now, because someone who changes a label does not expect that something outside is deleted.
     async fn leave(&self, reconciler: &Reconciler, key: &ObjectKey) -> Result<(), Failure> {
-        let Some(entry) = reconciler.find(key) else { return Ok(()) };
-        if entry.is_held() {
-            self.let_go(&entry).await.map_err(|error| retry(error.message))?;
+        let entry = reconciler.find(key);
+        let of = |entry: &Entry| entry.with(|set| (set.parent().object.clone(), set.parent().uid.clone()));
+        let held = match &entry {
+            Some(entry) => entry.is_held().then(|| of(entry)),
+            // No run was about it since it was not selected any more.
+            None => reconciler.stray(key),
+        };
+        if let Some((object, uid)) = held {
+            self.let_go(&object, &uid).await.map_err(|error| retry(error.message))?;
         }
         reconciler.forget(key);
         Ok(())
     }
 
-    async fn let_go(&self, entry: &Entry) -> Result<(), CallError> {
-        let parent = entry.with(|set| set.parent().clone());
-        let found = match self.services.operator.access.get(&self.writer, &parent.object, None).await {
+    async fn let_go(&self, object: &ObjectRef, uid: &str) -> Result<(), CallError> {
+        let found = match self.services.operator.access.get(&self.writer, object, None).await {
             Ok(text) => serde_json::from_str::<Value>(&text).unwrap_or_default(),
             Err(error) if error.reason == CallReason::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        if found.pointer("/metadata/uid").and_then(Value::as_str) != Some(&*parent.uid) {
+        if found.pointer("/metadata/uid").and_then(Value::as_str) != Some(uid) {
             return Ok(());
         }
         let (marks, _) = Marks::read(&found);
         if self.finalizes() && marks.finalizer {
-            self.report_kept(&parent);
+            self.report_kept(object, uid);
             return Ok(());
         }
         self.mark(marks, Marks::default(), &found).await.map(drop)
     }
 
-    fn report_kept(&self, parent: &Parent) {
+    fn report_kept(&self, object: &ObjectRef, uid: &str) {
         let message = format!(
             "the binding {} does not select the object any more, and the hook has not undone its work: give the object its \
              labels again before you delete it, or undo the work yourself and remove the finalizer {FINALIZER}",
             self.binding.name
         );
-        tracing::warn!(hook = %self.hook.spec.name, object = %parent.object, "a finalizer is kept: {message}");
-        let about = events::Parent { object: parent.object.clone(), uid: parent.uid.to_string() };
+        tracing::warn!(hook = %self.hook.spec.name, %object, "a finalizer is kept: {message}");
+        let about = events::Parent { object: object.clone(), uid: uid.to_owned() };
         let event = OwnEvent { r#type: EventType::Warning, reason: "FinalizerKept".to_owned(), message };
-        self.services.events.answered(&self.hook.spec.name, &self.binding.name, &about, &[event]);
+        self.services.events.answered(&self.hook.tenant(), &self.hook.spec.name, &self.binding.name, &about, &[event]);
     }
 
     fn policy(&self, finalizes: bool) -> Policy {
@@ -302,18 +330,23 @@ impl<'a> Pass<'a> {
     }
 
     fn manager(&self) -> String {
-        format!("boathook.dev/{}", self.hook.spec.name)
+        manager(&self.hook.spec.name)
     }
 
     /// Has the parent reconciled again at this time, or when the hook or the document wants it. The hook's time counts from
     /// `earliest` on, because it may be over.
-    fn due(&self, terms: &Terms, entry: &Entry, at: Option<Instant>, earliest: Instant) {
+    fn due(&self, terms: &Terms, reconciler: &Arc<Reconciler>, entry: &Entry, at: Option<Instant>, earliest: Instant) {
         let resync = self.binding.resync.map(|period| Instant::now() + period);
         let requeue = entry.requeues_at().map(|at| at.max(earliest));
         let at = [at, requeue, resync].into_iter().flatten().min();
         let uid = entry.with(|set| set.parent().uid.clone());
-        entry.wake_at(at.map(|at| (at, terms.wake(&entry.key, &uid))), &self.services.queue);
+        entry.wake_at(at.map(|at| (at, terms.wake(&entry.key, &uid))), reconciler, &self.services.queue);
     }
+}
+
+/// The field manager of what is written for a hook.
+fn manager(hook: &HookName) -> String {
+    format!("boathook.dev/{hook}")
 }
 
 fn retry(message: String) -> Failure {
@@ -323,4 +356,31 @@ fn retry(message: String) -> Failure {
 /// The report of a pass in which the hook did not run.
 fn nothing() -> RunReport {
     RunReport::without_guest(Ok(()))
+}
+
+/// Whether the parent has the finalizer after a pass. The API server lets nobody add one to an object that is being deleted,
+/// so a pass that tried to would fail again and again.
+fn keeps_finalizer(stage: &Stage, deleting: bool, has: bool, needs: bool) -> bool {
+    match stage {
+        Stage::Deleted => false,
+        _ if deleting => has,
+        _ => needs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // mutant: crates/operator/src/app/reconcile/mod.rs: `_ if deleting => has,` => ``
+    #[test]
+    fn nothing_gets_the_finalizer_while_it_is_deleted() {
+        let other = || Stage::OtherTool("kubectl".to_owned());
+        for stage in [other(), Stage::Applying, Stage::Deleting, Stage::Finalizing] {
+            assert!(!keeps_finalizer(&stage, true, false, true), "{stage:?}");
+            assert!(keeps_finalizer(&stage, true, true, true), "{stage:?}");
+        }
+        assert!(!keeps_finalizer(&Stage::Deleted, true, true, true));
+        assert_eq!([true, false].map(|needs| keeps_finalizer(&Stage::Applying, false, false, needs)), [true, false]);
+    }
 }

@@ -1,6 +1,9 @@
 //! The requests for one parent: what its set decides, its status, and its marks.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use boathook_applyset::{Plan, Request, Stage, Verb};
 use boathook_core::model::{CallError, CallReason, Delete, ObjectRef, Operation, Patch, PatchBody};
@@ -23,8 +26,14 @@ impl Pass<'_> {
     /// Sends what the set decides, until there is nothing more to send.
     pub(super) async fn apply(&self, entry: &Entry) -> Plan {
         let deadline = Instant::now() + PATIENCE;
+        let mut planned = HashSet::new();
         loop {
-            let requests = entry.with(|set| set.take(REQUESTS, Instant::now()));
+            // In a plan, nothing is stored. The set would find that out and begin again.
+            let room = if self.services.plan { usize::MAX } else { REQUESTS };
+            let mut requests = entry.with(|set| set.take(room, Instant::now()));
+            if self.services.plan {
+                requests.retain(|request| planned.insert(request.object.clone()));
+            }
             if requests.is_empty() || Instant::now() > deadline {
                 return entry.with(|set| set.plan(Instant::now()));
             }
@@ -81,6 +90,7 @@ impl Pass<'_> {
     /// Writes the status if it is not like that.
     pub(super) async fn status(&self, entry: &Entry, parent: &Value, shown: Shown<'_>) -> Result<(), CallError> {
         let Plan { stage, waits, .. } = shown.plan;
+        entry.has_status();
         if *stage == Stage::Deleted || *stage == Stage::Deleting && !waits {
             return Ok(());
         }

@@ -1,12 +1,13 @@
 //! The sets of all parents: which exist, whose members are whose, and when each is due again.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Answer, Desired, Parent, Policy, Rules, Set};
+use boathook_applyset::{Action, Answer, Desired, Parent, Plan, Policy, Rules, Set, Stage, Step};
 use boathook_core::{
     fair::Share,
     memory::UNIT,
@@ -14,13 +15,16 @@ use boathook_core::{
         BindingName, Cause, HookName, Item, KubernetesBinding, Object, ObjectEvent, ObjectKey, ObjectRef, OwnedKind,
         PART_OF, ReconcileBinding, Reconciled, Resource, Role, SnapshotSet, Trigger, WatchEventKind,
     },
-    queue,
+    queue::{self, Pushed},
 };
 use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{super::Services, status};
+
+/// How long the status of a parent that is written to again and again waits for the watch.
+const POSTPONED: Duration = Duration::from_secs(2);
 
 /// The reconcilers of all hooks, by hook and binding.
 #[derive(Default)]
@@ -98,6 +102,9 @@ pub(in super::super) struct Informed {
     informer: BindingName,
     role: Role,
     queue: queue::Handle,
+    /// Hashes of what matters of the related objects that changed.
+    essences: Mutex<HashMap<ObjectKey, u64>>,
+    hasher: RandomState,
 }
 
 impl Informed {
@@ -108,14 +115,30 @@ impl Informed {
         };
         let reconciler = services.reconcilers.of(hook, of);
         let (informer, role, queue) = (informer.name.clone(), role.clone(), services.queue.clone());
-        Arc::new(Self { reconciler, informer, role, queue })
+        let (essences, hasher) = (Mutex::default(), RandomState::new());
+        Arc::new(Self { reconciler, informer, role, queue, essences, hasher })
     }
 
     /// The watch showed an object.
     pub fn saw(&self, object: &Object) {
         if let Role::Members(_) = self.role {
             for wake in self.reconciler.saw(&self.informer, object) {
-                self.queue.push(wake);
+                self.reconciler.push(wake, &self.queue);
+            }
+        }
+    }
+
+    /// Whether parents that refer to the object have something to do because of its change.
+    fn matters(&self, event: &ObjectEvent) -> bool {
+        let mut essences = self.essences.lock().unwrap_or_else(PoisonError::into_inner);
+        match &event.item.object {
+            Some(object) if event.kind != WatchEventKind::Deleted => {
+                let essence = essence(object, &self.hasher);
+                essences.insert(event.item.key.clone(), essence) != Some(essence)
+            }
+            _ => {
+                essences.remove(&event.item.key);
+                true
             }
         }
     }
@@ -127,20 +150,21 @@ impl Informed {
             (Role::Parents, Cause::Event(event)) => {
                 // The run reads the newest state.
                 event.item = Arc::new(Item { object: None, ..(*event.item).clone() });
-                self.queue.push(trigger);
+                self.reconciler.push(trigger, &self.queue);
             }
             (Role::Members(_), Cause::Event(event)) => {
                 let wake = gone.and_then(|(_, object)| {
                     self.reconciler.lost(&self.informer, &event.item.key, &object, &event.item.uid)
                 });
                 if let Some(wake) = wake {
-                    self.queue.push(wake);
+                    self.reconciler.push(wake, &self.queue);
                 }
             }
             // The snapshot has the change already, so each parent that is reconciled because of it sees it.
+            (Role::Related(_), Cause::Event(event)) if !self.matters(event) => {}
             (Role::Related(_), Cause::Event(event)) => {
                 for wake in self.reconciler.referring(&self.informer, Some(&event.item.key)) {
-                    self.queue.push(wake);
+                    self.reconciler.push(wake, &self.queue);
                 }
             }
             _ => {
@@ -168,7 +192,16 @@ struct State {
     referring: HashMap<Reference, BTreeSet<ObjectKey>>,
     /// What each parent refers to.
     references: HashMap<ObjectKey, Vec<Reference>>,
+    /// The parents whose next run waits in the queue.
+    queued: HashSet<ObjectKey>,
+    /// Objects with the finalizer that no run was about: the binding may not select them any more.
+    strays: HashMap<ObjectKey, Stray>,
+    /// Finds strays.
+    search: Option<AbortOnDropHandle<()>>,
 }
+
+/// An object with the finalizer, and its uid.
+pub(super) type Stray = (ObjectRef, Box<str>);
 
 /// What a parent refers to: the binding that watches it, and a name. `None`: everything that is watched.
 pub(super) type Reference = (BindingName, Option<Box<str>>);
@@ -184,6 +217,59 @@ impl Reconciler {
     /// The newest terms.
     pub fn knows(&self, terms: Arc<Terms>) {
         self.state().terms = Some(terms);
+    }
+
+    /// Puts a parent's trigger into the queue, unless one waits there. One is enough, because the run reads the newest
+    /// state. Otherwise, each event of an object that many refer to is a run of each of them.
+    pub fn push(&self, trigger: Trigger, queue: &queue::Handle) {
+        let Cause::Event(event) = &trigger.cause else {
+            queue.push(trigger);
+            return;
+        };
+        let key = event.item.key.clone();
+        let waits = !self.state().queued.insert(key.clone());
+        if !waits && queue.push(trigger) == Pushed::Refused {
+            self.state().queued.remove(&key);
+        }
+    }
+
+    /// A run begins that is about the parent. What happens from here on needs another one. Call it before the run reads
+    /// anything. The trigger of a run that is retried is not the one that waits.
+    pub fn begins(&self, key: &ObjectKey, attempt: u32) {
+        if attempt == 1 {
+            self.state().queued.remove(key);
+        }
+    }
+
+    /// Whether another run about the parent follows.
+    pub fn is_queued(&self, key: &ObjectKey) -> bool {
+        self.state().queued.contains(key)
+    }
+
+    /// The queue may have lost triggers.
+    pub fn nothing_is_queued(&self) {
+        self.state().queued.clear();
+    }
+
+    /// An object has the finalizer. If the binding does not select it, it is let go of.
+    pub fn strays(&self, key: ObjectKey, stray: Stray) -> Option<Trigger> {
+        let mut state = self.state();
+        if state.entries.contains_key(&key) {
+            return None;
+        }
+        let wake = state.terms.as_ref().map(|terms| terms.wake(&key, &stray.1));
+        state.strays.insert(key, stray);
+        wake
+    }
+
+    pub fn stray(&self, key: &ObjectKey) -> Option<Stray> {
+        self.state().strays.get(key).cloned()
+    }
+
+    /// Looks for strays until that is over, or until the binding ends.
+    pub fn searches(&self, search: AbortOnDropHandle<()>) {
+        let before = self.state().search.replace(search);
+        drop(before);
     }
 
     /// The terms of a run. They are made again only if they changed.
@@ -246,6 +332,7 @@ impl Reconciler {
         binding: &ReconcileBinding,
     ) -> Arc<Entry> {
         let mut state = self.state();
+        state.strays.remove(key);
         match state.entries.get(key) {
             Some(entry) => {
                 entry.with(|set| set.update_parent(parent.clone()));
@@ -324,6 +411,7 @@ impl Reconciler {
         let mut state = self.state();
         state.unrefer(key);
         state.entries.remove(key);
+        state.strays.remove(key);
         state.parents.retain(|_, parent| parent != key);
     }
 
@@ -339,6 +427,7 @@ impl Reconciler {
         state.parents.clear();
         state.referring.clear();
         state.references.clear();
+        state.queued.clear();
         state.terms.take().map(|terms| terms.resource.clone())
     }
 }
@@ -374,6 +463,24 @@ impl State {
         }
         before
     }
+}
+
+/// A hash of what matters of a related object. Many controllers write again and again only to show that they live.
+fn essence(object: &str, hasher: &RandomState) -> u64 {
+    const NOISE: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
+    const SIGNS_OF_LIFE: [&str; 3] = ["lastHeartbeatTime", "lastProbeTime", "lastUpdateTime"];
+    let Ok(mut value) = serde_json::from_str::<Value>(object) else { return hasher.hash_one(object) };
+    let without = |value: &mut Value, names: &[&str]| {
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|name, _| !names.contains(&name.as_str()));
+        }
+    };
+    if let Some(metadata) = value.get_mut("metadata") {
+        without(metadata, &NOISE);
+    }
+    let conditions = value.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    conditions.into_iter().flatten().for_each(|condition| without(condition, &SIGNS_OF_LIFE));
+    hasher.hash_one(value.to_string())
 }
 
 /// The set that the object says it is a member of. Reads nothing else of the object.
@@ -429,6 +536,8 @@ struct Known {
     seen: Option<[u8; 32]>,
     /// The status that was written last, and what the API server made of it.
     status: Option<(Value, Value)>,
+    /// Since when the status waits for the watch.
+    postponed: Option<Instant>,
     finalizer: bool,
     requeue: Option<Instant>,
     timer: Option<AbortOnDropHandle<()>>,
@@ -436,8 +545,17 @@ struct Known {
 
 impl Entry {
     fn new(key: ObjectKey, set: Set, share: Share) -> Self {
-        let (answer, seen, status) = (None, None, None);
-        let known = Known { set, share, answer, seen, status, finalizer: false, requeue: None, timer: None };
+        let known = Known {
+            set,
+            share,
+            answer: None,
+            seen: None,
+            status: None,
+            postponed: None,
+            finalizer: false,
+            requeue: None,
+            timer: None,
+        };
         Self { key, known: Mutex::new(known) }
     }
 
@@ -540,6 +658,22 @@ impl Entry {
         self.edit(|known| known.status = Some((status, made)));
     }
 
+    /// The status is written now, or is as it should be.
+    pub fn has_status(&self) {
+        self.edit(|known| known.postponed = None);
+    }
+
+    /// Whether the status is written later, by a run that knows more: the next one is `queued`, or begins when the watch
+    /// shows what was just written. A hook whose answer is another one each time does not postpone it again and again.
+    pub fn postpones_status(&self, plan: &Plan, queued: bool, now: Instant) -> bool {
+        let speaks = |step: &Step| matches!(step.action, Action::Refuse { .. } | Action::Retry { .. });
+        let is_news = plan.invalid.is_some() || plan.hold.is_some() || plan.steps.iter().any(speaks);
+        if plan.stage != Stage::Applying || is_news || !queued && self.own_writes_until(now).is_none() {
+            return false;
+        }
+        self.edit(|known| now.saturating_duration_since(*known.postponed.get_or_insert(now)) < POSTPONED)
+    }
+
     /// The parent has the finalizer, or has it no more.
     pub fn has_finalizer(&self, has: bool) {
         self.edit(|known| known.finalizer = has);
@@ -556,15 +690,39 @@ impl Entry {
     }
 
     /// Pushes the trigger at this time, in place of what was planned before.
-    pub fn wake_at(&self, at: Option<(Instant, Trigger)>, queue: &queue::Handle) {
+    pub fn wake_at(&self, at: Option<(Instant, Trigger)>, reconciler: &Arc<Reconciler>, queue: &queue::Handle) {
         let timer = at.map(|(at, trigger)| {
-            let queue = queue.clone();
+            // A weak reference, because the reconciler has the entry, and this ends with the entry.
+            let (reconciler, queue) = (Arc::downgrade(reconciler), queue.clone());
             AbortOnDropHandle::new(tokio::spawn(async move {
                 tokio::time::sleep_until(at.into()).await;
-                queue.push(Trigger { created: Instant::now(), ..trigger });
+                if let Some(reconciler) = reconciler.upgrade() {
+                    reconciler.push(Trigger { created: Instant::now(), ..trigger }, &queue);
+                }
             }))
         });
         let before = self.edit(|known| std::mem::replace(&mut known.timer, timer));
         drop(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // mutant: crates/operator/src/app/reconcile/sets.rs: `fields.retain(|name, _| !names.contains(&name.as_str()));` => `fields.retain(|_, _| true);`
+    #[test]
+    fn signs_of_life_do_not_matter() {
+        let hasher = RandomState::new();
+        let of = |version: &str, beat: &str, status: &str| {
+            let metadata = format!(r#"{{"name": "n", "resourceVersion": "{version}", "labels": {{"a": "b"}}}}"#);
+            let condition = format!(r#"{{"type": "Ready", "status": "{status}", "lastHeartbeatTime": "{beat}"}}"#);
+            let object = format!(r#"{{"metadata": {metadata}, "status": {{"conditions": [{condition}]}}}}"#);
+            essence(&object, &hasher)
+        };
+        assert_eq!(of("1", "10:00", "True"), of("2", "10:05", "True"));
+        assert_ne!(of("1", "10:00", "True"), of("2", "10:05", "False"));
+        assert_ne!(essence("{}", &hasher), essence(r#"{"data": {}}"#, &hasher));
+        assert_ne!(essence("no JSON", &hasher), essence("none either", &hasher));
     }
 }

@@ -289,10 +289,10 @@ fn of_call(Call { request, answer }: &Call) -> Vec<Written> {
             let object = request.url.split('?').next().unwrap_or_default().to_owned();
             vec![Written { object, verb: "http", body: readable(request), refused }]
         }
-        (Request::Write { operation }, Some(Answer::Written(answer))) => {
+        (Request::Write { operation, .. }, Some(Answer::Written(answer))) => {
             vec![Written::of_operation(operation, answer.as_ref().err())]
         }
-        (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
+        (Request::Batch { operations, .. }, Some(Answer::Batch(answers))) => {
             let pairs = operations.iter().zip(answers);
             pairs.map(|(operation, answer)| Written::of_operation(operation, answer.as_ref().err())).collect()
         }

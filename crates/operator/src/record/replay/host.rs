@@ -8,8 +8,9 @@ use std::{
 };
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason, HttpRequest,
-    HttpResponse, Item, Items, ListQuery, MetricSample, ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet,
+    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason,
+    HttpRequest, HttpResponse, Item, Items, KindListing, ListQuery, MetricSample, ObjectRef, Operation, Page,
+    PatchBody, Resource, SnapshotSet, WriteOptions,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -189,12 +190,12 @@ impl Host for ReplayHost {
         self.ask(Request::List { query }, only!(Page)).boxed()
     }
 
-    fn write<'a>(&'a self, _: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
-        self.ask(Request::Write { operation }, only!(Written)).boxed()
+    fn write<'a>(&'a self, caller: &'a Caller, operation: Operation) -> BoxFuture<'a, Written> {
+        self.ask(Request::Write { operation, options: caller.writes }, only!(Written)).boxed()
     }
 
-    fn batch<'a>(&'a self, _: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
-        self.ask(Request::Batch { operations }, only!(Batch)).boxed()
+    fn batch<'a>(&'a self, caller: &'a Caller, operations: Vec<Operation>) -> BoxFuture<'a, Vec<Written>> {
+        self.ask(Request::Batch { operations, options: caller.writes }, only!(Batch)).boxed()
     }
 
     fn emit_event<'a>(&'a self, _: &'a Caller, event: EmitEvent) -> BoxFuture<'a, Result<(), CallError>> {
@@ -217,6 +218,14 @@ impl Host for ReplayHost {
         _: HttpBounds,
     ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
         self.ask(Request::Http { request }, only!(Http)).boxed()
+    }
+
+    fn kinds<'a>(&'a self, _: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
+        self.ask(Request::Kinds, only!(Kinds)).boxed()
+    }
+
+    fn allowed<'a>(&'a self, _: &'a Caller, question: AccessQuestion) -> BoxFuture<'a, Result<bool, CallError>> {
+        self.ask(Request::Allowed { question }, only!(Allowed)).boxed()
     }
 
     fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
@@ -365,8 +374,8 @@ impl Found {
                 (_, Some(Answer::Object(Err(error)) | Answer::Page(Err(error)) | Answer::Emitted(Err(error))))
                     if error.reason == CallReason::ForbiddenByGrant => {}
                 (_, Some(Answer::Http(Err(error)))) if error.reason == HttpReason::Denied => {}
-                (Request::Write { operation }, Some(Answer::Written(written))) => found.write(operation, written),
-                (Request::Batch { operations }, Some(Answer::Batch(answers))) => {
+                (Request::Write { operation, .. }, Some(Answer::Written(written))) => found.write(operation, written),
+                (Request::Batch { operations, .. }, Some(Answer::Batch(answers))) => {
                     operations.iter().zip(answers).for_each(|(operation, written)| found.write(operation, written));
                 }
                 (request, Some(answer)) => {
@@ -392,8 +401,8 @@ impl Found {
     /// refuse.
     pub fn answer(&mut self, request: &Request, refuses: &Refuses) -> Answer {
         match request {
-            Request::Write { operation } => Answer::Written(self.written(operation, refuses)),
-            Request::Batch { operations } => {
+            Request::Write { operation, .. } => Answer::Written(self.written(operation, refuses)),
+            Request::Batch { operations, .. } => {
                 Answer::Batch(operations.iter().map(|operation| self.written(operation, refuses)).collect())
             }
             other => match (other, refuses(other)) {
@@ -409,7 +418,8 @@ impl Found {
     }
 
     fn written(&mut self, operation: &Operation, refuses: &Refuses) -> Written {
-        if let Some(refusal) = refuses(&Request::Write { operation: operation.clone() }) {
+        let request = Request::Write { operation: operation.clone(), options: WriteOptions::default() };
+        if let Some(refusal) = refuses(&request) {
             return Err(refusal);
         }
         let exact = take(&mut self.exact, &canonical(operation), &mut self.writes);
@@ -445,6 +455,11 @@ impl Found {
                 Answer::Http(Err(HttpError { reason: HttpReason::Connection, message }))
             }
             Request::Resolve { name, .. } => Answer::Resolved(Err(unknown(format!("kind {name}")))),
+            Request::Kinds => Answer::Kinds(Err(unknown("the list of kinds".to_owned()))),
+            Request::Allowed { question } => {
+                let what = format!("whether the hook may {} {}", question.verb, question.resource);
+                Answer::Allowed(Err(unknown(what)))
+            }
             Request::Metric { .. } => Answer::Metric(Ok(())),
             Request::Write { .. } | Request::Batch { .. } | Request::Open { .. } => Answer::Opened,
         }

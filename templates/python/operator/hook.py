@@ -1,0 +1,37 @@
+# Turns a WebApp into a Deployment and a Service, and shows in its status how many replicas are ready.
+#
+# It writes nothing itself: the operator applies what `reconcile` returns, repairs it, and deletes it with the WebApp.
+
+import boathook
+from boathook import Condition, Desired, Parent
+
+# The kind of the custom resource, which crd.yaml defines, and the kinds that `reconcile` may return.
+boathook.configure(
+    {
+        "reconcile": [
+            {
+                "name": "apps",
+                "apiVersion": "example.com/v1alpha1",
+                "kind": "WebApp",
+                "owns": [{"apiVersion": "apps/v1", "kind": "Deployment"}, {"apiVersion": "v1", "kind": "Service"}],
+            }
+        ]
+    }
+)
+
+
+# Runs when a WebApp or one of its children changes. It returns all children, each with the fields that it decides.
+@boathook.on_reconcile("apps")
+def reconcile(app: Parent) -> Desired:
+    image, size = app.spec["image"], app.spec.get("size", 1)
+    labels = {"app.kubernetes.io/name": app.name}
+    metadata = {"name": app.name, "labels": labels}
+    web = {"name": "web", "image": image, "ports": [{"containerPort": 8080}]}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [web]}}
+    pods = {"replicas": size, "selector": {"matchLabels": labels}, "template": template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": pods}
+    port = {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": port}
+    ready = app.child_status("Deployment", app.name, "readyReplicas", 0)
+    condition = Condition("Ready", ready == size, "Replicas", f"{ready} of {size} replicas are ready")
+    return Desired([deployment, service], status={"readyReplicas": ready}, conditions=[condition])
