@@ -53,7 +53,8 @@ impl<'a> HostPattern<'a> {
         let (tls, rest) = text.strip_prefix("http://").map_or((true, text), |rest| (false, rest));
         let (host, port) = match rest.rsplit_once(':').filter(|(host, _)| !host.starts_with('[') || host.ends_with(']'))
         {
-            Some((host, port)) => (host, port.parse().ok().filter(|port| *port != 0)?),
+            Some((host, port)) if port.starts_with(|c: char| matches!(c, '1'..='9')) => (host, port.parse().ok()?),
+            Some(_) => return None,
             None => (rest, usual_port(tls)),
         };
         let (below, name) = host.strip_prefix("*.").map_or((false, host), |name| (true, name));
@@ -86,7 +87,8 @@ pub fn usual_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
 }
 
-fn is_dns_name(name: &str) -> bool {
+/// Whether this is a name in lower case, or an IPv4 address.
+pub fn is_dns_name(name: &str) -> bool {
     let label = |label: &str| {
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         (1..=63).contains(&label.len()) && label.chars().all(inner)
@@ -98,6 +100,9 @@ fn is_ipv6(host: &str) -> bool {
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     address.is_some_and(|text| text.parse::<Ipv6Addr>().is_ok_and(|address| address.to_string() == text))
 }
+
+/// How often the escapes of a path are replaced to see what it means.
+const ROUNDS: usize = 4;
 
 /// Where a request goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,12 +120,24 @@ impl HttpTarget<'_> {
     /// Whether the path means one place. Servers differ in what they make of `..`, so a path with it could leave what a
     /// rule allows.
     pub fn is_plain(&self) -> bool {
-        let Some(decoded) = decoded(self.path) else { return false };
         let step = |segment: &str| {
             let name = segment.split(';').next().unwrap_or_default();
             name == "." || name == ".."
         };
-        self.path.starts_with('/') && !decoded.split(['/', '\\']).any(step) && !decoded.contains('\0')
+        let goes_on = |path: &str| !path.split(['/', '\\']).any(step) && !path.contains(|c: char| c.is_ascii_control());
+        let Some(mut path) = decoded(self.path) else { return false };
+        // Some servers replace escapes again. A path that needs more rounds than any of them makes is refused.
+        for _ in 0..ROUNDS {
+            if !self.path.starts_with('/') || !goes_on(&path) {
+                return false;
+            }
+            // In later rounds, an escape that is not complete is a text: `100%` was written as `100%25`.
+            match decoded(&path) {
+                Some(again) if again != path => path = again,
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Whether one of the rules allows the request.
@@ -154,6 +171,9 @@ fn decoded(path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// The longest path of a rule, as in the definition of HookBundles.
+const MAX_PATH: usize = 1024;
+
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "*"];
 
 impl HttpRule {
@@ -162,6 +182,7 @@ impl HttpRule {
         let good_path = |path: &str| {
             let whole = path.strip_suffix('*').unwrap_or(path);
             whole.starts_with('/')
+                && path.len() <= MAX_PATH
                 && !whole.contains(['*', '?', '#'])
                 && whole.bytes().all(|byte| byte.is_ascii_graphic())
         };
@@ -404,6 +425,8 @@ mod tests {
             "a.io:0",
             "a.io:65536",
             "a.io:443",
+            "a.io:+8443",
+            "a.io:08443",
             "http://a.io:80",
             "https://a.io",
             "a.*.io",
@@ -426,7 +449,9 @@ mod tests {
     #[test]
     fn a_path_cannot_leave_what_is_allowed() {
         let rules = [rule(&["a.io"], &["GET"], &["/v1/*", "/healthz"])];
-        for path in ["/v1/", "/v1/x", "/v1/a%2Fb", "/v1/..x", "/v1/x..", "/v1//x", "/healthz"] {
+        for path in
+            ["/v1/", "/v1/x", "/v1/a%2Fb", "/v1/..x", "/v1/x..", "/v1//x", "/v1/100%25", "/v1/a%252Fb", "/healthz"]
+        {
             assert!(target("GET", "a.io", path).is_allowed(&rules), "{path}");
         }
         for path in [
@@ -445,6 +470,11 @@ mod tests {
             "/v1/%",
             "/v1/%0",
             "/v1/%00",
+            "/v1/%0d%0aHost:evil.io",
+            "/v1/%252e%252e/admin",
+            "/v1/%25252e./admin",
+            "/v1/..%253b/admin",
+            "/v1/%2525252525252561",
             "v1/",
         ] {
             assert!(!target("GET", "a.io", path).is_allowed(&rules), "{path}");
@@ -463,6 +493,7 @@ mod tests {
             (rule(&["a.io"], &["GET"], &["/*/x"]), "paths[0]"),
             (rule(&["a.io"], &["GET"], &["/x?y"]), "paths[0]"),
             (rule(&["a.io"], &["GET"], &["/a b"]), "paths[0]"),
+            (rule(&["a.io"], &["GET"], &[&"/x".repeat(513)]), "paths[0]"),
         ] {
             let problems = rule.problems();
             assert_eq!((problems.len(), problems[0].0.as_str()), (1, place), "{rule}");

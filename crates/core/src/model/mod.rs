@@ -45,7 +45,7 @@ pub use hook::{
 };
 pub use http::{
     HostPattern, HttpBody, HttpBounds, HttpError, HttpHeader, HttpReason, HttpRequest, HttpResponse, HttpRule,
-    HttpTarget, READING, usual_port,
+    HttpTarget, READING, is_dns_name, usual_port,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};
