@@ -11,9 +11,12 @@ use std::{
     time::Duration,
 };
 
-use boathook_core::model::{
-    Caller, HookName, HttpBody, HttpBounds, HttpError, HttpHeader, HttpReason, HttpRequest, HttpResponse, HttpTarget,
-    Permission, READING, error_chain, usual_port,
+use boathook_core::{
+    fair::Tenant,
+    model::{
+        Caller, HookName, HttpBody, HttpBounds, HttpError, HttpHeader, HttpReason, HttpRequest, HttpResponse,
+        HttpTarget, Permission, READING, error_chain, is_dns_name, usual_port,
+    },
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header, uri::Authority};
@@ -28,7 +31,7 @@ use rustls::ClientConfig;
 use tokio::time::timeout;
 
 use crate::{
-    reach::{Connector, NoAddress, NotPublic, Reach},
+    reach::{Connector, NoAddress, NotPublic, Reach, Turns},
     tls::{TlsError, authorities, client_config},
 };
 
@@ -102,6 +105,7 @@ struct Inner {
     config: HttpConfig,
     /// Read with the first request, because most operators send none.
     tls: OnceLock<ClientConfig>,
+    turns: Turns,
     #[cfg(test)]
     lookup: Option<crate::reach::Lookup>,
 }
@@ -117,6 +121,7 @@ impl Client {
         Self(Arc::new(Inner {
             config,
             tls: OnceLock::new(),
+            turns: Turns::default(),
             #[cfg(test)]
             lookup: None,
         }))
@@ -149,7 +154,7 @@ impl Client {
         let wrong = |reason, what: String| HttpError { reason, message: format!("{named}: {what}") };
         check_target(&caller.hook, &caller.permissions, &target)?;
         let answers = self.0.config.answers.as_ref();
-        let connector = self.connector(&target.url);
+        let connector = self.connector(caller, &target.url);
         if answers.is_none() && !target.tls && !connector.may_be_plain(&target.url) {
             let what = format!(
                 "the operator requires TLS: an admin can allow this host without it by --http-insecure-host {}",
@@ -214,8 +219,12 @@ impl Client {
         }
     }
 
-    fn connector(&self, url: &Uri) -> Connector {
-        let connector = Connector::new(&self.0.config.reach, url);
+    fn connector(&self, caller: &Caller, url: &Uri) -> Connector {
+        let tenant = match &caller.identity {
+            Some(identity) => Tenant::namespace(&identity.namespace),
+            None => Tenant::hook(caller.hook.as_str()),
+        };
+        let connector = Connector::new(&self.0.config.reach, url).in_turn(tenant, &self.0.turns);
         #[cfg(test)]
         if let Some(lookup) = self.0.lookup {
             return connector.looking_up(lookup);
@@ -276,6 +285,10 @@ impl Target {
         if host.is_empty() {
             return Err(wrong("it has no host"));
         }
+        // Where programs differ in what they make of a host, a permission would be for another one than is asked.
+        if !host.starts_with('[') && !is_dns_name(&host) {
+            return Err(wrong("its host is not a name in ASCII without a dot at the end"));
+        }
         let port = match authority.as_str().rsplit_once(':').filter(|(_, port)| !port.ends_with(']')) {
             Some(_) => {
                 authority.port_u16().filter(|port| *port != 0).ok_or_else(|| wrong("its port is not a number"))?
@@ -305,6 +318,15 @@ impl Target {
             self.url.path()
         )
     }
+}
+
+/// The request for logs and traces: its method, and its URL without the query. A URL that is none may be long, and may
+/// hold a login.
+pub fn shown(request: &HttpRequest) -> String {
+    Target::parse(&request.method, &request.url).map_or_else(
+        |_| "a request that cannot be sent".to_owned(),
+        |target| format!("{} {}", target.method, target.shown),
+    )
 }
 
 /// Whether these permissions allow a request. Nothing is sent.
@@ -366,14 +388,20 @@ async fn read(mut body: Incoming, most: usize, charged: impl Fn(usize) -> bool) 
     if body.size_hint().lower() > most as u64 {
         return Err(Unread::TooLarge);
     }
-    let mut all = Vec::new();
+    let mut all: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(Unread::Lost)?.into_data() else { continue };
         if data.len() > most - all.len() {
             return Err(Unread::TooLarge);
         }
-        if !charged(data.len()) {
-            return Err(Unread::Crowded);
+        let needed = all.len() + data.len();
+        if needed > all.capacity() {
+            // What is reserved in advance is memory, too, so it is charged.
+            let reserved = needed.max(2 * all.capacity()).min(most);
+            if !charged(reserved - all.capacity()) {
+                return Err(Unread::Crowded);
+            }
+            all.reserve_exact(reserved - all.len());
         }
         all.extend_from_slice(&data);
     }
@@ -449,7 +477,7 @@ mod tests {
         sync::Mutex,
     };
 
-    use boathook_core::model::{HttpRule, RunId};
+    use boathook_core::model::{Allowance, Charge, HttpRule, Identity, RunId};
     use futures::{FutureExt as _, future::BoxFuture};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -593,12 +621,22 @@ mod tests {
             "http://",
             &format!("http://user:secret@{}/", server.address),
             "http://[::zz]/",
+            "https://a.io./",
+            "https://a.io.:443/",
+            "https://a%2eio/",
+            "https://a!b.io/",
+            "https://b\u{fc}cher.example/",
+            "https://a.io:0/",
+            "https://a.io:65536/",
+            "https://a.io:/",
             &format!("http://{}/{}", server.address, "x".repeat(MAX_URL)),
         ] {
             let error = server.client().send(&caller, request("GET", url), BOUNDS).await.unwrap_err();
             assert_eq!(error.reason, HttpReason::Invalid, "{error}");
             assert!(!error.message.contains("secret") && error.message.len() < 500, "{error}");
+            assert_eq!(shown(&request("GET", url)), "a request that cannot be sent");
         }
+        assert_eq!(shown(&request("GET", "https://a.io/b?secret")), "GET https://a.io/b");
         let long = request(&"X".repeat(1000), &server.url("/"));
         assert_eq!(server.client().send(&caller, long, BOUNDS).await.unwrap_err().reason, HttpReason::Invalid);
         assert!(server.seen().is_empty());
@@ -758,6 +796,109 @@ mod tests {
         }
         server.client().send(&caller, request("GET", &server.url("/")), BOUNDS).await.unwrap();
         assert_eq!(server.seen().len(), 1);
+    }
+
+    /// A server that a tenant controls, and its names.
+    // mutant: crates/egress/src/reach.rs: `let _until_done = turn;` => `drop(turn);`
+    #[tokio::test]
+    async fn names_that_are_never_resolved_leave_threads_to_other_tenants() {
+        static ASKED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        fn never(host: String, _: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+            async move {
+                ASKED.lock().unwrap().push(host);
+                std::future::pending().await
+            }
+            .boxed()
+        }
+        let mut client = client(&[], &[]);
+        Arc::get_mut(&mut client.0).unwrap().lookup = Some(never);
+        let of = |namespace: &str, host: &str| {
+            let identity = Identity { namespace: namespace.to_owned(), service_account: "hooks".to_owned() };
+            Caller { identity: Some(Arc::new(identity)), ..caller([rule(host, &["GET"], &[])]) }
+        };
+        let bounds = HttpBounds { time: Some(Duration::from_millis(5)), ..BOUNDS };
+        for _ in 0..70 {
+            let sent = request("GET", "https://slow.io/");
+            let error = client.send(&of("a", "slow.io"), sent, bounds).await.unwrap_err();
+            assert_eq!(error.reason, HttpReason::Timeout, "{error}");
+        }
+        // Three quarters of all.
+        assert_eq!(*ASKED.lock().unwrap(), ["slow.io"; 48]);
+        let other = client.send(&of("b", "other.io"), request("GET", "https://other.io/"), bounds).await;
+        assert_eq!(other.unwrap_err().reason, HttpReason::Timeout);
+        assert_eq!(ASKED.lock().unwrap().last().map(String::as_str), Some("other.io"));
+    }
+
+    /// A run can end at any time, and so can what waits for its request.
+    #[tokio::test]
+    async fn a_request_that_nobody_waits_for_ends_its_connection() {
+        for answer in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n"] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let host = listener.local_addr().unwrap().to_string();
+            let caller = caller([rule(&format!("http://{host}"), &["GET"], &[])]);
+            let client = client(&[], &[&host]);
+            let url = format!("http://{host}/");
+            let sending = tokio::spawn(async move { client.send(&caller, request("GET", &url), BOUNDS).await });
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut bytes = vec![0; 1024];
+            assert!(stream.read(&mut bytes).await.unwrap() > 0);
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            sending.abort();
+            // The end of the stream, or a reset if there was something that was not read.
+            while matches!(stream.read(&mut bytes).await, Ok(more) if more > 0) {}
+            assert!(sending.await.unwrap_err().is_cancelled());
+        }
+    }
+
+    /// What a server sends without end, and what it upgrades to.
+    // mutant: crates/egress/src/client.rs: `.http1_max_buf_size(MAX_HEAD)` => `.http1_max_buf_size(64 * MAX_HEAD)`
+    #[tokio::test]
+    async fn a_response_that_never_begins_or_ends_is_an_error() {
+        let many = |line: &str, times: usize| line.repeat(times);
+        let large = format!("HTTP/1.1 200 OK\r\nx: {}\r\ncontent-length: 0\r\n\r\n", "x".repeat(2 * MAX_HEAD));
+        let lines = format!("HTTP/1.1 200 OK\r\n{}\r\n", many("a: b\r\n", 5000));
+        let body = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n";
+        let trailers = format!("{body}0\r\n{}\r\n", many("a: b\r\n", 50_000));
+        let extension = format!("{body}2;{}\r\nhi\r\n0\r\n\r\n", "x".repeat(200_000));
+        let twice = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nhi!".to_owned();
+        for answer in [large, lines, trailers, extension, twice] {
+            let server = Server::start(answer).await;
+            let caller = caller([server.rule(&["GET"], &[])]);
+            let bounds = HttpBounds { response: 10_000_000, time: None };
+            let error = server.client().send(&caller, request("GET", &server.url("/")), bounds).await.unwrap_err();
+            assert_eq!(error.reason, HttpReason::Connection, "{error}");
+        }
+        // Nothing of what follows is the response's.
+        let upgrade = "HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\nsecond";
+        let server = Server::start(upgrade).await;
+        let caller = caller([server.rule(&["GET"], &[])]);
+        let headers = vec![header("upgrade", b"h2c"), header("http2-settings", b""), header("connection", b"upgrade")];
+        let sent = HttpRequest { headers, ..request("GET", &server.url("/")) };
+        let response = server.client().send(&caller, sent, BOUNDS).await;
+        assert!(!response.is_ok_and(|response| !response.body.0.is_empty()));
+        assert!(!server.seen().concat().to_lowercase().contains("h2c"));
+    }
+
+    /// The memory of a response is a tenant's, and others have the rest.
+    // mutant: crates/egress/src/client.rs: `if !charged(reserved - all.capacity()) {` => `if false {`
+    #[tokio::test]
+    async fn a_response_takes_no_more_memory_than_there_is() {
+        #[derive(Debug)]
+        struct Left(Mutex<usize>);
+        impl Charge for Left {
+            fn charge(&self, bytes: usize) -> bool {
+                let mut left = self.0.lock().unwrap();
+                left.checked_sub(bytes).map(|rest| *left = rest).is_some()
+            }
+        }
+        let server =
+            Server::start(format!("HTTP/1.1 200 OK\r\ncontent-length: 30000\r\n\r\n{}", "x".repeat(30_000))).await;
+        for (left, fits) in [(80_000, true), (20_000, false), (10, false)] {
+            let memory = Allowance::of(Left(Mutex::new(left)));
+            let caller = Caller { memory, ..caller([server.rule(&["GET"], &[])]) };
+            let result = server.client().send(&caller, request("GET", &server.url("/")), BOUNDS).await;
+            assert_eq!(result.map(|response| response.body.0.len()).ok(), fits.then_some(30_000), "{left}");
+        }
     }
 
     #[tokio::test]

@@ -12,6 +12,6 @@ mod client;
 mod reach;
 mod tls;
 
-pub use client::{Answers, Client, HttpConfig, check};
+pub use client::{Answers, Client, HttpConfig, check, shown};
 pub use reach::{Allowed, Connector, NotPublic, Reach};
 pub use tls::{TlsError, client_config};

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use boathook_core::fair::{Pool, Tenant};
 use futures::{FutureExt as _, future::BoxFuture};
 use http::{Uri, uri::Authority};
 use hyper_util::{
@@ -52,7 +53,8 @@ impl Allowed {
 
     fn is_public(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
-        is_public(address) && !self.networks.iter().any(|network| network.contains(&address))
+        let is_own = |address: IpAddr| self.networks.iter().any(|network| network.contains(&address));
+        is_public(address) && !is_own(address) && !contained(address).is_some_and(|inner| is_own(inner.into()))
     }
 }
 
@@ -70,7 +72,9 @@ fn is_among(hosts: &BTreeSet<String>, url: &Uri) -> bool {
 /// ranges are those of IANA's registries of special-purpose addresses. The standard library's own function is not
 /// stable.
 fn is_public(address: IpAddr) -> bool {
-    let v4 = |high: u16, low: u16| is_public(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)).into());
+    if let Some(inner) = contained(address) {
+        return is_public(inner.into());
+    }
     match address {
         IpAddr::V4(address) => {
             let [a, b, c, _] = address.octets();
@@ -83,17 +87,27 @@ fn is_public(address: IpAddr) -> bool {
                 // Carrier-grade NAT, which clouds also use internally.
                 || (a == 100 && b & 0xc0 == 64)
                 || (a == 192 && b == 0 && c == 0)
-                || (a == 198 && b & 0xfe == 18);
+                || (a == 198 && b & 0xfe == 18)
+                // Azure's node and its services, at an address that is public in other places.
+                || address == Ipv4Addr::new(168, 63, 129, 16);
             !special
         }
         IpAddr::V6(address) => match address.segments() {
-            // These contain an IPv4 address: mapped, translated (NAT64) and tunneled (6to4).
-            [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
-            [0x2002, high, low, ..] => v4(high, low),
             [0x2001, b, ..] if b < 0x200 || b == 0xdb8 => false,
             [0x3fff, b, ..] if b < 0x1000 => false,
             [a, ..] => a & 0xe000 == 0x2000,
         },
+    }
+}
+
+/// The IPv4 address that an IPv6 address leads to: mapped, translated (NAT64) and tunneled (6to4).
+fn contained(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+        }
+        _ => None,
     }
 }
 
@@ -118,11 +132,47 @@ pub(crate) struct NoAddress {
     source: io::Error,
 }
 
+/// The names that hooks look up at the same time: few of the threads that the process has for what blocks. Tenants share
+/// them.
+const LOOKUPS: u64 = 64;
+
+/// The most addresses of a name that are tried. Without a bound, one request makes a connection to each of the thousands
+/// that an answer of DNS can have.
+const ADDRESSES: usize = 8;
+
+/// Whose turn it is to look up names. The system looks up each name in a thread, and nothing ends that thread early: a
+/// name whose server does not answer holds it longer than its request lasts. So it counts until it is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns(Pool);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Pool::new(LOOKUPS))
+    }
+}
+
+impl Turns {
+    async fn wait(
+        &self,
+        tenant: &Tenant,
+        lookup: BoxFuture<'static, io::Result<Vec<SocketAddr>>>,
+    ) -> io::Result<Vec<SocketAddr>> {
+        let turn = self.0.take(tenant, 1).await.map_err(io::Error::other)?;
+        let done = tokio::spawn(async move {
+            let _until_done = turn;
+            lookup.await
+        });
+        done.await.map_err(io::Error::other)?
+    }
+}
+
 /// Connects to hosts within reach.
 #[derive(Debug, Clone)]
 pub struct Connector {
     reach: Reach,
     lookup: Lookup,
+    /// `None`: names are looked up for the operator itself.
+    turns: Option<(Tenant, Turns)>,
 }
 
 pub(crate) type Lookup = fn(String, u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
@@ -141,7 +191,12 @@ impl Connector {
             }
             reach => reach.clone(),
         };
-        Self { reach, lookup }
+        Self { reach, lookup, turns: None }
+    }
+
+    /// The same, and it waits for the tenant's turn to look up names.
+    pub(crate) fn in_turn(self, tenant: Tenant, turns: &Turns) -> Self {
+        Self { turns: Some((tenant, turns.clone())), ..self }
     }
 
     /// The same with other names and addresses than the system's.
@@ -162,13 +217,18 @@ impl Connector {
     async fn addresses(&self, url: &Uri) -> Result<Vec<SocketAddr>, Error> {
         let host = url.authority().map(Authority::host).unwrap_or_default();
         let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("https") { 443 } else { 80 });
-        let found = (self.lookup)(host.trim_matches(['[', ']']).to_owned(), port).await;
+        let found = (self.lookup)(host.trim_matches(['[', ']']).to_owned(), port);
+        let found = match &self.turns {
+            Some((tenant, turns)) => turns.wait(tenant, found).await,
+            None => found.await,
+        };
         let found = found.map_err(|source| NoAddress { host: host.to_owned(), source })?;
         let allowed = match &self.reach {
             Reach::Public(allowed) if !allowed.is_private(url) => allowed,
-            _ => return Ok(found),
+            _ => return Ok(found.into_iter().take(ADDRESSES).collect()),
         };
-        let public: Vec<_> = found.into_iter().filter(|address| allowed.is_public(address.ip())).collect();
+        let public = found.into_iter().filter(|address| allowed.is_public(address.ip()));
+        let public: Vec<_> = public.take(ADDRESSES).collect();
         if public.is_empty() { Err(NotPublic(host.to_owned()).into()) } else { Ok(public) }
     }
 }
@@ -214,6 +274,8 @@ mod tests {
     }
 
     // mutant: crates/egress/src/reach.rs: `address.is_link_local()` => `false`
+    // mutant: crates/egress/src/reach.rs: `|| address == Ipv4Addr::new(168, 63, 129, 16)` => ``
+    // mutant: crates/egress/src/reach.rs: `contained(address).is_some_and(|inner| is_own(inner.into()))` => `false`
     #[test]
     fn cve_2026_4789_what_is_inside_is_not_public() {
         for inside in [
@@ -232,6 +294,9 @@ mod tests {
             "224.0.0.1",
             "240.0.0.1",
             "255.255.255.255",
+            "168.63.129.16",
+            "::ffff:168.63.129.16",
+            "64:ff9b::168.63.129.16",
             "::",
             "::1",
             "::ffff:127.0.0.1",
@@ -272,7 +337,9 @@ mod tests {
         }
         let allowed = Allowed { networks: vec!["34.118.224.0/20".parse().unwrap()], ..Allowed::default() };
         assert!(!allowed.is_public("34.118.224.1".parse().unwrap()));
-        assert!(!allowed.is_public("::ffff:34.118.224.1".parse().unwrap()));
+        for inside in ["::ffff:34.118.224.1", "64:ff9b::34.118.224.1", "2002:2276:e001::1"] {
+            assert!(!allowed.is_public(inside.parse().unwrap()), "{inside}");
+        }
         assert!(allowed.is_public("34.118.223.1".parse().unwrap()));
     }
 
@@ -318,9 +385,20 @@ mod tests {
                 ["10.0.0.1", "1.1.1.1", "::1"].map(|address| SocketAddr::new(address.parse().unwrap(), port));
             std::future::ready(Ok(addresses.to_vec())).boxed()
         }
-        let connector = Connector { reach: Reach::Public(Arc::default()), lookup: both };
+        let connector = Connector { reach: Reach::Public(Arc::default()), lookup: both, turns: None };
         let found = connector.addresses(&url("https://both.example.com/")).await.unwrap();
         assert_eq!(found, ["1.1.1.1:443".parse().unwrap()]);
+    }
+
+    // mutant: crates/egress/src/reach.rs: `public.take(ADDRESSES).collect()` => `public.collect()`
+    #[tokio::test]
+    async fn a_name_with_a_thousand_addresses_is_tried_at_few() {
+        fn many(_: String, port: u16) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+            let each = |low: u8| SocketAddr::new(IpAddr::from([1, 1, 1, low]), port);
+            std::future::ready(Ok((0..=255).map(each).collect())).boxed()
+        }
+        let connector = Connector { reach: Reach::Public(Arc::default()), lookup: many, turns: None };
+        assert_eq!(connector.addresses(&url("https://many.example.com/")).await.unwrap().len(), ADDRESSES);
     }
 
     /// A name whose server returns a public address to the check, and another address to the connection.
@@ -333,7 +411,7 @@ mod tests {
         }
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         FIRST.set(listener.local_addr().unwrap()).unwrap();
-        let mut connector = Connector { reach: Reach::Anywhere, lookup: once };
+        let mut connector = Connector { reach: Reach::Anywhere, lookup: once, turns: None };
         // A second look-up would find nothing.
         let port = listener.local_addr().unwrap().port();
         let stream = connector.call(url(&format!("http://rebound.invalid:{port}/"))).await.unwrap();

@@ -10,7 +10,7 @@ use boathook_core::{
         SnapshotSet,
     },
 };
-use boathook_egress::Client;
+use boathook_egress::{Client, shown};
 use boathook_kube::{access::Access, election::Leadership};
 use boathook_sandbox::{Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -117,7 +117,7 @@ impl Host for HostCalls {
         bounds: HttpBounds,
     ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
         async move {
-            let shown = format!("{} {}", request.method, without_query(&request.url));
+            let name = shown(&request);
             let mut failed = None;
             let call = async {
                 let sent = match self.fenced(&request, bounds) {
@@ -130,7 +130,7 @@ impl Host for HostCalls {
                     CallError { reason, message, code: None, status: None }
                 })
             };
-            let result = self.counted(caller, "http", traced("http", shown, call).await);
+            let result = self.counted(caller, "http", traced("http", name, call).await);
             result.map_err(|CallError { message, .. }| {
                 failed.unwrap_or(HttpError { reason: HttpReason::Connection, message })
             })
@@ -171,7 +171,7 @@ impl HostCalls {
         }
         let until = self.leadership.check().map_err(|error| HttpError {
             reason: HttpReason::Connection,
-            message: format!("{} {}: not sent: {error}", request.method, without_query(&request.url)),
+            message: format!("{}: not sent: {error}", shown(request)),
         })?;
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let time = match (bounds.time, left) {
@@ -180,11 +180,6 @@ impl HostCalls {
         };
         Ok(HttpBounds { time, ..bounds })
     }
-}
-
-/// A query may hold what is nobody's business.
-fn without_query(url: &str) -> &str {
-    url.split('?').next().unwrap_or_default()
 }
 
 fn reason(reason: HttpReason) -> CallReason {
