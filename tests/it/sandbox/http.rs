@@ -15,6 +15,7 @@ use boathook_core::model::{
 use boathook_sandbox::{Host, RunReport, RunRequest, Written};
 use futures::future::{BoxFuture, FutureExt, pending, ready};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::support::{Lines, caller, guest, load, plenty, sandbox, trigger};
 
@@ -22,11 +23,13 @@ use super::support::{Lines, caller, guest, load, plenty, sandbox, trigger};
 struct Net {
     answer: Option<Result<HttpResponse, HttpError>>,
     seen: Mutex<Vec<(HttpRequest, HttpBounds)>>,
+    /// Closed when a request without an answer is dropped.
+    under_way: watch::Sender<()>,
 }
 
 impl Net {
     fn with(answer: Option<Result<HttpResponse, HttpError>>) -> Arc<Self> {
-        Arc::new(Self { answer, seen: Mutex::default() })
+        Arc::new(Self { answer, seen: Mutex::default(), under_way: watch::Sender::default() })
     }
 
     fn answering(bytes: usize) -> Arc<Self> {
@@ -60,7 +63,14 @@ impl Host for Net {
         self.seen.lock().unwrap().push((request, bounds));
         match &self.answer {
             Some(answer) => ready(answer.clone()).boxed(),
-            None => pending().boxed(),
+            None => {
+                let held = self.under_way.subscribe();
+                async move {
+                    let _until_dropped = held;
+                    pending().await
+                }
+                .boxed()
+            }
         }
     }
     fn snapshot_set(&self, _: &HookName) -> SnapshotSet {
@@ -182,4 +192,7 @@ async fn a_run_that_waits_for_a_response_ends_in_time_and_says_so() {
     let failure = fetch(json!({"url": URL}), limits, &net).await.outcome.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Limit(Limit::Time));
     assert!(failure.message.ends_with("(the run was waiting for wasi:http)"), "{}", failure.message);
+    assert_eq!(net.seen.lock().unwrap().len(), 1);
+    // The run takes its request with it. Otherwise this would wait forever.
+    net.under_way.closed().await;
 }
