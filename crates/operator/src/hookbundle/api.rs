@@ -48,18 +48,35 @@ pub struct Grant {
 pub struct HttpGrant {
     /// The hosts: api.example.com, *.example.com for all below it, api.example.com:8443 for another port than 443, and
     /// http://api.example.com for a host without TLS.
-    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 270)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(
+        length(min = 1, max = 64),
+        inner(length(max = 270), regex(pattern = r"^(http://)?((\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$")),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
     pub hosts: Vec<String>,
 
     /// The methods: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, and "*" for all. Defaults to GET and HEAD.
     #[serde(default = "reading")]
-    #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 16)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(
+        length(min = 1, max = 16),
+        inner(length(max = 16), regex(pattern = r"^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|\*)$")),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
     pub methods: Vec<String>,
 
     /// The paths without the query. A * at the end stands for all that begin so. If empty, all paths are granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 1024)), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(
+        length(max = 64),
+        inner(length(max = 1024), regex(pattern = r"^/[^*?# ]*\*?$")),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
     pub paths: Vec<String>,
+}
+
+impl HttpGrant {
+    /// The most hosts, and the most paths.
+    pub const MAX_ITEMS: usize = 64;
 }
 
 fn reading() -> Vec<String> {
