@@ -1,7 +1,7 @@
 //! HTTP requests to hosts outside of the cluster, within the hook's `permissions.http`.
 //!
 //! A request blocks until its whole response is there. Redirects are not followed: the response says where one leads,
-//! and a request to there needs a permission of its own. The operator adds credentials that its admin has for a host.
+//! and a request to there needs a permission of its own.
 //!
 //! ```no_run
 //! use boathook_sdk::http::Request;
