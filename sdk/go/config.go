@@ -314,7 +314,7 @@ type Step struct {
 // Permissions are what the hook's own calls may do.
 type Permissions struct {
 	Kubernetes []Permission `json:"kubernetes,omitempty"`
-	// HTTP are requests to hosts outside of the cluster.
+	// HTTP are requests to hosts outside the cluster.
 	HTTP []HTTPPermission `json:"http,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-//! HTTP requests to hosts outside of the cluster, within the hook's `permissions.http`.
+//! HTTP requests to hosts outside the cluster, within the hook's `permissions.http`.
 //!
 //! A request blocks until its whole response is there. Redirects are not followed: the response says where one leads,
 //! and a request to there needs a permission of its own.

@@ -30,7 +30,7 @@
 //! | [`reconcile`] | what a custom resource becomes |
 //! | [`snapshots`] | the objects that bindings match, without a request |
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
-//! | `http` | requests to hosts outside of the cluster, with the feature `http` |
+//! | `http` | requests to hosts outside the cluster, with the feature `http` |
 //! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
 //! | [`clock`], [`random`] | time and chance, which a test can fix |
 //! | `testing` | runs the hook in `cargo test`, without wasm; only in native builds |

@@ -444,7 +444,9 @@ mod tests {
     }
 
     // mutant: crates/core/src/model/http.rs: `self.is_plain() && rules` => `rules`
-    // mutant: crates/core/src/model/http.rs: `decoded.split(['/', '\\'])` => `decoded.split(['/'])`
+    // mutant: crates/core/src/model/http.rs: `path.split(['/', '\\'])` => `path.split(['/'])`
+    // mutant: crates/core/src/model/http.rs: `Some(again) if again != path => path = again,` => `Some(again) if again != path => return true,`
+    // mutant: crates/core/src/model/http.rs: `!path.contains(|c: char| c.is_ascii_control())` => `true`
     // mutant: crates/core/src/model/http.rs: `segment.split(';')` => `segment.split('?')`
     #[test]
     fn a_path_cannot_leave_what_is_allowed() {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
-/// A rule that grants permissions: in the form of an RBAC rule, or http for requests to hosts outside of the cluster. In
+/// A rule that grants permissions: in the form of an RBAC rule, or http for requests to hosts outside the cluster. In
 /// each list of the former, "*" matches everything.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -132,7 +132,7 @@ impl Config {
         self
     }
 
-    /// Ask for HTTP requests to hosts outside of the cluster. May be given many times.
+    /// Ask for HTTP requests to hosts outside the cluster. May be given many times.
     pub fn http(mut self, permission: HttpPermission) -> Self {
         self.0.within("permissions", |fields| fields.push("http", permission.0));
         self
