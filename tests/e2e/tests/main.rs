@@ -41,7 +41,7 @@ mod shell;
 mod webhook_restarts;
 mod webhooks;
 
-use bundles::rights as bundle_rights;
+use bundles::{http as bundle_http, rights as bundle_rights};
 
 /// Makes a module for a backend, with a test for each listed function.
 macro_rules! on {
@@ -139,6 +139,8 @@ suite! {
             settings_fit_the_schema,
             what_makes_no_sense_is_refused,
             nothing_is_left_by_uninstall;
+        bundle_http:
+            requests_leave_if_they_are_granted_and_opened;
         reconcile:
             an_app_is_created_scaled_and_deleted,
             what_somebody_changes_is_put_right,
