@@ -513,7 +513,13 @@ func (e *evaluator) read(p place) (int64, error) {
 
 func (e *evaluator) write(p place, n int64) error {
 	if p.subscript != "" {
-		return e.shell.setElement(p.name, p.subscript, itoa(n), false)
+		err := e.shell.setElement(p.name, p.subscript, itoa(n), false)
+		if bad, ok := err.(*shellError); ok && bad.severe {
+			// The value is that of the expression all the same.
+			e.shell.severe("%s", err)
+			return nil
+		}
+		return err
 	}
 	return e.shell.setText(p.name, itoa(n))
 }

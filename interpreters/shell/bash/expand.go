@@ -485,6 +485,7 @@ func (s *Shell) pattern(word *syntax.Word) (string, error) {
 func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	reader, writer := s.world.newPipe()
 	child := s.subshell()
+	child.loops = s.loops
 	ours, theirs, number := reader, writer, 1
 	if part.Op == syntax.CmdOut {
 		ours, theirs, number = writer, reader, 0

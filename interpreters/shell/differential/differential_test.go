@@ -48,8 +48,11 @@ type result struct {
 	Files  map[string]string `json:"files,omitempty"`
 }
 
-func environment(folder string) []string {
-	return []string{"HOME=/root", "LC_ALL=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=/tmp", "TZ=UTC", "PWD=" + folder}
+// Where the programs are.
+const programs = "/usr/local/bin:/usr/bin:/bin"
+
+func environment(folder, programs string) []string {
+	return []string{"HOME=/root", "LC_ALL=C.UTF-8", "PATH=" + programs, "TMPDIR=/tmp", "TZ=UTC", "PWD=" + folder}
 }
 
 func topics(t *testing.T) map[string][]snippet {
@@ -153,7 +156,7 @@ func ours(text string) (result, string, string) {
 	if _, problems := bash.Check("snippet.sh", text, world); len(problems) > 0 {
 		return result{}, "", "refused: " + problems[0].Error()
 	}
-	status, err := world.Run("snippet.sh", nil, environment(folder), folder, bash.Streams{Out: &out, Err: &errs})
+	status, err := world.Run("snippet.sh", nil, environment(folder, programs), folder, bash.Streams{Out: &out, Err: &errs})
 	problem := ""
 	if err != nil {
 		problem = err.Error()
@@ -180,10 +183,10 @@ func real(t *testing.T, text string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return realIn(ctx, t, text)
+	return realIn(ctx, t, text, programs)
 }
 
-func realIn(ctx context.Context, t *testing.T, text string) result {
+func realIn(ctx context.Context, t *testing.T, text, programs string) result {
 	t.Helper()
 	own, err := os.MkdirTemp("/tmp", "snippet-")
 	if err != nil {
@@ -196,7 +199,7 @@ func realIn(ctx context.Context, t *testing.T, text string) result {
 	}
 	var out, errs bytes.Buffer
 	command := exec.CommandContext(ctx, "bash", "snippet.sh")
-	command.Dir, command.Env, command.Stdout, command.Stderr = own, environment(own), &out, &errs
+	command.Dir, command.Env, command.Stdout, command.Stderr = own, environment(own, programs), &out, &errs
 	command.WaitDelay = time.Second
 	err = runAlone(command)
 	named := func(text string) string { return strings.ReplaceAll(text, own, folder) }
