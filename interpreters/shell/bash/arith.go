@@ -506,6 +506,11 @@ func (e *evaluator) read(p place) (int64, error) {
 		return 0, err
 	}
 	if !set && s.options.nounset {
+		// bash reads the next operator before it evaluates a name.
+		e.space()
+		if e.at < len(e.text) && strings.IndexByte("\\@#$'\"`.;{}", e.text[e.at]) >= 0 {
+			return 0, e.fail("syntax error: invalid arithmetic operator")
+		}
 		return 0, &shellError{text: p.name + ": unbound variable"}
 	}
 	return s.arithmetic(text)

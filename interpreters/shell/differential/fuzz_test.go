@@ -25,14 +25,10 @@ const (
 //	BOATHOOK_SHELL_FUZZ=1h                 goes on for an hour, with a seed that is printed
 //	BOATHOOK_SHELL_FUZZ_SEED=7             begins at this seed
 //
-// A script that differs is made smaller, and printed. Add it to testdata/fuzz.sh when it is fixed.
+// A script that differs is made smaller, and printed. Add it to a file of testdata when it is fixed.
 func TestRandomScriptsDoWhatBashDoes(t *testing.T) {
 	if out, err := exec.Command("bash", "--version").Output(); err != nil || !strings.Contains(string(out), "version 5.2") {
 		t.Skip("bash is not here in version 5.2")
-	}
-	if os.Getenv("BOATHOOK_SHELL_FUZZ") == "" {
-		// Scripts differ that are written at random, and the causes of some are not known yet.
-		t.Skip("BOATHOOK_SHELL_FUZZ is not set: how long random scripts are compared, such as 1h")
 	}
 	seed, count := uint64(fuzzSeed), fuzzCount
 	var end time.Time
@@ -97,8 +93,8 @@ func difference(t *comparer, script string) string {
 		return ""
 	}
 	// A command that is not there is refused before the run, and so is what is not a script. The parser refuses a[b] as the name of
-	// a command.
-	if strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(problem, ": there is no such command in a hook") || strings.HasPrefix(problem, "refused: ") && want.Exit == 2 {
+	// a command. After an eval of an open quote, bash misreads the commands that follow.
+	if strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") || strings.HasPrefix(problem, "refused: ") && want.Exit == 2 {
 		return ""
 	}
 	for range 3 {

@@ -71,3 +71,6 @@ for i in 1 2; do x=$(false; break); echo "$x $?"; cat <(echo b; break; echo neve
 ### the errors of a pipe come after the redirections
 { echo a; echo b >&2; } 2>/dev/null |& cat; f() { echo o; echo e >&2; }; f > out |& tr a-z A-Z; cat out; f 2> out |& tr a-z A-Z; ! f |& cat; echo $?
 (cat <<< w) >&2 |& cat; { f; } |& { cat; f; } |& sort; for i in 1 2; do echo $i >&2; done |& sort -r
+### nounset and an expression that is wrong
+set -u; x='a\b'; echo $((x)); echo never
+echo "next $?"
