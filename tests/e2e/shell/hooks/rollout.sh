@@ -18,8 +18,11 @@ k annotate deployments.apps/web 'note=changed by a hook'
 k patch deploy web -p '{"spec": {"template": {"spec": {"containers": [{"name": "main", "env": [{"name": "MODE", "value": "test"}]}]}}}}'
 k patch deployment web --type=json -p='[{"op": "replace", "path": "/spec/revisionHistoryLimit", "value": 2}]'
 k rollout restart deployment web
-k get deploy web -o json | jq 'del(.metadata.resourceVersion, .metadata.uid, .status) | .metadata.name = "copy"' | k create -f -
-k get deploy copy -o yaml | sed 's/nginx:1.27/nginx:1.28/' | k replace -f -
+if ! k get deploy copy > /dev/null 2>&1; then
+  k get deploy web -o json | jq 'del(.metadata.resourceVersion, .metadata.uid, .status) | .metadata.name = "copy"' | k create -f -
+fi
+# Without the version, a change of the controller between both is no conflict.
+k get deploy copy -o yaml | sed -e 's/nginx:1.27/nginx:1.28/' -e '/^  resourceVersion:/d' | k replace -f -
 k delete deploy old --wait=false --ignore-not-found --cascade=foreground --grace-period=5
 k wait --for=jsonpath='{.spec.replicas}'=0 deploy/web --timeout=20s
 
