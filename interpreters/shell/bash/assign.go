@@ -112,7 +112,11 @@ func (s *Shell) assignElementOf(v *variable, name string, index syntax.ArithmExp
 func (s *Shell) assign(a *syntax.Assign, into *variable) error {
 	name := a.Name.Value
 	if a.Array != nil {
-		values, err := s.arrayWords(a.Array)
+		table := into
+		if into == nil {
+			table = s.variable(name)
+		}
+		values, err := s.arrayWords(a.Array, table != nil && table.kind == associative)
 		if err != nil {
 			return err
 		}
@@ -174,10 +178,19 @@ type arrayWord struct {
 	values []string
 }
 
-// arrayWords expands the elements before the array is changed, because they may read it.
-func (s *Shell) arrayWords(array *syntax.ArrayExpr) ([]arrayWord, error) {
+// arrayWords expands the elements before the array is changed, because they may read it. A word of an associative array stays one
+// word, without tildes, braces and names of files.
+func (s *Shell) arrayWords(array *syntax.ArrayExpr, table bool) ([]arrayWord, error) {
 	var words []arrayWord
 	for _, element := range array.Elems {
+		if table {
+			value, err := s.assignedAs(element.Value, tildeNever)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, arrayWord{element.Index, []string{value}})
+			continue
+		}
 		if element.Index == nil {
 			values, err := s.fields([]*syntax.Word{element.Value})
 			if err != nil {
@@ -365,13 +378,18 @@ type declaredValue struct {
 // declaredValues expands all operands before the first one is assigned, as bash does.
 func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
 	values := make([]declaredValue, len(args))
+	table := false
 	for i, a := range args {
 		var err error
 		switch {
 		case a.Name == nil:
 			values[i].words, err = s.fields([]*syntax.Word{a.Value})
+			for _, word := range values[i].words {
+				table = table || strings.HasPrefix(word, "-") && strings.Contains(word, "A")
+			}
 		case a.Array != nil:
-			values[i].array, err = s.arrayWords(a.Array)
+			v := s.variable(a.Name.Value)
+			values[i].array, err = s.arrayWords(a.Array, table || v != nil && v.kind == associative)
 		case !a.Naked:
 			values[i].text, err = s.assignedWord(a.Value)
 		}

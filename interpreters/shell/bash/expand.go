@@ -78,13 +78,17 @@ func (s *Shell) word(word *syntax.Word) (string, error) {
 
 // assignedWord expands the value of an assignment, in which a tilde also counts after a colon.
 func (s *Shell) assignedWord(word *syntax.Word) (string, error) {
+	return s.assignedAs(word, tildeAssignment)
+}
+
+func (s *Shell) assignedAs(word *syntax.Word, tilde tildeMode) (string, error) {
 	if word == nil {
 		return "", nil
 	}
 	if text, ok := plain(word); ok {
 		return text, nil
 	}
-	pieces, err := s.pieces(word, tildeAssignment)
+	pieces, err := s.pieces(word, tilde)
 	return s.joined(pieces), err
 }
 

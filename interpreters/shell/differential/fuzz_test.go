@@ -94,7 +94,7 @@ func difference(t *comparer, script string) string {
 	}
 	// A command that is not there is refused before the run, and so is what is not a script. The parser refuses a[b] as the name of
 	// a command. After an eval of an open quote, bash misreads the commands that follow.
-	if strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") || strings.HasPrefix(problem, "refused: ") && want.Exit == 2 {
+	if strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") || strings.HasPrefix(problem, "refused: ") && want.Stderr {
 		return ""
 	}
 	for range 3 {
