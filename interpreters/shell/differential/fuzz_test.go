@@ -106,7 +106,7 @@ func difference(t *comparer, script string) string {
 	if again.mute(); problem == "" && jsonText(again) == jsonText(want) {
 		return ""
 	}
-	return fmt.Sprintf("gives %s%s\nand not %s\nstderr: %s", jsonText(got), problem, jsonText(want), stderr)
+	return fmt.Sprintf("gives %.2000s%s\nand not %.2000s\nstderr: %.2000s", jsonText(got), problem, jsonText(want), stderr)
 }
 
 // isKnown says whether a script may differ. bash runs the EXIT trap once more where a variable is not set in a part of a pipe,
