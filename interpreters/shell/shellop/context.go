@@ -60,14 +60,17 @@ func (o *object) text() string {
 
 func quoted(text string) string { return jq.Text(text) }
 
-// Encode writes contexts as shell-operator does: an array, also for one trigger.
+// Encode writes contexts as shell-operator does: an array, also for one trigger, in one line that ends.
 func Encode(contexts []Context) string {
 	parts := make([]string, len(contexts))
 	for i := range contexts {
 		parts[i] = contexts[i].encode()
 	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return escapes.Replace("["+strings.Join(parts, ",")+"]") + "\n"
 }
+
+// escapes are those of Go's encoding/json.
+var escapes = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func (c *Context) encode() string {
 	var o object

@@ -82,14 +82,14 @@ func TestContextsAreWrittenAsShellOperatorDoes(t *testing.T) {
 		{Context{Binding: "a", Type: "Schedule"}, `[{"binding":"a","type":"Schedule"}]`},
 		{Context{Binding: "a", Type: "Synchronization"}, `[{"binding":"a","objects":[],"type":"Synchronization"}]`},
 		{Context{Binding: "a", Type: "Event", WatchEvent: "Deleted", Object: `{"z":1,"a":{"y":2.5,"b":[{"d":1,"c":2}]}}`, FilterResult: `{"b":1,"a":"<"}`, Snapshots: []Snapshot{{"c", nil}, {"b", nil}}},
-			`[{"binding":"a","filterResult":{"a":"<","b":1},"object":{"a":{"b":[{"c":2,"d":1}],"y":2.5},"z":1},"snapshots":{"b":[],"c":[]},"type":"Event","watchEvent":"Deleted"}]`},
+			`[{"binding":"a","filterResult":{"a":"\u003c","b":1},"object":{"a":{"b":[{"c":2,"d":1}],"y":2.5},"z":1},"snapshots":{"b":[],"c":[]},"type":"Event","watchEvent":"Deleted"}]`},
 		{Context{Binding: "a", Type: "Group", GroupName: "g", Snapshots: []Snapshot{{"b", []Item{{`{"k":1}`, "2"}}}}},
 			`[{"binding":"a","groupName":"g","snapshots":{"b":[{"filterResult":2,"object":{"k":1}}]},"type":"Group"}]`},
 		{Context{Binding: "a", Type: "Validating", Request: `{"uid":"1"}`}, `[{"binding":"a","review":{"request":{"uid":"1"}},"type":"Validating"}]`},
 		{Context{Binding: "a", Type: "Conversion", FromVersion: "v1", ToVersion: "v2", Request: `{}`}, `[{"binding":"a","fromVersion":"v1","review":{"request":{}},"toVersion":"v2","type":"Conversion"}]`},
 		{Context{Binding: "a", Legacy: &LegacyContext{"add", "ns", "Pod", "p"}}, `[{"binding":"a","resourceEvent":"add","resourceKind":"Pod","resourceName":"p","resourceNamespace":"ns"}]`},
 	} {
-		if got := Encode([]Context{c.context}); got != c.want {
+		if got := Encode([]Context{c.context}); got != c.want+"\n" {
 			t.Errorf("%s, and not\n%s", got, c.want)
 		}
 	}

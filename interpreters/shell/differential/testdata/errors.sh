@@ -74,3 +74,12 @@ for i in 1 2; do x=$(false; break); echo "$x $?"; cat <(echo b; break; echo neve
 ### nounset and an expression that is wrong
 set -u; x='a\b'; echo $((x)); echo never
 echo "next $?"
+### an expansion of arithmetic that fails discards the line
+n='x y'; [[ $((n)) != w ]]; echo never
+echo "next $?"; (( $((n)) > 1 )); echo never
+echo "next $?"; for ((i = $((n)); i < 2; i++)); do echo never; done; echo never
+echo "next $?"; if [[ $((1 / 0)) -eq 1 ]]; then echo never; else echo never; fi; echo never
+echo "next $?"; [[ n -lt 5 ]]; echo "test $?"; (( n > 1 )); echo "command $?"; set -e; [[ $((n++)) != w ]]; echo never
+echo "next $?"
+### trap with one operand
+trap w; echo $?; trap 'echo x' w; echo $?; trap - w; echo $?; trap 'echo left' EXIT; trap EXIT; echo $?
