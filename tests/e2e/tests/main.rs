@@ -42,6 +42,7 @@ mod webhook_restarts;
 mod webhooks;
 
 use bundles::{http as bundle_http, rights as bundle_rights};
+use shell as shell_corpus;
 
 /// Makes a module for a backend, with a test for each listed function.
 macro_rules! on {
@@ -156,6 +157,8 @@ suite! {
             kubectl_changes_the_cluster;
     },
     real: {
+        shell_corpus:
+            the_corpus_comes_to_its_states;
         control_plane:
             operator_outlives_its_restart,
             operator_follows_a_restored_etcd,
