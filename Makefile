@@ -47,13 +47,7 @@ check: ## formatting, lints, documentation, generated files
 # The binary that the tests of `make test` run, for a release build takes longer than all of them; BIN names another.
 e2e: guests interpreters apiserver ## the real binary against a real kube-apiserver and the local cluster
 	$(CARGO) test --locked --no-run
-	BOATHOOK_BIN=$(abspath $(BIN)) BOATHOOK_APISERVER=$(abspath $(APISERVER)) \
-		$(CARGO) test --locked --test e2e -- --test-threads=4 --skip node::tests --skip attack::
-	BOATHOOK_APISERVER=$(abspath $(APISERVER)) $(CARGO) test --locked --test conformance
-	BOATHOOK_APISERVER=$(abspath $(APISERVER)) go test -C tests/chart -count=1 ./...
-	BOATHOOK_APISERVER=$(abspath $(APISERVER)) BOATHOOK_REAL_KUBECTL=$(abspath $(dir $(APISERVER)))/kubectl \
-		go test -C interpreters/shell -count=1 -timeout=30m -run Real ./kubectl
-	CARGO=$(CARGO) tools/test-node $(TARGET)/node $(BIN) $(APISERVER)
+	CARGO=$(CARGO) tools/test-e2e $(TARGET) $(BIN) $(APISERVER)
 
 node: guests apiserver ## deploy/ on a real node: kubelet, containerd, runc (root on Linux; else it is skipped)
 	$(CARGO) test --locked --no-run

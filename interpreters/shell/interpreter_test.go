@@ -106,10 +106,10 @@ func TestTriggersBecomeContexts(t *testing.T) {
 	s := &script{facts: facts{Includes: map[string][]string{"pods": {"nodes"}}}}
 	contexts, err := s.contexts(triggers, read)
 	want := `[{"binding":"onStartup"},{"binding":"tick","type":"Schedule"},` +
-		`{"binding":"pods","type":"Synchronization","objects":[{"object":{"of":"pods#2"}}],"snapshots":{"nodes":[{"object":{"of":"nodes"}}]}},` +
-		`{"binding":"pods","type":"Event","watchEvent":"Modified","object":{},"filterResult":1,"snapshots":{"nodes":[{"object":{"of":"nodes"}}]}},` +
-		`{"binding":"pods","type":"Group","groupName":"g","snapshots":{"nodes":[{"object":{"of":"nodes"}}]}}]`
-	if got := shellop.Encode(contexts); err != nil || got != want {
+		`{"binding":"pods","objects":[{"object":{"of":"pods#2"}}],"snapshots":{"nodes":[{"object":{"of":"nodes"}}]},"type":"Synchronization"},` +
+		`{"binding":"pods","filterResult":1,"object":{},"snapshots":{"nodes":[{"object":{"of":"nodes"}}]},"type":"Event","watchEvent":"Modified"},` +
+		`{"binding":"pods","groupName":"g","snapshots":{"nodes":[{"object":{"of":"nodes"}}]},"type":"Group"}]`
+	if got := shellop.Encode(contexts); err != nil || got != want+"\n" {
 		t.Errorf("%v\n%s\n%s", err, got, want)
 	}
 	if opened != 2 {
@@ -117,7 +117,7 @@ func TestTriggersBecomeContexts(t *testing.T) {
 	}
 	s.facts = facts{Legacy: true}
 	contexts, _ = s.contexts(triggers[3:4], read)
-	if got := shellop.Encode(contexts); got != `[{"binding":"pods","resourceEvent":"update","resourceNamespace":"n","resourceKind":"Pod","resourceName":"p"}]` {
+	if got := shellop.Encode(contexts); got != `[{"binding":"pods","resourceEvent":"update","resourceKind":"Pod","resourceName":"p","resourceNamespace":"n"}]`+"\n" {
 		t.Error(got)
 	}
 }
@@ -125,8 +125,8 @@ func TestTriggersBecomeContexts(t *testing.T) {
 func TestAConversionNamesTheWholeVersion(t *testing.T) {
 	s := &script{}
 	contexts, err := s.conversion("c", "v1", "v2", []string{`{"apiVersion":"a.b/v1"}`}, nil)
-	want := `[{"binding":"c","type":"Conversion","fromVersion":"v1","toVersion":"v2","review":{"request":{"uid":"","desiredAPIVersion":"a.b/v2","objects":[{"apiVersion":"a.b/v1"}]}}}]`
-	if got := shellop.Encode(contexts); err != nil || got != want {
+	want := `[{"binding":"c","fromVersion":"v1","review":{"request":{"uid":"","desiredAPIVersion":"a.b/v2","objects":[{"apiVersion":"a.b/v1"}]}},"toVersion":"v2","type":"Conversion"}]`
+	if got := shellop.Encode(contexts); err != nil || got != want+"\n" {
 		t.Errorf("%v\n%s", err, got)
 	}
 }

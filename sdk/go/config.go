@@ -314,10 +314,29 @@ type Step struct {
 // Permissions are what the hook's own calls may do.
 type Permissions struct {
 	Kubernetes []Permission `json:"kubernetes,omitempty"`
+	// HTTP are requests to hosts outside the cluster.
+	HTTP []HTTPPermission `json:"http,omitempty"`
 }
 
 // Permit is for Config.Permissions.
-func Permit(permissions ...Permission) Permissions { return Permissions{permissions} }
+func Permit(permissions ...Permission) Permissions { return Permissions{Kubernetes: permissions} }
+
+// WithHTTP also allows these HTTP requests.
+func (p Permissions) WithHTTP(permissions ...HTTPPermission) Permissions {
+	p.HTTP = append(p.HTTP, permissions...)
+	return p
+}
+
+// HTTPPermission is for HTTP requests: these methods at these hosts.
+type HTTPPermission struct {
+	// Hosts are `api.example.com`, `*.example.com` for all below a name, with a port if it is not 443, and with
+	// `http://` before a host without TLS.
+	Hosts []string `json:"hosts"`
+	// Methods are `GET`, `POST` and the like; nil is GET and HEAD, and `*` is all.
+	Methods []string `json:"methods,omitempty"`
+	// Paths are without the query, and a `*` at the end stands for all that begin so; nil is all.
+	Paths []string `json:"paths,omitempty"`
+}
 
 // Permission is in the words of an RBAC rule.
 type Permission struct {

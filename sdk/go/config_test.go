@@ -75,7 +75,9 @@ func everything() Config {
 				APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"},
 				Names: []string{"web"}, Namespaces: []string{"one"},
 			},
-		),
+		).WithHTTP(HTTPPermission{
+			Hosts: []string{"api.example.com"}, Methods: []string{"GET", "POST"}, Paths: []string{"/v1/*"},
+		}),
 		Limits: Limits{
 			Memory: "32Mi", Time: Duration(2 * time.Second), HostCalls: 5, HostBytes: "1Mi", LogBytes: "1k",
 		},

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::webhooks::https;
+use super::{http::Http, webhooks::https};
 
 /// `boathook dev`
 #[derive(Debug, Args)]
@@ -54,6 +54,9 @@ pub struct Dev {
     /// Name that distinguishes the webhook registrations of this session from others in the cluster
     #[arg(long, value_name = "NAME", default_value = "boathook-dev", requires = "webhook_url")]
     pub instance: String,
+    /// Flags for HTTP requests.
+    #[command(flatten)]
+    pub http: Http,
     /// Also run the hooks of this directory, which are not watched for changes
     #[arg(long, value_name = "DIR")]
     pub hooks: Option<PathBuf>,

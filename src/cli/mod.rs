@@ -5,6 +5,7 @@ pub mod author;
 pub mod bundle;
 pub mod dev;
 pub mod hookbundle;
+pub mod http;
 pub mod interpreters;
 #[cfg(feature = "author")]
 pub mod modules;
@@ -142,6 +143,9 @@ pub struct Serve {
     /// Flags for HookBundles.
     #[command(flatten)]
     pub hook_bundles: hookbundle::HookBundles,
+    /// Flags for HTTP requests.
+    #[command(flatten)]
+    pub http: http::Http,
     /// Flags for the connection to the cluster.
     #[command(flatten, next_help_heading = "Cluster")]
     pub connection: Connection,

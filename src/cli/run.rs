@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Output;
+use super::{Output, http::Http};
 
 /// `boathook run`
 #[derive(Debug, Args)]
@@ -57,6 +57,9 @@ pub struct Run {
     /// Directory for compiled components [default: the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,
+    /// Flags for HTTP requests.
+    #[command(flatten)]
+    pub http: Http,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

@@ -28,7 +28,7 @@ use serde_json::json;
 
 use super::{
     cluster::{write_kubeconfig, write_private},
-    connect, effects,
+    connect, effects, http_client,
     rbac::local,
     runtime::{Stop, block_on},
     sandbox::{self, programs},
@@ -218,6 +218,7 @@ fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow:
     options.server = place.server.clone();
     options.grace_period = GRACE;
     options.plan = args.plan;
+    options.http = http_client::client(&args.http, &[])?;
     options.webhooks = webhooks(args);
     options.keep_last_run = args.rerun;
     options.effects = Some(show.clone());

@@ -1,6 +1,6 @@
 //! Starts the HookBundle controller from the flags. Policies decide about trust.
 
-use std::{net::IpAddr, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use boathook_bundle::{Allowed, Policy, Reach, Store};
@@ -12,7 +12,7 @@ use boathook_kube::election::Leadership;
 use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, run, served};
 use tracing::warn;
 
-use super::place::policy;
+use super::{http_client::api_server, place::policy};
 use crate::cli::{
     bundle::Served,
     hookbundle::{HookBundles, Mode},
@@ -99,11 +99,9 @@ pub(super) async fn start(
 /// operator's network.
 fn reach(args: &HookBundles, policy: Option<&Policy>) -> Reach {
     let named = policy.into_iter().flat_map(Policy::registries).map(str::to_owned);
-    // The kubelet sets one Service address in each Pod: the API server's.
-    let server = std::env::var("KUBERNETES_SERVICE_HOST").ok().and_then(|host| host.parse::<IpAddr>().ok());
     Reach::Public(Arc::new(Allowed {
         private: args.private_registry.iter().cloned().chain(named).collect(),
         insecure: args.insecure_registry.iter().cloned().collect(),
-        networks: args.private_network.iter().copied().chain(server.map(Into::into)).collect(),
+        networks: args.private_network.iter().copied().chain(api_server().map(Into::into)).collect(),
     }))
 }

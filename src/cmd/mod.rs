@@ -34,6 +34,7 @@ mod dev;
 mod directories;
 mod effects;
 mod hookbundles;
+mod http_client;
 #[cfg(feature = "author")]
 mod import;
 #[cfg(feature = "author")]

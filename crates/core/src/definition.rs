@@ -158,6 +158,7 @@ pub fn permission<'n>(names: impl IntoIterator<Item = &'n str>) -> Permission {
         verbs: list(&["get", "create", "patch"]),
         resource_names: names.into_iter().map(str::to_owned).collect(),
         namespaces: Vec::new(),
+        http: None,
     }
 }
 

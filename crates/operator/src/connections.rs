@@ -105,8 +105,8 @@ impl Connections {
     }
 }
 
-/// Accepts connections until `stop`, and returns when those that are open have ended. `failed` reports a connection that
-/// could not be accepted.
+/// Accepts connections until `stop`, those that wait to be accepted included, and returns when those that are open have
+/// ended. `failed` reports a connection that could not be accepted.
 pub async fn accept<S: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     connections: Arc<Connections>,
@@ -119,9 +119,10 @@ pub async fn accept<S: Future<Output = ()> + Send + 'static>(
     let mut open = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            () = stop.cancelled() => break,
+            biased;
             Some(_) = open.join_next() => continue,
             accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
         };
         match accepted {
             // If there is no place, all other connections are busy at the moment. The client retries.

@@ -27,6 +27,10 @@ const COMPATIBLE: &str = "0.1.";
 /// The packages of WASI 0.2 that are linked.
 const WASI: [&str; 6] = ["wasi:cli", "wasi:clocks", "wasi:filesystem", "wasi:io", "wasi:random", "wasi:sockets"];
 
+/// The package of HTTP, and its interfaces for requests that a guest makes.
+const HTTP: &str = "wasi:http";
+const OUTGOING: [&str; 2] = ["types", "outgoing-handler"];
+
 const MAGIC: &[u8] = b"\0asm";
 const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
 const CORE_MODULE: [u8; 4] = [1, 0, 0, 0];
@@ -130,6 +134,8 @@ fn check_import(hook: &HookName, world: World, import: &str) -> Result<(), LoadE
         (INTERFACES.contains(&interface), COMPATIBLE)
     } else if package == INTERPRETER {
         (world == World::Interpreter && GIVEN.contains(&interface), COMPATIBLE)
+    } else if package == HTTP {
+        (OUTGOING.contains(&interface), "0.2.")
     } else {
         (WASI.contains(&package), "0.2.")
     };
@@ -209,7 +215,8 @@ mod tests {
                 if import == "boathook:hook/kube@0.2.0" && supported == "boathook:hook@0.1.x"
         ));
         assert!(matches!(world(&["boathook:interpreter/source@0.1.0"], &hook), Err(LoadError::UnknownImport { .. })));
-        for import in ["wasi:http/outgoing-handler@0.2.0", "boathook:hook/files@0.1.0", "env", "other:pkg/a@1.0.0"] {
+        assert!(world(&["wasi:http/outgoing-handler@0.2.0", "wasi:http/types@0.2.9"], &hook).is_ok());
+        for import in ["wasi:http/incoming-handler@0.2.0", "boathook:hook/files@0.1.0", "env", "other:pkg/a@1.0.0"] {
             assert!(
                 matches!(world(&[import], &hook), Err(LoadError::UnknownImport { import: named, .. }) if named == import)
             );

@@ -115,7 +115,7 @@ pub enum LoadError {
     },
     /// The component imports something that hooks do not get.
     #[error(
-        "hook {hook}: the component imports {import}, which hooks do not get; they get boathook:hook and WASI 0.2 without http"
+        "hook {hook}: the component imports {import}, which hooks do not get; they get boathook:hook, WASI 0.2 and requests of wasi:http"
     )]
     UnknownImport { hook: HookName, import: String },
     /// The component was built for a version of our interfaces that this version of Boathook does not have.

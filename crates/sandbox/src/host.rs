@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use boathook_core::model::{
-    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Items, KindListing, ListQuery,
-    MetricSample, ObjectRef, Operation, Page, Resource, SnapshotSet,
+    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason,
+    HttpRequest, HttpResponse, Items, KindListing, ListQuery, MetricSample, ObjectRef, Operation, Page, Resource,
+    SnapshotSet,
 };
 use futures::future::BoxFuture;
 use tracing::Level;
@@ -48,6 +49,17 @@ pub trait Host: Send + Sync + 'static {
         let message = format!("kind {name:?}: this host serves no kinds");
         let error = CallError { reason: CallReason::Other, message, code: None, status: None };
         Box::pin(std::future::ready(Err(error)))
+    }
+
+    /// Sends an HTTP request. Default: there is no network.
+    fn http<'a>(
+        &'a self,
+        _caller: &'a Caller,
+        _request: HttpRequest,
+        _bounds: HttpBounds,
+    ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        let message = "this host sends no HTTP requests".to_owned();
+        Box::pin(std::future::ready(Err(HttpError { reason: HttpReason::Denied, message })))
     }
 
     /// Lists the kinds that the API server serves. Default: there are none.
@@ -179,6 +191,17 @@ impl Host for NoGrants {
         _: Option<String>,
     ) -> BoxFuture<'a, Result<Resource, CallError>> {
         self.refuse("resolve")
+    }
+
+    fn http<'a>(
+        &'a self,
+        _: &'a Caller,
+        _: HttpRequest,
+        _: HttpBounds,
+    ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        let message =
+            "HTTP requests are not allowed in config: permissions are known only after it; send them in run".to_owned();
+        Box::pin(std::future::ready(Err(HttpError { reason: HttpReason::Denied, message })))
     }
 
     fn kinds<'a>(&'a self, _: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {

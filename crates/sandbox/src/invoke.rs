@@ -265,7 +265,7 @@ async fn within<T>(
             let failure = trap::classify(&error, &state.bounds, state.log.panic().as_deref());
             Err(if state.source.is_some() { trap::in_a_script(failure) } else { failure })
         }
-        Err(_) => Err(trap::timed_out(&state.bounds, state.waiting_in)),
+        Err(_) => Err(trap::timed_out(&state.bounds, state.waits_in())),
     }
 }
 

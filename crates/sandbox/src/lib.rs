@@ -15,7 +15,7 @@
 //! | `invoke`, `store`, `context`, `output`, `trap`, `error` | one run: its instance, what goes in and comes out, why it ended |
 //! | `wit` | the WIT worlds as Rust types |
 //! | `exports` | the exports that answer webhooks |
-//! | `host`, `imports`, `snapshots`, `ambient` | the functions that a guest imports |
+//! | `host`, `imports`, `http`, `snapshots`, `ambient` | the functions that a guest imports |
 //! | `filters` | jq programs, in instances of their own module |
 //!
 //! Only this crate knows wasmtime. A guest can waste nothing but its own budget. The crate never sees a Kubernetes
@@ -33,6 +33,7 @@ mod error;
 mod exports;
 mod filters;
 mod host;
+mod http;
 mod imports;
 mod interpreters;
 mod invoke;
@@ -413,6 +414,7 @@ impl Sandbox {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wit::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     // No hook imports these interfaces. Only interpreters may.
     wit::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;

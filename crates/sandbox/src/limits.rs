@@ -30,6 +30,18 @@ pub(super) const TABLE_ELEMENTS: usize = 100_000;
 /// The handles (streams, pollables, snapshots) that one run may hold at a time.
 pub(super) const HANDLES: usize = 1024;
 
+/// The same for a run that uses HTTP, whose handles can have [`FIELDS`] or two of [`BODY_CHUNK`].
+pub(super) const HTTP_HANDLES: usize = 256;
+
+/// The bytes of one set of headers that a guest makes.
+pub(super) const FIELDS: usize = 16 * 1024;
+
+/// The bytes that one write to the body of a request may pass.
+pub(super) const BODY_CHUNK: usize = 16 * 1024;
+
+/// The HTTP requests of one run at the same time. Further ones wait.
+pub(super) const REQUESTS: usize = 4;
+
 /// The random bytes in one WASI call.
 pub(super) const RANDOM_BYTES: u64 = 1024 * 1024;
 

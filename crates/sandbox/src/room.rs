@@ -161,6 +161,11 @@ impl Room {
         Self(Arc::new(Mutex::new(Held { share, most: u64::MAX, guest: 0, call: 0, kept: 0, peak: 0 })))
     }
 
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> u64 {
+        self.held().kept
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,6 +210,41 @@ impl Room {
         let mut held = self.held();
         held.kept = held.kept.saturating_add(bytes as u64);
         held.fit()
+    }
+}
+
+/// Memory that the host keeps for a while. Dropping the last clone gives it back.
+#[derive(Debug, Clone)]
+pub(super) struct Kept(Arc<KeptBytes>);
+
+#[derive(Debug)]
+struct KeptBytes {
+    room: Room,
+    bytes: AtomicU64,
+}
+
+impl Kept {
+    pub(super) fn nothing(room: Room) -> Self {
+        Self(Arc::new(KeptBytes { room, bytes: AtomicU64::new(0) }))
+    }
+
+    /// Notes that this many bytes more are kept.
+    pub(super) fn grow(&self, bytes: usize) -> Result<(), Refused> {
+        self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.0.room.keep(bytes)
+    }
+}
+
+impl Drop for KeptBytes {
+    fn drop(&mut self) {
+        let mut held = self.room.held();
+        held.kept = held.kept.saturating_sub(*self.bytes.get_mut());
+    }
+}
+
+impl Charge for Kept {
+    fn charge(&self, bytes: usize) -> bool {
+        self.grow(bytes).is_ok()
     }
 }
 

@@ -10,12 +10,14 @@ use std::{
 use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, WriteOptions};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
     ambient,
     budget::Budget,
     error::Reached,
     host::Host,
+    http::{Calls, Http},
     limits::{self, Bounds, MemoryMeter},
     output::{Capture, RunLog, Stream},
     room::Room,
@@ -40,6 +42,9 @@ pub(super) struct State {
     pub(super) metrics: Reported,
     /// The call that waits for the rest of the operator. It is named if the time runs out.
     pub(super) waiting_in: Option<&'static str>,
+    /// Created with the first use of `wasi:http`.
+    http: Option<Http>,
+    http_fields: WasiHttpCtx,
     pub(super) table: ResourceTable,
     /// The options of the writes that follow.
     pub(super) writes: WriteOptions,
@@ -80,6 +85,8 @@ impl State {
             snapshots,
             metrics: Reported::default(),
             waiting_in: None,
+            http: None,
+            http_fields: WasiHttpCtx::new(),
             table,
             writes: WriteOptions::default(),
             source: None,
@@ -96,6 +103,31 @@ impl State {
     /// Sets the script that the interpreter reads.
     pub(super) fn reading(self, source: Option<Arc<Source>>) -> Self {
         Self { source, ..self }
+    }
+}
+
+impl State {
+    /// The call that the run waits for, if it waits for one.
+    pub(super) fn waits_in(&self) -> Option<&'static str> {
+        self.waiting_in.or_else(|| self.http.as_ref().and_then(Http::waits_in))
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let hooks = self.http.get_or_insert_with(|| {
+            self.table.set_max_capacity(limits::HTTP_HANDLES);
+            self.http_fields.set_field_size_limit(limits::FIELDS);
+            Http::new(Calls {
+                host: self.host.clone(),
+                caller: self.caller.clone(),
+                bounds: self.bounds,
+                room: self.room.clone(),
+                budget: self.budget.clone(),
+                log: self.log.clone(),
+            })
+        });
+        WasiHttpCtxView { hooks, table: &mut self.table, ctx: &mut self.http_fields }
     }
 }
 

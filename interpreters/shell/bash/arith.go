@@ -506,6 +506,11 @@ func (e *evaluator) read(p place) (int64, error) {
 		return 0, err
 	}
 	if !set && s.options.nounset {
+		// bash reads the next operator before it evaluates a name.
+		e.space()
+		if e.at < len(e.text) && strings.IndexByte("\\@#$'\"`.;{}", e.text[e.at]) >= 0 {
+			return 0, e.fail("syntax error: invalid arithmetic operator")
+		}
 		return 0, &shellError{text: p.name + ": unbound variable"}
 	}
 	return s.arithmetic(text)
@@ -513,7 +518,13 @@ func (e *evaluator) read(p place) (int64, error) {
 
 func (e *evaluator) write(p place, n int64) error {
 	if p.subscript != "" {
-		return e.shell.setElement(p.name, p.subscript, itoa(n), false)
+		err := e.shell.setElement(p.name, p.subscript, itoa(n), false)
+		if bad, ok := err.(*shellError); ok && bad.severe {
+			// The value is that of the expression all the same.
+			e.shell.severe("%s", err)
+			return nil
+		}
+		return err
 	}
 	return e.shell.setText(p.name, itoa(n))
 }

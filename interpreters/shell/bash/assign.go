@@ -112,7 +112,11 @@ func (s *Shell) assignElementOf(v *variable, name string, index syntax.ArithmExp
 func (s *Shell) assign(a *syntax.Assign, into *variable) error {
 	name := a.Name.Value
 	if a.Array != nil {
-		values, err := s.arrayWords(a.Array)
+		table := into
+		if into == nil {
+			table = s.variable(name)
+		}
+		values, err := s.arrayWords(a.Array, table != nil && table.kind == associative)
 		if err != nil {
 			return err
 		}
@@ -174,10 +178,19 @@ type arrayWord struct {
 	values []string
 }
 
-// arrayWords expands the elements before the array is changed, because they may read it.
-func (s *Shell) arrayWords(array *syntax.ArrayExpr) ([]arrayWord, error) {
+// arrayWords expands the elements before the array is changed, because they may read it. A word of an associative array stays one
+// word, without tildes, braces and names of files.
+func (s *Shell) arrayWords(array *syntax.ArrayExpr, table bool) ([]arrayWord, error) {
 	var words []arrayWord
 	for _, element := range array.Elems {
+		if table {
+			value, err := s.assignedAs(element.Value, tildeNever)
+			if err != nil {
+				return nil, err
+			}
+			words = append(words, arrayWord{element.Index, []string{value}})
+			continue
+		}
 		if element.Index == nil {
 			values, err := s.fields([]*syntax.Word{element.Value})
 			if err != nil {
@@ -220,7 +233,8 @@ func (s *Shell) assignArray(v *variable, name string, words []arrayWord, appends
 			}
 			at, ok := v.list.resolve(n)
 			if !ok {
-				return &shellError{text: name + ": bad array subscript"}
+				s.severe("%s[%d]: bad array subscript", name, n)
+				continue
 			}
 			next = at
 		}
@@ -246,7 +260,7 @@ func (s *Shell) assignTable(v *variable, name string, words []arrayWord) error {
 		if err != nil {
 			return err
 		}
-		if err := s.putElement(v, name, key, word.values[0], false); err != nil {
+		if err := s.putKey(v, name, key, word.values[0]); err != nil {
 			return err
 		}
 	}
@@ -255,11 +269,20 @@ func (s *Shell) assignTable(v *variable, name string, words []arrayWord) error {
 		if i+1 < len(loose) {
 			value = loose[i+1]
 		}
-		if err := s.putElement(v, name, loose[i], value, false); err != nil {
+		if err := s.putKey(v, name, loose[i], value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// putKey assigns an element of a list. An element without a key is left out.
+func (s *Shell) putKey(v *variable, name, key, value string) error {
+	if key == "" {
+		s.severe("%s: []: bad array subscript", name)
+		return nil
+	}
+	return s.putElement(v, name, key, value, false)
 }
 
 // declaring are the options of declare, local, export and readonly.
@@ -328,7 +351,14 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 			if _, ok := err.(*readonlyError); !ok {
 				return 1, err
 			}
-			s.complain("%s: %s", variant, err)
+			switch {
+			case a.Array != nil && !s.inFunction():
+				return 1, s.assignFailed(err)
+			case variant == "export" || variant == "readonly":
+				s.severe("%s", err)
+			default:
+				s.complain("%s: %s", variant, err)
+			}
 			status = 1
 		}
 	}
@@ -348,13 +378,18 @@ type declaredValue struct {
 // declaredValues expands all operands before the first one is assigned, as bash does.
 func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
 	values := make([]declaredValue, len(args))
+	table := false
 	for i, a := range args {
 		var err error
 		switch {
 		case a.Name == nil:
 			values[i].words, err = s.fields([]*syntax.Word{a.Value})
+			for _, word := range values[i].words {
+				table = table || strings.HasPrefix(word, "-") && strings.Contains(word, "A")
+			}
 		case a.Array != nil:
-			values[i].array, err = s.arrayWords(a.Array)
+			v := s.variable(a.Name.Value)
+			values[i].array, err = s.arrayWords(a.Array, table || v != nil && v.kind == associative)
 		case !a.Naked:
 			values[i].text, err = s.assignedWord(a.Value)
 		}
@@ -439,12 +474,15 @@ func (s *Shell) declareWord(d *declaring, variant, word string) bool {
 		fmt.Fprintln(s.fds[1], declaration(name, v, false))
 		return true
 	}
-	base, subscript, hasSubscript := splitSubscript(name)
-	if !validName(base) {
+	base, subscript, hasSubscript, err := s.namedElement(name)
+	if err != nil {
+		s.complain("%s: %s", variant, err)
+		return false
+	}
+	if !validName(base) || hasSubscript && variant == "export" {
 		s.complain("%s: `%s': not a valid identifier", variant, word)
 		return false
 	}
-	var err error
 	if hasSubscript && assigns {
 		if err = s.declareOne(d, base, nil, declaredValue{}); err == nil {
 			err = s.setElement(base, subscript, value, appends)
@@ -460,7 +498,7 @@ func (s *Shell) declareWord(d *declaring, variant, word string) bool {
 		err = s.declareOne(d, base, a, declaredValue{text: value})
 	}
 	if err != nil {
-		s.complain("%s: %s", variant, err)
+		s.refused(variant, err)
 		return false
 	}
 	return true
@@ -516,8 +554,15 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 	if v != nil && v.readonly && a != nil && !a.Naked {
 		return &readonlyError{name}
 	}
-	if v != nil && v.readonly && !d.readonly && !d.exported && !d.unexported && (d.integer || d.array || d.table) {
+	if v != nil && v.readonly && !d.readonly && !d.exported && !d.unexported && (d.array || d.table) {
 		return &readonlyError{name}
+	}
+	if v == nil && in != nil && in.function {
+		if outer := s.scopes[0].names[name]; outer != nil && outer.readonly {
+			if visible, _ := s.lookup(name); visible == outer {
+				return &readonlyError{name}
+			}
+		}
 	}
 	if v == nil || !v.readonly {
 		if v, err = s.writableIn(in, name, v); err != nil {

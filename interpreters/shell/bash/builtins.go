@@ -274,10 +274,22 @@ func evalBuiltin(s *Shell, args []string) error {
 	source, err := s.parsed(s.codeName(), text, s.line-1)
 	if err != nil {
 		s.complain("eval: %s", err)
-		return s.done(1)
+		return s.done(2)
 	}
 	s.status = 0
-	return s.within(source, func() error { return s.lines(source.file.Stmts) })
+	return s.leniently(func() error {
+		return s.within(source, func() error { return s.lines(source.file.Stmts) })
+	})
+}
+
+// leniently runs a command whose errors do not end the shell if its status is ignored.
+func (s *Shell) leniently(run func() error) error {
+	if s.quiet == 0 {
+		return run()
+	}
+	s.lenient++
+	defer func() { s.lenient-- }()
+	return run()
 }
 
 // within runs code of another source, and comes back.
@@ -307,7 +319,7 @@ func sourceBuiltin(s *Shell, args []string) error {
 	source, err := s.parsed(p, text, 0)
 	if err != nil {
 		fmt.Fprintln(s.fds[2], err)
-		return s.done(1)
+		return s.done(2)
 	}
 	params := s.params
 	if len(args) > 1 {
@@ -315,7 +327,9 @@ func sourceBuiltin(s *Shell, args []string) error {
 	}
 	s.frames = append(s.frames, frame{"source", p, s.line})
 	s.status = 0
-	err = s.within(source, func() error { return s.lines(source.file.Stmts) })
+	err = s.leniently(func() error {
+		return s.within(source, func() error { return s.lines(source.file.Stmts) })
+	})
 	s.frames = s.frames[:len(s.frames)-1]
 	if len(args) > 1 {
 		s.params = params
@@ -468,7 +482,7 @@ func commandBuiltin(s *Shell, args []string) error {
 		return nil
 	}
 	if b := s.builtin(rest[0]); b != nil {
-		return b(s, rest)
+		return s.leniently(func() error { return b(s, rest) })
 	}
 	return s.done(s.execute(rest, s.environment()))
 }

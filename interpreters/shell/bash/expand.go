@@ -78,13 +78,17 @@ func (s *Shell) word(word *syntax.Word) (string, error) {
 
 // assignedWord expands the value of an assignment, in which a tilde also counts after a colon.
 func (s *Shell) assignedWord(word *syntax.Word) (string, error) {
+	return s.assignedAs(word, tildeAssignment)
+}
+
+func (s *Shell) assignedAs(word *syntax.Word, tilde tildeMode) (string, error) {
 	if word == nil {
 		return "", nil
 	}
 	if text, ok := plain(word); ok {
 		return text, nil
 	}
-	pieces, err := s.pieces(word, tildeAssignment)
+	pieces, err := s.pieces(word, tilde)
 	return s.joined(pieces), err
 }
 
@@ -284,6 +288,12 @@ func (s *Shell) part(part syntax.WordPart, quoted bool) ([]piece, error) {
 		return []piece{{text: text, quoted: quoted, split: !quoted}}, err
 	case *syntax.ArithmExp:
 		n, err := s.arithmeticNode(part.X)
+		if e, ok := err.(*shellError); ok && e.soft {
+			// It is an error of an expansion, also in a command for arithmetic or tests.
+			copied := *e
+			copied.soft, copied.discards = false, true
+			err = &copied
+		}
 		return []piece{{text: itoa(n), quoted: quoted, split: !quoted}}, err
 	case *syntax.ProcSubst:
 		path, err := s.processSubstitution(part)
@@ -485,6 +495,7 @@ func (s *Shell) pattern(word *syntax.Word) (string, error) {
 func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	reader, writer := s.world.newPipe()
 	child := s.subshell()
+	child.loops = s.loops
 	ours, theirs, number := reader, writer, 1
 	if part.Op == syntax.CmdOut {
 		ours, theirs, number = writer, reader, 0

@@ -185,6 +185,9 @@ func (s *Shell) elementAt(v *variable, name string, index syntax.ArithmExpr) (st
 		if err != nil {
 			return "", false, err
 		}
+		if key == "" {
+			s.severe("%s: bad array subscript", name)
+		}
 		text, ok := v.table.get(key)
 		return text, ok, nil
 	}
@@ -194,13 +197,16 @@ func (s *Shell) elementAt(v *variable, name string, index syntax.ArithmExpr) (st
 	}
 	if v.kind == scalar {
 		if n < 0 {
-			s.complain("%s: bad array subscript", name)
+			s.severe("%s: bad array subscript", name)
 		}
-		return v.text, v.set && n == 0, nil
+		if n != 0 {
+			return "", false, nil
+		}
+		return v.text, v.set, nil
 	}
 	at, ok := v.list.resolve(n)
 	if !ok {
-		s.complain("%s: bad array subscript", name)
+		s.severe("%s: bad array subscript", name)
 		return "", false, nil
 	}
 	text, ok := v.list.get(at)
@@ -212,7 +218,10 @@ func (s *Shell) valueOfText(text string) (value, error) {
 	if text == "@" || text == "*" || isSpecial(text) {
 		return s.valueOf(text, nil)
 	}
-	name, subscript, ok := splitSubscript(text)
+	name, subscript, ok, err := s.namedElement(text)
+	if err != nil {
+		return value{}, err
+	}
 	if !ok {
 		if !validName(name) {
 			return value{}, &shellError{text: text + ": invalid variable name", discards: true}
@@ -260,10 +269,19 @@ func (s *Shell) namesWith(prefix string) []string {
 
 func (s *Shell) length(e *syntax.ParamExp, name string, v value, quoted bool) ([]piece, error) {
 	n := len(v.texts)
+	if v.many && e.Index != nil && s.options.nounset && (v.variable == nil || v.variable.kind == scalar || !v.variable.set) {
+		// An array that has got elements, and none any more, is set.
+		return nil, &shellError{text: name + ": unbound variable", discards: true}
+	}
 	if !v.many {
 		if !v.set {
 			if err := s.checkUnset(e, name); err != nil {
 				return nil, err
+			}
+		}
+		if e.Index != nil && !v.set && v.variable != nil && v.variable.kind != associative {
+			if at, err := s.arithmeticNode(e.Index); err == nil && at < 0 && (v.variable.kind == scalar || v.variable.list.next()+at < 0) {
+				return nil, &shellError{text: name + ": bad array subscript", discards: true}
 			}
 		}
 		n = utf8.RuneCountInString(v.texts[0])

@@ -36,8 +36,11 @@ func printfBuiltin(s *Shell, args []string) error {
 	s.checkLength(len(text), "the output of printf")
 	if name != "" {
 		if err := s.assignNamed(name, strings.ReplaceAll(text, "\x00", "")); err != nil {
-			s.complain("printf: %s", err)
+			s.refused("printf", err)
 			status = 1
+			if e, ok := err.(*shellError); ok && e.severe {
+				status = 2
+			}
 		}
 		return s.done(status)
 	}

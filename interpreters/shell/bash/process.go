@@ -267,6 +267,24 @@ func (p *Process) Open(name string) (io.ReadCloser, error) {
 	return &closing{d}, nil
 }
 
+// IsOutput says whether an input of a command is the file that it writes to, so that it would never come to the end.
+func (p *Process) IsOutput(name string) bool {
+	out, ok := p.Stdout.(*descriptor)
+	if !ok || out.open.file == nil {
+		return false
+	}
+	if name == "-" {
+		in, ok := p.Stdin.(*descriptor)
+		return ok && in.open.file != nil && in.open.file.Feeds(out.open.file)
+	}
+	file, err := p.World.FS.Open(p.Abs(name), os.O_RDONLY, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return file.Feeds(out.open.file)
+}
+
 // Create opens a file for writing.
 func (p *Process) Create(name string, appends bool) (io.WriteCloser, error) {
 	switch n, ok := descriptorName(name); {

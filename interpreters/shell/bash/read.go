@@ -65,7 +65,7 @@ options:
 	}
 	text, escaped, ended := s.readLine(d, &o)
 	if err := s.assignRead(&o, text, escaped); err != nil {
-		s.complain("read: %s", err)
+		s.refused("read", err)
 		return s.done(1)
 	}
 	return s.done(boolStatus(ended))
@@ -207,7 +207,11 @@ func (s *Shell) assignRead(o *readOptions, text string, escaped map[int]bool) er
 }
 
 func (s *Shell) assignNamed(name, value string) error {
-	if base, subscript, ok := splitSubscript(name); ok {
+	base, subscript, ok, err := s.namedElement(name)
+	if err != nil {
+		return err
+	}
+	if ok {
 		return s.setElement(base, subscript, value, false)
 	}
 	return s.setText(name, value)
@@ -328,13 +332,15 @@ func mapfileBuiltin(s *Shell, args []string) error {
 	if keep {
 		for i, line := range lines {
 			if err := s.setElement(name, strconv.Itoa(origin+i), line, false); err != nil {
-				return s.usage(1, "%s: %s", args[0], err)
+				s.refused(args[0], err)
+				return s.done(1)
 			}
 		}
 		return s.done(0)
 	}
 	if err := s.setList(name, lines); err != nil {
-		return s.usage(1, "%s: %s", args[0], err)
+		s.refused(args[0], err)
+		return s.done(1)
 	}
 	return s.done(0)
 }
@@ -357,10 +363,14 @@ func getoptsBuiltin(s *Shell, args []string) error {
 	end := func() error {
 		s.getoptsIn = 0
 		s.setIndex(at)
-		s.setText(name, "?")
+		if err := s.setText(name, "?"); err != nil {
+			s.refused("getopts", err)
+		}
 		s.unset("OPTARG")
 		return s.done(1)
 	}
+	// What the name gets.
+	result := "?"
 	if at > len(params) {
 		return end()
 	}
@@ -386,7 +396,6 @@ func getoptsBuiltin(s *Shell, args []string) error {
 		} else {
 			s.printGetopts("illegal option -- " + string(letter))
 		}
-		s.setText(name, "?")
 	case where+1 < len(spec) && spec[where+1] == ':':
 		value, found := arg[in:], true
 		if value == "" {
@@ -399,22 +408,25 @@ func getoptsBuiltin(s *Shell, args []string) error {
 		switch {
 		case found:
 			s.setText("OPTARG", value)
-			s.setText(name, string(letter))
+			result = string(letter)
 		case silent:
 			s.setText("OPTARG", string(letter))
-			s.setText(name, ":")
+			result = ":"
 		default:
 			s.printGetopts("option requires an argument -- " + string(letter))
-			s.setText(name, "?")
 		}
 	default:
-		s.setText(name, string(letter))
+		result = string(letter)
 	}
 	if in >= len(arg) {
 		at, in = at+1, 0
 	}
 	s.setIndex(at)
 	s.getoptsIn = in
+	if err := s.setText(name, result); err != nil {
+		s.refused("getopts", err)
+		return s.done(2)
+	}
 	return s.done(0)
 }
 

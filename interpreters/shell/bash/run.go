@@ -44,13 +44,26 @@ func (s *Shell) lines(list []*syntax.Stmt) error {
 func (s *Shell) statement(st *syntax.Stmt) error {
 	err := s.checked(st)
 	if err != nil {
-		err = s.say(err)
+		err = s.say(s.assignFailed(err))
+	}
+	if s.over != 0 {
+		return s.ended()
 	}
 	return err
 }
 
+// ended ends the shell because of an error that errexit does not ignore.
+func (s *Shell) ended() error {
+	status := s.over
+	s.over = 0
+	return s.exit(status)
+}
+
 func (s *Shell) checked(st *syntax.Stmt) error {
 	s.tick()
+	if s.over != 0 {
+		return s.ended()
+	}
 	if st.Background {
 		return s.background(st)
 	}
@@ -297,7 +310,7 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 	}
 	for _, item := range items {
 		if err := s.setText(words.Name.Value, item); err != nil {
-			s.complain("%s", err)
+			s.refused("for", err)
 			s.status = 1
 			return nil
 		}
@@ -345,7 +358,11 @@ func (s *Shell) arithmeticFailed(err error) error {
 	if e, ok := err.(*shellError); ok && !e.soft {
 		return err
 	}
-	s.complain("%s", err)
+	if _, ok := err.(*readonlyError); ok {
+		s.severe("%s", err)
+	} else {
+		s.complain("%s", err)
+	}
 	s.status = 1
 	return nil
 }
@@ -432,6 +449,9 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 	var input *descriptor
 	started := 0
 	for i, part := range parts {
+		if i < len(parts)-1 && all[i] {
+			part = withErrors(part)
+		}
 		var reader, writer *descriptor
 		if i < len(parts)-1 {
 			reader, writer = s.world.newPipe()
@@ -448,9 +468,6 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 		}
 		if writer != nil {
 			child.replace(1, writer)
-			if all[i] {
-				child.replace(2, writer.dup())
-			}
 		}
 		input = reader
 		started++
@@ -475,6 +492,14 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 		}
 	}
 	return nil
+}
+
+// withErrors is a command before |&, which is 2>&1 after the redirections of the command.
+func withErrors(part *syntax.Stmt) *syntax.Stmt {
+	copied := *part
+	one := &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: "1"}}}
+	copied.Redirs = append(append([]*syntax.Redirect(nil), part.Redirs...), &syntax.Redirect{Op: syntax.DplOut, N: &syntax.Lit{Value: "2"}, Word: one})
+	return &copied
 }
 
 // lastOfPipe runs the last command of a pipe in this shell, as `shopt -s lastpipe` wants it.
@@ -515,6 +540,8 @@ func (s *Shell) substitute(c *syntax.CmdSubst) (string, error) {
 	}
 	child := s.subshell()
 	child.code = code
+	// In a command substitution, break and continue still know the loops around it. They end it.
+	child.loops = s.loops
 	if !s.extra["inherit_errexit"] && !s.options.posix {
 		child.options.errexit = false
 	}

@@ -36,7 +36,11 @@ type Shell struct {
 	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
 	signaled    int               // the status of a shell that ended itself by a signal
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
-	quiet      int
+	quiet int
+	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
+	lenient int
+	// over is the status with which an error ends the shell after the current command.
+	over       int
 	inTrap     bool
 	inReturn   bool
 	loops      int
@@ -100,6 +104,8 @@ type shellError struct {
 	soft bool
 	// discards says that the line in which it happened ends, and not the shell. Soft errors do, too.
 	discards bool
+	// severe says that the shell ends with errexit, even in a condition.
+	severe bool
 	// said says that it was printed.
 	said bool
 }
@@ -116,13 +122,47 @@ func (s *Shell) say(err error) error {
 	if !ok || e.said {
 		return err
 	}
-	s.complain("%s", e)
+	if e.severe {
+		s.severe("%s", e)
+	} else {
+		s.complain("%s", e)
+	}
 	copied := *e
 	copied.said = true
 	return &copied
 }
 
 func (e *shellError) Error() string { return e.text }
+
+// badSubscript is the error of an assignment to an element that cannot be.
+func badSubscript(name, subscript string) error {
+	return &shellError{text: name + "[" + subscript + "]: bad array subscript", discards: true, severe: true}
+}
+
+// severe prints an error of a variable. With errexit it ends the shell where bash ignores the status of commands, too: bash
+// ends in the function that prints these errors. The command goes on until `statement` or `simple` finds that the shell is over.
+func (s *Shell) severe(format string, args ...any) {
+	if s.over != 0 {
+		return
+	}
+	s.complain(format, args...)
+	if s.options.errexit && s.lenient == 0 {
+		s.over = max(s.status, 1)
+	}
+}
+
+// refused prints why a builtin did not assign a variable.
+func (s *Shell) refused(builtin string, err error) {
+	if _, ok := err.(*readonlyError); ok {
+		s.severe("%s", err)
+		return
+	}
+	if e, ok := err.(*shellError); ok && e.severe {
+		s.severe("%s", err)
+		return
+	}
+	s.complain("%s: %s", builtin, err)
+}
 
 type readonlyError struct{ name string }
 

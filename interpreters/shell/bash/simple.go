@@ -16,6 +16,9 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	if err != nil {
 		return err
 	}
+	if s.over != 0 {
+		return s.ended()
+	}
 	if len(args) == 0 {
 		return s.assignmentsOnly(c, redirects)
 	}
@@ -71,16 +74,13 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	return nil
 }
 
-// assignFailed discards the line of an assignment to a readonly variable. With errexit, the shell ends.
+// assignFailed discards the line of an assignment to a readonly variable.
 func (s *Shell) assignFailed(err error) error {
 	if _, ok := err.(*readonlyError); !ok {
 		return err
 	}
-	s.complain("%s", err)
+	s.severe("%s", err)
 	s.status = 1
-	if s.options.errexit {
-		return exitFlow{1}
-	}
 	return &shellError{text: err.Error(), status: 1, discards: true, said: true}
 }
 

@@ -89,12 +89,15 @@ func (s *Shell) variableSet(word *syntax.Word) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return s.isSet(name + "[" + key + "]")
+	return s.isElementSet(name, key)
 }
 
 // isSet says whether a variable or an element is set.
 func (s *Shell) isSet(text string) (bool, error) {
-	name, subscript, ok := splitSubscript(text)
+	name, subscript, ok, err := s.namedElement(text)
+	if err != nil {
+		return false, err
+	}
 	if !ok {
 		if isSpecial(text) {
 			if text == "@" || text == "*" {
@@ -106,6 +109,10 @@ func (s *Shell) isSet(text string) (bool, error) {
 		_, set := s.get(text)
 		return set, nil
 	}
+	return s.isElementSet(name, subscript)
+}
+
+func (s *Shell) isElementSet(name, subscript string) (bool, error) {
 	v := s.variable(name)
 	if subscript == "@" || subscript == "*" {
 		if v != nil && v.kind == associative {

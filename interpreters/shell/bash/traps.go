@@ -61,6 +61,9 @@ func trapBuiltin(s *Shell, args []string) error {
 	names := args[1:]
 	if len(names) == 0 {
 		// One operand resets a signal.
+		if _, ok := trapName(action); !ok {
+			return s.usage(2, "trap: usage: trap [-lp] [[arg] signal_spec ...]")
+		}
 		names, action = args, "-"
 	}
 	if _, err := strconv.Atoi(action); err == nil {

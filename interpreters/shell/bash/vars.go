@@ -3,6 +3,8 @@ package bash
 import (
 	"sort"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 type kind uint8
@@ -347,6 +349,28 @@ func splitSubscript(text string) (name, subscript string, ok bool) {
 	return text[:open], text[open+1 : len(text)-1], true
 }
 
+// namedElement cuts `name[subscript]` that a text names, such as an argument of unset, and expands the subscript, which is not
+// expanded yet where the text stood in quotes.
+func (s *Shell) namedElement(text string) (name, subscript string, ok bool, err error) {
+	name, subscript, ok = splitSubscript(text)
+	if !ok || !strings.ContainsAny(subscript, "$`\\\"'") {
+		return name, subscript, ok, nil
+	}
+	source, err := s.parsed(s.codeName(), "_="+protectKey(subscript), s.line-1)
+	if err != nil || len(source.file.Stmts) != 1 {
+		return name, "", true, &shellError{text: "`" + text + "': not a valid identifier", status: 1}
+	}
+	call, isCall := source.file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !isCall || len(call.Args) != 0 || len(call.Assigns) != 1 {
+		return name, "", true, &shellError{text: "`" + text + "': not a valid identifier", status: 1}
+	}
+	err = s.within(source, func() error {
+		subscript, err = s.assignedWord(call.Assigns[0].Value)
+		return err
+	})
+	return name, subscript, true, err
+}
+
 // writable returns the variable to change, in the scope where it is, or a new one in the outermost scope.
 func (s *Shell) writable(name string) (*variable, error) {
 	v, in := s.lookup(name)
@@ -453,6 +477,9 @@ func (s *Shell) element(name, subscript string) (string, bool, error) {
 		return "", false, nil
 	}
 	if v.kind == associative {
+		if subscript == "" {
+			s.severe("%s: bad array subscript", name)
+		}
 		text, ok := v.table.get(subscript)
 		return text, ok, nil
 	}
@@ -468,6 +495,7 @@ func (s *Shell) element(name, subscript string) (string, bool, error) {
 	}
 	index, ok := v.list.resolve(index)
 	if !ok {
+		s.severe("%s: bad array subscript", name)
 		return "", false, nil
 	}
 	text, ok := v.list.get(index)
@@ -487,7 +515,7 @@ func (s *Shell) setElement(name, subscript, value string, appends bool) error {
 func (s *Shell) putElement(v *variable, name, subscript, value string, appends bool) error {
 	if v.kind == associative {
 		if subscript == "" {
-			return &shellError{text: name + "[" + subscript + "]: bad array subscript"}
+			return badSubscript(name, subscript)
 		}
 		old, _ := v.table.get(subscript)
 		value, err := s.appended(v, old, value, appends)
@@ -511,7 +539,7 @@ func (s *Shell) putElement(v *variable, name, subscript, value string, appends b
 	}
 	resolved, ok := v.list.resolve(index)
 	if !ok {
-		return &shellError{text: name + "[" + subscript + "]: bad array subscript"}
+		return badSubscript(name, subscript)
 	}
 	old, _ := v.list.get(resolved)
 	value, err = s.appended(v, old, value, appends)
@@ -555,7 +583,11 @@ func (s *Shell) setList(name string, values []string) error {
 
 // unset removes a variable or an element.
 func (s *Shell) unset(name string) error {
-	if base, subscript, ok := splitSubscript(name); ok {
+	base, subscript, ok, err := s.namedElement(name)
+	if err != nil {
+		return err
+	}
+	if ok {
 		base = s.resolve(base)
 		v, _ := s.lookup(base)
 		if v == nil {
@@ -566,11 +598,10 @@ func (s *Shell) unset(name string) error {
 			return err
 		}
 		if v.kind == associative {
-			if subscript == "@" || subscript == "*" {
-				// bash 5.2 removes only a key of this name.
-				v.table.remove(subscript)
-				return nil
+			if subscript == "" {
+				return &shellError{text: name + ": bad array subscript"}
 			}
+			// bash 5.2 removes only the key for [@] and [*], too.
 			v.table.remove(subscript)
 			return nil
 		}

@@ -39,7 +39,9 @@ func (j *jqRun) run() int {
 		return status
 	}
 	if j.program == nil {
-		return j.Fail(2, "a program is needed")
+		// As jq does where its output is not a terminal.
+		identity := "."
+		j.program = &identity
 	}
 	program, err := j.compile(*j.program)
 	if err != nil {

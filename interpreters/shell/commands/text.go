@@ -36,6 +36,10 @@ func cat(c *call) int {
 		}
 	}
 	c.inputs(c.args, func(name string, r io.Reader) {
+		if c.flush(); c.IsOutput(name) {
+			c.failed("%s: input file is output file", name)
+			return
+		}
 		if !c.flags["n"] && !c.flags["b"] {
 			buffer := make([]byte, 32<<10)
 			for {

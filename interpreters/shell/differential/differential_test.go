@@ -30,7 +30,8 @@ var (
 	withTools = flag.Bool("real", false, "compare the committed results with the real tools, which takes minutes")
 )
 
-// The folder in which snippets run, in both worlds.
+// The folder in which snippets run. With the real tools it is one of each run, so that two runs of these tests do not meet, and
+// this is its name in the texts and in the results.
 const folder = "/tmp/snippet"
 
 type snippet struct {
@@ -47,8 +48,11 @@ type result struct {
 	Files  map[string]string `json:"files,omitempty"`
 }
 
-func environment() []string {
-	return []string{"HOME=/root", "LC_ALL=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=/tmp", "TZ=UTC", "PWD=" + folder}
+// Where the programs are.
+const programs = "/usr/local/bin:/usr/bin:/bin"
+
+func environment(folder, programs string) []string {
+	return []string{"HOME=/root", "LC_ALL=C.UTF-8", "PATH=" + programs, "TMPDIR=/tmp", "TZ=UTC", "PWD=" + folder}
 }
 
 func topics(t *testing.T) map[string][]snippet {
@@ -152,7 +156,7 @@ func ours(text string) (result, string, string) {
 	if _, problems := bash.Check("snippet.sh", text, world); len(problems) > 0 {
 		return result{}, "", "refused: " + problems[0].Error()
 	}
-	status, err := world.Run("snippet.sh", nil, environment(), folder, bash.Streams{Out: &out, Err: &errs})
+	status, err := world.Run("snippet.sh", nil, environment(folder, programs), folder, bash.Streams{Out: &out, Err: &errs})
 	problem := ""
 	if err != nil {
 		problem = err.Error()
@@ -179,28 +183,27 @@ func real(t *testing.T, text string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return realIn(ctx, t, text)
+	return realIn(ctx, t, text, programs)
 }
 
-func realIn(ctx context.Context, t *testing.T, text string) result {
+func realIn(ctx context.Context, t *testing.T, text, programs string) result {
 	t.Helper()
-	if err := os.RemoveAll(folder); err != nil {
+	own, err := os.MkdirTemp("/tmp", "snippet-")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(folder)
-	script := folder + "/snippet.sh"
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+	defer os.RemoveAll(own)
+	script := own + "/snippet.sh"
+	if err := os.WriteFile(script, []byte(strings.ReplaceAll(text, folder, own)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
 	command := exec.CommandContext(ctx, "bash", "snippet.sh")
-	command.Dir, command.Env, command.Stdout, command.Stderr = folder, environment(), &out, &errs
+	command.Dir, command.Env, command.Stdout, command.Stderr = own, environment(own, programs), &out, &errs
 	command.WaitDelay = time.Second
-	err := runAlone(command)
-	r := result{Stdout: out.String(), Stderr: errs.Len() > 0}
+	err = runAlone(command)
+	named := func(text string) string { return strings.ReplaceAll(text, own, folder) }
+	r := result{Stdout: named(out.String()), Stderr: errs.Len() > 0}
 	if exit, ok := err.(*exec.ExitError); ok {
 		r.Exit = exit.ExitCode()
 		if how, ok := exit.Sys().(syscall.WaitStatus); ok && how.Signaled() {
@@ -210,10 +213,10 @@ func realIn(ctx context.Context, t *testing.T, text string) result {
 	} else if err != nil {
 		t.Fatalf("%s\n%v", text, err)
 	}
-	filepath.Walk(folder, func(p string, info os.FileInfo, err error) error {
+	filepath.Walk(own, func(p string, info os.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() && p != script {
 			content, _ := os.ReadFile(p)
-			r.add(strings.TrimPrefix(p, folder+"/"), string(content))
+			r.add(strings.TrimPrefix(p, own+"/"), named(string(content)))
 		}
 		return nil
 	})

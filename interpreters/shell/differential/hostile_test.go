@@ -36,7 +36,7 @@ func hostile(t *testing.T, script, want string) (string, error) {
 	var out, errs bytes.Buffer
 	done := make(chan error, 1)
 	go func() {
-		_, err := world.Run("/hooks/hook.sh", nil, environment(), "/", bash.Streams{Out: &out, Err: &errs})
+		_, err := world.Run("/hooks/hook.sh", nil, environment("/", programs), "/", bash.Streams{Out: &out, Err: &errs})
 		done <- err
 	}()
 	select {

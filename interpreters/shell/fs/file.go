@@ -55,6 +55,13 @@ func (f *FS) Open(p string, flag int, mode os.FileMode) (*File, error) {
 	return &File{fs: f, node: n, name: p, read: flag&os.O_WRONLY == 0, write: write, append: flag&os.O_APPEND != 0}, nil
 }
 
+// Feeds says whether what is written to another open file is still to be read here, because both are the same file.
+func (h *File) Feeds(other *File) bool {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	return h.node == other.node && h.node.device == nil && h.at < int64(len(h.node.data))
+}
+
 // Name is the path with which the file was opened.
 func (h *File) Name() string { return h.name }
 

@@ -1,6 +1,7 @@
 package shellop
 
 import (
+	"sort"
 	"strings"
 
 	"github.com/boathook/boathook/interpreters/shell/jq"
@@ -59,14 +60,17 @@ func (o *object) text() string {
 
 func quoted(text string) string { return jq.Text(text) }
 
-// Encode writes contexts as shell-operator does: an array, also for one trigger.
+// Encode writes contexts as shell-operator does: an array, also for one trigger, in one line that ends.
 func Encode(contexts []Context) string {
 	parts := make([]string, len(contexts))
 	for i := range contexts {
 		parts[i] = contexts[i].encode()
 	}
-	return "[" + strings.Join(parts, ",") + "]"
+	return escapes.Replace("["+strings.Join(parts, ",")+"]") + "\n"
 }
+
+// escapes are those of Go's encoding/json.
+var escapes = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func (c *Context) encode() string {
 	var o object
@@ -74,43 +78,41 @@ func (c *Context) encode() string {
 		o.add("binding", quoted(c.Binding))
 		if c.Legacy.Event != "" {
 			o.add("resourceEvent", quoted(c.Legacy.Event))
-			o.add("resourceNamespace", quoted(c.Legacy.Namespace))
 			o.add("resourceKind", quoted(c.Legacy.Kind))
 			o.add("resourceName", quoted(c.Legacy.Name))
+			o.add("resourceNamespace", quoted(c.Legacy.Namespace))
 		}
 		return o.text()
 	}
+	// shell-operator keeps contexts and objects in Go's maps, so that all keys are sorted. Scripts print them, and compare what
+	// they print with what they printed before.
+	add := func(key, value string, has bool) {
+		if has {
+			o.add(key, value)
+		}
+	}
 	o.add("binding", quoted(c.Binding))
-	if c.Type != "" {
-		o.add("type", quoted(c.Type))
-	}
-	switch c.Type {
-	case "Synchronization":
+	event := c.Type == "Event"
+	add("filterResult", sorted(c.FilterResult), event && c.FilterResult != "")
+	add("fromVersion", quoted(c.FromVersion), c.Type == "Conversion")
+	add("groupName", quoted(c.GroupName), c.Type == "Group")
+	add("object", sorted(c.Object), event && c.Object != "")
+	if c.Type == "Synchronization" {
 		o.add("objects", items(c.Objects))
-	case "Event":
-		o.add("watchEvent", quoted(c.WatchEvent))
-		if c.Object != "" {
-			o.add("object", c.Object)
-		}
-		if c.FilterResult != "" {
-			o.add("filterResult", c.FilterResult)
-		}
-	case "Group":
-		o.add("groupName", quoted(c.GroupName))
-	case "Conversion":
-		o.add("fromVersion", quoted(c.FromVersion))
-		o.add("toVersion", quoted(c.ToVersion))
-		o.add("review", `{"request":`+c.Request+"}")
-	case "Validating", "Mutating":
-		o.add("review", `{"request":`+c.Request+"}")
 	}
+	add("review", `{"request":`+c.Request+"}", c.Type == "Conversion" || c.Type == "Validating" || c.Type == "Mutating")
 	if len(c.Snapshots) > 0 {
 		var snapshots object
-		for _, s := range c.Snapshots {
+		all := append([]Snapshot(nil), c.Snapshots...)
+		sort.SliceStable(all, func(i, j int) bool { return all[i].Binding < all[j].Binding })
+		for _, s := range all {
 			snapshots.add(s.Binding, items(s.Items))
 		}
 		o.add("snapshots", snapshots.text())
 	}
+	add("toVersion", quoted(c.ToVersion), c.Type == "Conversion")
+	add("type", quoted(c.Type), c.Type != "")
+	add("watchEvent", quoted(c.WatchEvent), event)
 	return o.text()
 }
 
@@ -118,13 +120,25 @@ func items(list []Item) string {
 	parts := make([]string, len(list))
 	for i, item := range list {
 		var o object
-		if item.Object != "" {
-			o.add("object", item.Object)
-		}
 		if item.FilterResult != "" {
-			o.add("filterResult", item.FilterResult)
+			o.add("filterResult", sorted(item.FilterResult))
+		}
+		if item.Object != "" {
+			o.add("object", sorted(item.Object))
 		}
 		parts[i] = o.text()
 	}
 	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// sorted is JSON with the keys of each object in order.
+func sorted(text string) string {
+	value, err := jq.Parse(text)
+	if err != nil {
+		return text
+	}
+	var out strings.Builder
+	format := jq.Format{Sort: true}
+	format.Append(&out, value)
+	return out.String()
 }

@@ -80,16 +80,16 @@ func TestContextsAreWrittenAsShellOperatorDoes(t *testing.T) {
 	}{
 		{Context{Binding: "onStartup"}, `[{"binding":"onStartup"}]`},
 		{Context{Binding: "a", Type: "Schedule"}, `[{"binding":"a","type":"Schedule"}]`},
-		{Context{Binding: "a", Type: "Synchronization"}, `[{"binding":"a","type":"Synchronization","objects":[]}]`},
-		{Context{Binding: "a", Type: "Event", WatchEvent: "Deleted", Object: "{}", FilterResult: "null", Snapshots: []Snapshot{{"b", nil}}},
-			`[{"binding":"a","type":"Event","watchEvent":"Deleted","object":{},"filterResult":null,"snapshots":{"b":[]}}]`},
+		{Context{Binding: "a", Type: "Synchronization"}, `[{"binding":"a","objects":[],"type":"Synchronization"}]`},
+		{Context{Binding: "a", Type: "Event", WatchEvent: "Deleted", Object: `{"z":1,"a":{"y":2.5,"b":[{"d":1,"c":2}]}}`, FilterResult: `{"b":1,"a":"<"}`, Snapshots: []Snapshot{{"c", nil}, {"b", nil}}},
+			`[{"binding":"a","filterResult":{"a":"\u003c","b":1},"object":{"a":{"b":[{"c":2,"d":1}],"y":2.5},"z":1},"snapshots":{"b":[],"c":[]},"type":"Event","watchEvent":"Deleted"}]`},
 		{Context{Binding: "a", Type: "Group", GroupName: "g", Snapshots: []Snapshot{{"b", []Item{{`{"k":1}`, "2"}}}}},
-			`[{"binding":"a","type":"Group","groupName":"g","snapshots":{"b":[{"object":{"k":1},"filterResult":2}]}}]`},
-		{Context{Binding: "a", Type: "Validating", Request: `{"uid":"1"}`}, `[{"binding":"a","type":"Validating","review":{"request":{"uid":"1"}}}]`},
-		{Context{Binding: "a", Type: "Conversion", FromVersion: "v1", ToVersion: "v2", Request: `{}`}, `[{"binding":"a","type":"Conversion","fromVersion":"v1","toVersion":"v2","review":{"request":{}}}]`},
-		{Context{Binding: "a", Legacy: &LegacyContext{"add", "ns", "Pod", "p"}}, `[{"binding":"a","resourceEvent":"add","resourceNamespace":"ns","resourceKind":"Pod","resourceName":"p"}]`},
+			`[{"binding":"a","groupName":"g","snapshots":{"b":[{"filterResult":2,"object":{"k":1}}]},"type":"Group"}]`},
+		{Context{Binding: "a", Type: "Validating", Request: `{"uid":"1"}`}, `[{"binding":"a","review":{"request":{"uid":"1"}},"type":"Validating"}]`},
+		{Context{Binding: "a", Type: "Conversion", FromVersion: "v1", ToVersion: "v2", Request: `{}`}, `[{"binding":"a","fromVersion":"v1","review":{"request":{}},"toVersion":"v2","type":"Conversion"}]`},
+		{Context{Binding: "a", Legacy: &LegacyContext{"add", "ns", "Pod", "p"}}, `[{"binding":"a","resourceEvent":"add","resourceKind":"Pod","resourceName":"p","resourceNamespace":"ns"}]`},
 	} {
-		if got := Encode([]Context{c.context}); got != c.want {
+		if got := Encode([]Context{c.context}); got != c.want+"\n" {
 			t.Errorf("%s, and not\n%s", got, c.want)
 		}
 	}

@@ -30,6 +30,7 @@
 //! | [`reconcile`] | what a custom resource becomes |
 //! | [`snapshots`] | the objects that bindings match, without a request |
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
+//! | `http` | requests to hosts outside the cluster, with the feature `http` |
 //! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
 //! | [`clock`], [`random`] | time and chance, which a test can fix |
 //! | `testing` | runs the hook in `cargo test`, without wasm; only in native builds |
@@ -41,6 +42,7 @@
 //!
 //! - `k8s-openapi`: the types of [`k8s-openapi`](https://docs.rs/k8s-openapi) can be used with
 //!   [`kube`]; the hook's own manifest picks the Kubernetes version.
+//! - `http`: the module `http`.
 //! - `kv`: key-values of log lines become fields in the operator's log.
 //! - `test-yaml`: the module `testing` reads documents that are written in YAML.
 
@@ -58,6 +60,9 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod conversion;
+// A native build has no dependency for it, so that tests need no feature.
+#[cfg(any(feature = "http", not(target_family = "wasm")))]
+pub mod http;
 pub mod kube;
 pub mod metrics;
 pub mod random;
@@ -82,8 +87,8 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::admission::{Mutation, Review, Verdict};
     pub use crate::config::{
-        Config, Content, Conversion, FailurePolicy, IntoConfig, Kubernetes, Labels, Limits, MissedRuns, Mutating,
-        Permission, Reconcile, Related, Retry, Rule, Schedule, Validating,
+        Config, Content, Conversion, FailurePolicy, HttpPermission, IntoConfig, Kubernetes, Labels, Limits, MissedRuns,
+        Mutating, Permission, Reconcile, Related, Retry, Rule, Schedule, Validating,
     };
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};

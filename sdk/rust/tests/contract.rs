@@ -103,6 +103,7 @@ fn every_other_field() {
                 .names(["web"])
                 .namespaces(["one"]),
         )
+        .http(HttpPermission::new(["api.example.com"]).methods(["GET", "POST"]).paths(["/v1/*"]))
         .limits(
             Limits::new().memory("32Mi").time(Duration::from_secs(2)).host_calls(5).host_bytes("1Mi").log_bytes("1k"),
         )

@@ -339,3 +339,40 @@ fn a_document_in_yaml_needs_a_feature() {
     let text = told(catch_unwind(|| drop(Kit::new(|| "configVersion: v1\nonStartup: 1\n", run))));
     assert!(text.contains("test-yaml"), "{text}");
 }
+
+#[test]
+fn http_is_answered_by_the_test_within_the_permissions() {
+    use boathook_sdk::http::{Error as HttpError, ErrorKind, Request, Response};
+    const ITEM: &str = "https://api.example.com/v1/items/1?full=yes";
+    fn config() -> Config {
+        let http = HttpPermission::new(["api.example.com"]).methods(["GET", "POST"]).paths(["/v1/items/*"]);
+        Config::new().on_startup(1).http(http)
+    }
+    fn run(_: Context) -> Result<()> {
+        let item: Value = Request::get(ITEM).send()?.ok()?.json()?;
+        Request::post("https://api.example.com/v1/items/copies").json(&item)?.header("x-a", "b").send()?.ok()?;
+        Ok(())
+    }
+    let mut kit = Kit::new(config, run);
+    kit.http("GET", ITEM, Ok(Response::new(200, r#"{"name": "one"}"#)));
+    kit.http("POST", "https://api.example.com/v1/items/copies", Ok(Response::new(201, "")));
+    let ran = kit.run(Run::new().startup()).ok();
+    let sent: Vec<_> = ran.sent.iter().map(|sent| (sent.method(), sent.content())).collect();
+    assert_eq!(sent, [("GET", &b""[..]), ("POST", br#"{"name":"one"}"#)]);
+    assert_eq!(ran.sent[1].header_value("Content-Type"), Some("application/json"));
+
+    let down = HttpError::new(ErrorKind::Timeout, "too late");
+    kit.http("GET", ITEM, Err(down));
+    kit.run(Run::new().startup()).ok();
+    let ran = kit.run(Run::new().startup());
+    assert!(ran.error().to_string().contains("too late"), "{}", ran.error());
+
+    fn other(_: Context) -> Result<()> {
+        Request::delete("https://api.example.com/v1/items/1").send()?;
+        Ok(())
+    }
+    let ran = Kit::new(config, other).run(Run::new().startup());
+    assert!(ran.error().to_string().contains("methods: [DELETE]") && ran.sent.is_empty(), "{}", ran.error());
+    let ran = Kit::new(config, run).run(Run::new().startup());
+    assert!(ran.error().to_string().contains("Kit::http gives one"), "{}", ran.error());
+}

@@ -173,7 +173,8 @@ pub(in crate::cmd) fn note(call: &Call, calls: &mut Calls) {
             }
         }
         Request::EmitEvent { event } => calls.emitted(event, answer.and_then(error)),
-        Request::Resolve { .. }
+        Request::Http { .. }
+        | Request::Resolve { .. }
         | Request::Kinds
         | Request::Allowed { .. }
         | Request::Metric { .. }
@@ -188,6 +189,7 @@ fn error(answer: &Answer) -> Option<&CallError> {
         Answer::Written(answer) => answer.as_ref().err(),
         Answer::Emitted(answer) => answer.as_ref().err(),
         Answer::Batch(_)
+        | Answer::Http(_)
         | Answer::Resolved(_)
         | Answer::Kinds(_)
         | Answer::Allowed(_)

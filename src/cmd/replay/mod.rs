@@ -10,6 +10,7 @@ use std::{
 use anyhow::Context as _;
 use boathook_author::rbac::{Calls, Kinds, denied};
 use boathook_core::model::{CallError, CallReason, HookName, HookSpec, Limits, error_chain};
+use boathook_egress::check;
 use boathook_operator::{
     app::{Hook, load},
     record::{
@@ -285,6 +286,9 @@ fn refuses(spec: &HookSpec, kinds: Kinds) -> Arc<Refuses> {
     let (hook, permissions) = (spec.name.clone(), spec.permissions.clone());
     Arc::new(move |request| {
         let refusal = |message| CallError { reason: CallReason::ForbiddenByGrant, message, code: None, status: None };
+        if let Request::Http { request } = request {
+            return check(&hook, &permissions, request).err().map(|error| refusal(error.message));
+        }
         let mut calls = Calls::default();
         // The rights that an apply needs depend on the objects that the API server finds. The operator checks for
         // `patch`.

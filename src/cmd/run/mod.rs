@@ -32,6 +32,7 @@ use serde_json::{Value, json};
 use super::{
     connect,
     effects::{print, style},
+    http_client,
     inspect::hook_name,
     projects::warn_of_stale,
     runtime::{Stop, block_on},
@@ -107,6 +108,7 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     options.hold = true;
     options.plan = args.plan;
     options.effects = Some(effects.clone());
+    options.http = http_client::client(&args.http, &[])?;
     let ended = on(target_objects, options, &spec, input).await?;
     let all = std::mem::take(&mut *effects.all.lock().unwrap_or_else(PoisonError::into_inner));
     let succeeded = match &ended {

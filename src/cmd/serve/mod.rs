@@ -27,7 +27,7 @@ use tracing::{debug, error, info, warn};
 use super::{
     admin, connect, directories,
     effects::Plan,
-    hookbundles,
+    hookbundles, http_client,
     runtime::{Stop, block_on_threads},
 };
 use crate::cli::{self, Serve, hookbundle::Mode, webhooks::Webhooks};
@@ -203,6 +203,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
     let mut options = Options::new(client, "").context("cannot find this program's own file")?;
+    options.http = http_client::client(&args.http, &args.hook_bundles.private_network)?;
     options.hooks = args.hooks;
     options.record = record;
     options.webhooks = webhooks;

@@ -41,7 +41,8 @@ mod shell;
 mod webhook_restarts;
 mod webhooks;
 
-use bundles::rights as bundle_rights;
+use bundles::{http as bundle_http, rights as bundle_rights};
+use shell as shell_corpus;
 
 /// Makes a module for a backend, with a test for each listed function.
 macro_rules! on {
@@ -139,6 +140,8 @@ suite! {
             settings_fit_the_schema,
             what_makes_no_sense_is_refused,
             nothing_is_left_by_uninstall;
+        bundle_http:
+            requests_leave_if_they_are_granted_and_opened;
         reconcile:
             an_app_is_created_scaled_and_deleted,
             what_somebody_changes_is_put_right,
@@ -154,6 +157,8 @@ suite! {
             kubectl_changes_the_cluster;
     },
     real: {
+        shell_corpus:
+            the_corpus_comes_to_its_states;
         control_plane:
             operator_outlives_its_restart,
             operator_follows_a_restored_etcd,

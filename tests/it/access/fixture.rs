@@ -161,6 +161,7 @@ pub fn permission(groups: &[&str], resources: &[&str], verbs: &[&str], namespace
         verbs: list(verbs),
         resource_names: Vec::new(),
         namespaces: list(namespaces),
+        http: None,
     }
 }
 

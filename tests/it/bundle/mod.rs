@@ -35,6 +35,7 @@ pub fn hook(name: &str, component: &[u8], resource: &str) -> HookInput {
             verbs: list("get"),
             resource_names: Vec::new(),
             namespaces: Vec::new(),
+            http: None,
         }],
     }
 }

@@ -90,7 +90,7 @@ async fn refused(host: &str, plain_http: bool, reach: Reach) -> String {
     words(&Local::new().pull(&place).await.unwrap_err())
 }
 
-// mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
+// mutant: crates/egress/src/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
 #[tokio::test]
 async fn cve_2026_4789_a_reference_leads_to_nothing_inside() {
     let inside = Service::internal().await;
@@ -114,7 +114,7 @@ async fn only_the_admin_allows_to_do_without_tls() {
     assert_eq!(registry.asked(), ["/v2/x/manifests/v1 "]);
 }
 
-// mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) => is_among(&allowed.insecure, url),` => `Reach::Public(allowed) => !allowed.insecure.is_empty(),`
+// mutant: crates/egress/src/reach.rs: `Reach::Public(allowed) => is_among(&allowed.insecure, url),` => `Reach::Public(allowed) => !allowed.insecure.is_empty(),`
 #[tokio::test]
 async fn cve_2026_4789_a_realm_leads_to_nothing_inside() {
     let inside = Service::internal().await;
@@ -127,7 +127,7 @@ async fn cve_2026_4789_a_realm_leads_to_nothing_inside() {
     assert_eq!(inside.asked(), Vec::<String>::new());
 }
 
-// mutant: crates/bundle/src/registry/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
+// mutant: crates/egress/src/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
 #[tokio::test]
 async fn cve_2026_4789_a_redirect_leads_to_nothing_inside() {
     let inside = Service::internal().await;

@@ -6,7 +6,7 @@ use boathook_bundle::{
     Digest, HookInput, Input, Layout, NamedKey, Place, Policy, PrivateKey, Progress, TrustError, Verified, copy, pack,
     save, sign, verify,
 };
-use boathook_core::model::Permission;
+use boathook_core::model::{HttpRule, Permission};
 use ring::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair},
@@ -226,10 +226,33 @@ async fn asking(hooks: usize, asks: &[Permission], key: &PrivateKey) -> (Registr
     (registry, place)
 }
 
+/// A wide rule of Kubernetes allows nothing of HTTP.
+#[tokio::test]
+async fn a_signer_may_send_http_requests_only_where_the_policy_says() {
+    let key = p256();
+    let rule = HttpRule { hosts: vec!["a.io".to_owned()], methods: vec!["GET".to_owned()], paths: Vec::new() };
+    let (_registry, place) = asking(1, &[Permission::of_http(rule)], &key).await;
+    let capped = |may: &str| {
+        policy(&format!("- {{match: '*', keys: [{{name: team, file: team.pub, may: [{may}]}}]}}\n"), &[("team", &key)])
+    };
+    for may in ["{http: {hosts: [a.io]}}", "{http: {hosts: [b.io, a.io], methods: ['*']}}"] {
+        verify(&place, &capped(may)).await.unwrap();
+    }
+    for may in [
+        "{http: {hosts: [b.io, '*.a.io', 'http://a.io', 'a.io:8443']}}",
+        "{http: {hosts: [a.io], methods: [POST]}}",
+        "{http: {hosts: [a.io], paths: [/v1/*]}}",
+        "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}",
+    ] {
+        let text = words(&verify(&place, &capped(may)).await.unwrap_err());
+        assert!(text.contains("GET at a.io, which is more than the owner of key \"team\" may ask for"), "{text}");
+    }
+}
+
 fn asked(words: usize) -> Permission {
     let many = |what: &str| (0..words).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
     let (verbs, namespaces) = (vec!["get".to_owned()], Vec::new());
-    Permission { api_groups: many("g"), resources: many("r"), verbs, resource_names: many("n"), namespaces }
+    Permission { api_groups: many("g"), resources: many("r"), verbs, resource_names: many("n"), namespaces, http: None }
 }
 
 /// A stranger writes the config, and all of it is compared in one go.

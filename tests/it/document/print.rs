@@ -5,8 +5,8 @@ use std::{num::NonZeroU32, time::Duration};
 use boathook_core::{
     hooks::print,
     model::{
-        Adopt, BindingName, Content, FieldPath, HookName, HookSpec, KubernetesBinding, Limits, MissedRuns, ObjectRef,
-        OwnedKind, Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy,
+        Adopt, BindingName, Content, FieldPath, HookName, HookSpec, HttpRule, KubernetesBinding, Limits, MissedRuns,
+        ObjectRef, OwnedKind, Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy,
         ScheduleBinding, StartupBinding, WatchEventKind,
     },
 };
@@ -277,8 +277,21 @@ fn permission() -> impl Strategy<Value = Permission> {
             verbs: verbs.into_iter().map(Into::into).collect(),
             resource_names: once(resource_names),
             namespaces: once(namespaces),
+            http: None,
         },
     )
+}
+
+fn http() -> impl Strategy<Value = Permission> {
+    let some = |words: &[&'static str], least| {
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        let most = words.len();
+        proptest::sample::subsequence(words, least..=most)
+    };
+    let hosts = some(&["a.io", "*.a.io", "a.io:8443", "http://a.io", "[::1]:8443", "10.0.0.1"], 1);
+    let methods = some(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "*"], 1);
+    (hosts, methods, some(&["/", "/v1/*", "/a%20b"], 0))
+        .prop_map(|(hosts, methods, paths)| Permission::of_http(HttpRule { hosts, methods, paths }))
 }
 
 fn spec() -> impl Strategy<Value = HookSpec> {
@@ -292,37 +305,38 @@ fn spec() -> impl Strategy<Value = HookSpec> {
     let limits = (bytes(), duration(), 0..(1_u64 << 50), bytes(), bytes());
     let rate = option::of((prop_oneof![Just(Duration::ZERO), duration()], any::<NonZeroU32>()));
     let regarding = option::of(("[a-z]{1,5}/v1", text(), option::of(text()), text()));
-    (bindings, option::of((any::<i32>(), retry())), vec(permission(), 0..3), limits, 1..=1000_usize, rate, regarding)
-        .prop_map(
-            |((kubernetes, schedules, reconcilers), startup, permissions, limits, concurrency, rate, regarding)| {
-                let (memory, time, host_calls, host_bytes, log_bytes) = limits;
-                HookSpec {
-                    name: HookName::new("test").unwrap(),
-                    on_startup: startup.map(|(order, retry)| StartupBinding {
-                        order: order.into(),
-                        queue: QueueName::main(),
-                        retry,
-                    }),
-                    schedules,
-                    kubernetes,
-                    admission: Vec::new(),
-                    conversions: Vec::new(),
-                    combine: reconcilers.is_empty(),
-                    reconcilers,
-                    permissions: permissions.into(),
-                    limits: Limits { memory, time, host_calls, host_bytes, log_bytes },
-                    concurrency,
-                    rate: rate.map(|(min_interval, burst)| RateLimit { min_interval, burst }),
-                    failure_events: regarding.map(|(api_version, kind, namespace, name)| ObjectRef {
-                        api_version,
-                        kind,
-                        namespace,
-                        name,
-                    }),
-                    warnings: Vec::new(),
-                }
-            },
-        )
+    let permissions =
+        (vec(permission(), 0..3), vec(http(), 0..3)).prop_map(|(kubernetes, http)| [kubernetes, http].concat());
+    (bindings, option::of((any::<i32>(), retry())), permissions, limits, 1..=1000_usize, rate, regarding).prop_map(
+        |((kubernetes, schedules, reconcilers), startup, permissions, limits, concurrency, rate, regarding)| {
+            let (memory, time, host_calls, host_bytes, log_bytes) = limits;
+            HookSpec {
+                name: HookName::new("test").unwrap(),
+                on_startup: startup.map(|(order, retry)| StartupBinding {
+                    order: order.into(),
+                    queue: QueueName::main(),
+                    retry,
+                }),
+                schedules,
+                kubernetes,
+                admission: Vec::new(),
+                conversions: Vec::new(),
+                combine: reconcilers.is_empty(),
+                reconcilers,
+                permissions: permissions.into(),
+                limits: Limits { memory, time, host_calls, host_bytes, log_bytes },
+                concurrency,
+                rate: rate.map(|(min_interval, burst)| RateLimit { min_interval, burst }),
+                failure_events: regarding.map(|(api_version, kind, namespace, name)| ObjectRef {
+                    api_version,
+                    kind,
+                    namespace,
+                    name,
+                }),
+                warnings: Vec::new(),
+            }
+        },
+    )
 }
 
 proptest! {

@@ -21,6 +21,9 @@ limits: {memory: 128Mi, time: 30s, hostCalls: 50, hostBytes: 1Gi, logBytes: 4096
 permissions:
   kubernetes:
   - {apiGroups: [""], resources: [secrets], verbs: [get, patch], resourceNames: [a], namespaces: [b]}
+  http:
+  - {hosts: [api.example.com]}
+  - {hosts: ["*.example.com:8443", "http://[::1]"], methods: [POST, "*"], paths: [/v1/*, /healthz]}
 schedule:
 - {name: hourly, crontab: "0 * * * *", queue: slow, allowFailure: true, includeSnapshotsFrom: [pods]}
 kubernetes:
@@ -46,6 +49,9 @@ kubernetes:
     assert_eq!((spec.concurrency, spec.limits.memory, spec.limits.host_calls), (4, 128 << 20, 50));
     let permission = &spec.permissions[0];
     assert_eq!((&*permission.verbs, &*permission.namespaces), (&["get".into(), "patch".into()][..], &["b".into()][..]));
+    let http: Vec<_> = spec.permissions[1..].iter().map(ToString::to_string).collect();
+    let other = "POST, * at *.example.com:8443, http://[::1] under /v1/*, /healthz";
+    assert_eq!(http, ["GET, HEAD at api.example.com", other]);
     let schedule = &spec.schedules[0];
     assert_eq!((&schedule.queue, schedule.allow_failure), (&QueueName::Shared("slow".into()), true));
     assert_eq!((schedule.retry.initial.as_secs(), schedule.retry.multiplier), (1, 3.0));
@@ -266,17 +272,25 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     for place in ["apiGroups[1]", "resources[2]", "verbs[1]", "resourceNames[1]", "namespaces[1]"] {
         refused(twice, &format!("permissions.kubernetes[0].{place}"), "once more");
     }
+    let http = |rule: &str| format!("configVersion: v1\nonStartup: 1\npermissions: {{http: [{rule}]}}");
+    for (rule, place, part) in [
+        ("{methods: [GET]}", "hosts", "is missing"),
+        ("{hosts: [a.io], ports: [1]}", "ports", "allowed: hosts, methods, paths"),
+        ("{hosts: [a.io, a.io]}", "hosts[1]", "once more"),
+        ("{hosts: ['*']}", "hosts[0]", "*.example.com"),
+        ("{hosts: ['https://a.io']}", "hosts[0]", "api.example.com"),
+        ("{hosts: ['a.io:443']}", "hosts[0]", "a port if it is not 443"),
+        ("{hosts: [a.io], methods: [get]}", "methods[0]", "allowed: GET"),
+        ("{hosts: [a.io], paths: ['/v1?x']}", "paths[0]", "without a query"),
+    ] {
+        refused(&http(rule), &format!("permissions.http[0].{place}"), part);
+    }
 }
 
 #[test]
 fn what_comes_later_is_refused_and_says_so() {
-    let later = [
-        "configVersion: v1\nonStartup: 1\npermissions: {http: [{host: a}]}",
-        "configVersion: v1\nonStartup: 1\npermissions: {files: [{path: a}]}",
-    ];
-    for text in later {
-        let found = read(text).expect_err(text).problems;
-        assert!(found.iter().all(|problem| problem.kind == ProblemKind::NotYet), "{text}: {found:#?}");
-        assert!(found.iter().any(|problem| problem.message.starts_with("not yet: ")), "{text}: {found:#?}");
-    }
+    let text = "configVersion: v1\nonStartup: 1\npermissions: {files: [{path: a}]}";
+    let found = read(text).expect_err(text).problems;
+    assert!(found.iter().all(|problem| problem.kind == ProblemKind::NotYet), "{text}: {found:#?}");
+    assert!(found.iter().any(|problem| problem.message.starts_with("not yet: ")), "{text}: {found:#?}");
 }

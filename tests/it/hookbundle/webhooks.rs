@@ -1,8 +1,11 @@
 //! What a HookBundle's hooks forbid stays forbidden while the operator is away, while its registry is, and until
 //! somebody says otherwise.
 
+use std::time::Duration;
+
 use boathook_bundle::{HookInput, Input, pack};
 use boathook_core::model::HookName;
+use boathook_kube::election::ElectionConfig;
 use boathook_operator::{
     app::{Awaited, CertificateSource, Options, Reached, WebhookOptions},
     telemetry::Readiness,
@@ -109,6 +112,7 @@ async fn start(stage: &Stage) -> (Operator, Keeping) {
 }
 
 // mutant: crates/operator/src/hookbundle/plan.rs: `false if !spec.suspend =>` => `false if false =>`
+// mutant: crates/operator/src/app/health.rs: `self.sources.readiness(replicas)` => `self.sources.readiness(true)`
 #[tokio::test]
 async fn a_start_without_the_registry_and_with_an_empty_store_lets_nothing_in() {
     let stage = scene().await;
@@ -123,6 +127,7 @@ async fn a_start_without_the_registry_and_with_an_empty_store_lets_nothing_in() 
     };
     let counts = operator.until("the registry is away", looked).await;
     assert!(counts, "a replica waits a while for tenants' bundles");
+    assert!(operator.app.readiness().serves, "nobody else answers for the hooks of others");
     assert_eq!(create(&stage, "away").await.unwrap_err().0, 500);
     assert!(registered(&stage).await);
 
@@ -131,6 +136,25 @@ async fn a_start_without_the_registry_and_with_an_empty_store_lets_nothing_in() 
     until("the registration goes", async || (!registered(&stage).await).then_some(())).await;
     assert_eq!(create(&stage, "suspended").await, Ok(()));
     operator.until("nothing is waited for", |operator| operator.app.readiness().ready().then_some(())).await;
+}
+
+#[tokio::test]
+async fn reviews_are_not_routed_to_a_new_replica_before_it_has_the_hooks() {
+    let stage = scene().await;
+    let operator = Operator::start(stage.cluster.admin.client.clone(), &[], |all| {
+        options(all);
+        all.election = Some(ElectionConfig::new("default", "boathook", "new", Duration::from_secs(300)));
+    })
+    .await;
+    let _keeping = stage.keep(operator.app.installer());
+    operator
+        .until("the registry is away", |operator| {
+            missing(&operator.app.readiness())?.0.contains("cannot connect").then_some(())
+        })
+        .await;
+    assert!(!operator.app.readiness().serves);
+    stage.change("a", json!({"suspend": true})).await;
+    operator.until("nothing is waited for", |operator| operator.app.readiness().serves.then_some(())).await;
 }
 
 #[tokio::test]

@@ -88,6 +88,7 @@ fn secrets(verbs: &[&str]) -> Permission {
         verbs: list(verbs),
         resource_names: Vec::new(),
         namespaces: Vec::new(),
+        http: None,
     }
 }
 

@@ -15,6 +15,7 @@ mod failures;
 mod filters;
 pub mod fixture;
 mod grants;
+pub mod http;
 mod identity;
 mod kinds;
 mod metrics;

@@ -25,7 +25,7 @@ async fn a_hook_that_can_not_be_loaded_is_quarantined_and_the_others_run() {
         ("other-world", wat::parse_str("(component)").unwrap()),
         ("no-document", hook("", &Deed::Says("never"))),
         ("not-yaml", hook("{configVersion: v1", &Deed::Says("never"))),
-        ("not-yet", hook("configVersion: v1\npermissions: {http: []}\n", &Deed::Says("never"))),
+        ("not-yet", hook("configVersion: v1\npermissions: {files: []}\n", &Deed::Says("never"))),
     ]);
     let pipeline = Pipeline::on(TestCluster::start().await, &hooks, |options| {
         options.sandbox.config_limits.time = Duration::from_millis(500);
@@ -58,7 +58,7 @@ async fn a_hook_that_can_not_be_loaded_is_quarantined_and_the_others_run() {
         ("other-world", "config and run"),
         ("no-document", "is empty"),
         ("not-yaml", "neither YAML nor JSON"),
-        ("not-yet", "permissions.http"),
+        ("not-yet", "permissions.files"),
     ] {
         assert!(reason(hook).contains(part), "no {part:?} in the reason of {hook}: {}", reason(hook));
     }

@@ -28,6 +28,7 @@ fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Permission {
         verbs: list(verbs),
         resource_names: Vec::new(),
         namespaces: Vec::new(),
+        http: None,
     }
 }
 

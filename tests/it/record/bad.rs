@@ -145,9 +145,9 @@ fn a_bit_that_flipped_anywhere_is_found() {
 #[test]
 fn another_version_is_distinguished_from_damage() {
     let mut bytes = encode(&example()).unwrap();
-    bytes[8] = 3;
+    bytes[8] = 4;
     let error = decode(&bytes).unwrap_err().to_string();
-    assert!(error.starts_with("it has version 3; this boathook reads 1 to 2"), "{error}");
+    assert!(error.starts_with("it has version 4; this boathook reads 1 to 3"), "{error}");
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 
 mod answers;
 mod bad;
+mod http;
 mod replays;
 mod rings;
 mod secrets;
@@ -35,6 +36,19 @@ struct Recorded {
 impl Recorded {
     async fn start(hooks: &[(&str, Vec<u8>)], adjust: impl FnOnce(&mut RecordConfig)) -> Self {
         let (pipeline, records) = Self::begin(hooks, adjust).await;
+        pipeline.operator.ready().await;
+        Self { pipeline, records }
+    }
+
+    /// The same on an operator with other options.
+    async fn start_with(hooks: &[(&str, Vec<u8>)], adjust: impl FnOnce(&mut Options)) -> Self {
+        let records = tempfile::tempdir().unwrap();
+        let directory = records.path().to_owned();
+        let record = |options: &mut Options| {
+            options.record = Some(RecordConfig::new(directory.join("records"), options.hooks.clone().unwrap()));
+            adjust(options);
+        };
+        let pipeline = Pipeline::on(TestCluster::start().await, hooks, record).await;
         pipeline.operator.ready().await;
         Self { pipeline, records }
     }

@@ -212,8 +212,8 @@ async fn a_huge_argument_is_not_copied() {
     assert_limit(&failure("huge-argument", limits).await, Limit::HostBytes, "limits.hostBytes of 1Mi reached");
 }
 
-// mutant: crates/sandbox/src/budget.rs: `if total > self.max_calls {` => `if false {`
-// mutant: crates/sandbox/src/budget.rs: `if self.refusals > PATIENCE { Err(reached) } else { Ok(reached.0) }` => `Ok(reached.0)`
+// mutant: crates/sandbox/src/budget.rs: `if total > spent.max_calls {` => `if false {`
+// mutant: crates/sandbox/src/budget.rs: `if spent.refusals > PATIENCE { Err(reached) } else { Ok(reached.0) }` => `Ok(reached.0)`
 #[tokio::test]
 async fn a_flood_of_host_calls_is_refused_then_ended() {
     let sandbox = sandbox();

@@ -55,9 +55,9 @@ async fn components_of_other_worlds() {
     let empty = wat::parse_str("(component)").unwrap();
     assert!(matches!(refusal(&empty).await, LoadError::MissingExport { missing, .. } if missing == "config and run"));
 
-    let http = r#"(component (import "wasi:http/outgoing-handler@0.2.0" (instance)))"#;
+    let http = r#"(component (import "wasi:http/incoming-handler@0.2.0" (instance)))"#;
     let error = refusal(&wat::parse_str(http).unwrap()).await;
-    assert!(matches!(error, LoadError::UnknownImport { import, .. } if import == "wasi:http/outgoing-handler@0.2.0"));
+    assert!(matches!(error, LoadError::UnknownImport { import, .. } if import == "wasi:http/incoming-handler@0.2.0"));
 
     let newer = r#"(component (import "boathook:hook/kube@0.2.0" (instance)))"#;
     let error = refusal(&wat::parse_str(newer).unwrap()).await;

@@ -5,6 +5,7 @@ mod compiler;
 mod go;
 mod guests;
 mod hostile;
+mod http;
 mod loading;
 mod logs;
 mod memory;

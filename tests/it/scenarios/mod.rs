@@ -6,6 +6,7 @@
 mod asked;
 mod bad;
 mod failing;
+mod http;
 mod languages;
 mod schema;
 

@@ -15,6 +15,7 @@ const BEYOND: [&str; 1] = ["at most 10m"];
 const FULL: &str = "name: all
 given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
 faults: [{verb: patch, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, answer: 409, times: 2}]
+http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: u, json: [1]}, {url: u, fails: timeout}]
 steps:
   - create: &secret {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
   - apply: *secret
@@ -24,6 +25,7 @@ steps:
   - pass: 24h
   - wait: 1m0.5s
   - fault: {verb: get, object: *secret, answer: 503}
+  - http: {url: u, json: {a: b}}
   - restart: operator
   - admission: {operation: UPDATE, object: *secret, oldObject: *secret, subresource: status, user: u, groups: [g], dryRun: true, binding: b}
   - admission: {operation: DELETE, oldObject: *secret}
@@ -38,6 +40,7 @@ steps:
       writes: [{verb: patch, object: Node n, subresource: status, outcome: forbidden-by-grant}]
       onlyWrites: []
       metrics: [{name: m, labels: {a: b}, value: 1.5}]
+      http: [{url: u}, {method: POST, url: u, body: a, times: 0}, {url: u, json: {a: b}}]
       failures: [{kind: limit-time, message: x, times: 1}, {kind: trap, atLeast: 2}, {kind: host}]
       within: 15s
   - expect: {onlyWrites: []}

@@ -115,7 +115,12 @@ impl Client {
     }
 
     pub async fn http1(&self) -> std::io::Result<Connection> {
-        let (sender, connection) = http1::handshake(TokioIo::new(self.tls().await?)).await.unwrap();
+        self.http1_over(TcpStream::connect(self.address).await?).await
+    }
+
+    pub async fn http1_over(&self, stream: TcpStream) -> std::io::Result<Connection> {
+        let stream = TlsConnector::from(self.config.clone()).connect(self.name.clone(), stream).await?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
         tokio::spawn(connection);
         Ok(Connection { sender: Sender::One(sender), paths: self.paths.clone() })
     }

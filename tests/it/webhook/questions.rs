@@ -9,7 +9,10 @@ use futures::{StreamExt as _, stream::FuturesUnordered};
 use http::Request;
 use serde_json::{Value, json};
 
+use tokio::net::TcpStream;
+
 use super::stage::{Authority, Heard, Stage, review};
+use crate::support::until;
 
 #[tokio::test]
 async fn reviews_are_answered_over_both_protocols() {
@@ -167,14 +170,27 @@ async fn a_shutdown_lets_answers_end_and_accepts_nothing() {
     });
     answerer.holding.notified().await;
     let shutdown = tokio::spawn(server.shutdown());
-    crate::support::until("the port is closed", async || {
-        tokio::net::TcpStream::connect(address).await.is_err().then_some(())
-    })
-    .await;
+    until("the port is closed", async || TcpStream::connect(address).await.is_err().then_some(())).await;
     answerer.held.add_permits(1);
     assert_eq!(question.await.unwrap().unwrap().status, 200);
     shutdown.await.unwrap();
     drop(idle);
+}
+
+/// As when an API server connects to a Pod that is about to end.
+#[tokio::test]
+async fn what_connected_before_a_shutdown_is_answered() {
+    let stage = Stage::start().await;
+    let client = stage.client();
+    let Stage { server, answerer: _answerer, certificates: _certificates, .. } = stage;
+    let address = server.address();
+    let stream = TcpStream::connect(address).await.unwrap();
+    let shutdown = tokio::spawn(server.shutdown());
+    until("the port is closed", async || TcpStream::connect(address).await.is_err().then_some(())).await;
+    let mut connection = client.http1_over(stream).await.unwrap();
+    let answer = connection.post("/validate/h/allow", review("u").to_string().into_bytes()).await.unwrap();
+    assert_eq!(answer.status, 200);
+    shutdown.await.unwrap();
 }
 
 /// A client that does not know the secret part of a path gets the same answer for hooks that exist and for hooks that

@@ -101,7 +101,8 @@ impl Evidence {
             }
             return true;
         }
-        if line.run == OPERATORS_OWN {
+        // Roles say nothing about HTTP.
+        if line.run == OPERATORS_OWN || line.verb == "http" {
             return true;
         }
         match used(&line) {
@@ -301,6 +302,7 @@ mod tests {
             r#"{"message":"binding enabled","hook":"loaded"}"#,
             r#"{"message":"run finished","hook":"ran","run":"p-1"}"#,
             r#"{"audit":true,"hook":"told-of","run":"event-0","verb":"patch","object":"events.k8s.io/v1 Event a/b","outcome":"ok"}"#,
+            r#"{"audit":true,"hook":"sent","run":"p-1","verb":"http","method":"GET","url":"https://a.io/","outcome":"ok"}"#,
             r#"{"audit":true,"hook":"h","run":"p-1","verb":"patch","object":"nonsense","outcome":"ok"}"#,
         ]);
         assert_eq!(evidence.hooks.keys().map(HookName::as_str).collect::<Vec<_>>(), ["ran"]);

@@ -5,7 +5,7 @@ use std::{
     fmt::Write as _,
 };
 
-use boathook_core::model::{HookSpec, Permission};
+use boathook_core::model::{HookSpec, HttpRule, Permission};
 use serde_json::{Value, json};
 
 use super::{
@@ -132,21 +132,30 @@ pub fn permissions_yaml(permissions: &[Permission]) -> String {
     if permissions.is_empty() {
         return "permissions: {}\n".to_owned();
     }
-    let mut out = "permissions:\n  kubernetes:\n".to_owned();
-    for permission in permissions {
-        permission_lines("    ", permission, &mut out);
+    let mut out = "permissions:\n".to_owned();
+    let (http, kubernetes): (Vec<_>, Vec<_>) = permissions.iter().partition(|permission| permission.http.is_some());
+    for (key, permissions) in [("kubernetes", kubernetes), ("http", http)] {
+        if !permissions.is_empty() {
+            let _ = writeln!(out, "  {key}:");
+        }
+        permissions.into_iter().for_each(|permission| permission_lines("    ", permission, &mut out));
     }
     out
 }
 
 /// A permission as an item of a list, each line behind `start`.
 pub(super) fn permission_lines(start: &str, permission: &Permission, out: &mut String) {
+    let none = Vec::new();
+    let http = |part: fn(&HttpRule) -> &Vec<String>| permission.http.as_ref().map_or(&none, part);
     let all = [
         ("apiGroups", &permission.api_groups),
         ("resources", &permission.resources),
         ("verbs", &permission.verbs),
         ("resourceNames", &permission.resource_names),
         ("namespaces", &permission.namespaces),
+        ("hosts", http(|rule| &rule.hosts)),
+        ("methods", http(|rule| &rule.methods)),
+        ("paths", http(|rule| &rule.paths)),
     ];
     let mut mark = '-';
     for (key, texts) in all.into_iter().filter(|(_, texts)| !texts.is_empty()) {

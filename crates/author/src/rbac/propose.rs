@@ -166,6 +166,7 @@ pub fn propose(needs: &[Need]) -> Vec<Proposed> {
                 verbs: list(verbs),
                 resource_names: list(names),
                 namespaces: list(namespaces),
+                http: None,
             },
             why,
         })
@@ -262,7 +263,7 @@ mod tests {
     /// `GROUPS RESOURCES VERBS NAMESPACES NAMES`.
     fn merged(lines: &[&str]) -> Vec<String> {
         let text = |one: &Proposed| {
-            let Permission { api_groups, resources, verbs, resource_names, namespaces } = &one.permission;
+            let Permission { api_groups, resources, verbs, resource_names, namespaces, http: _ } = &one.permission;
             [api_groups, resources, verbs, namespaces, resource_names].map(|texts| texts.join(",")).join(" ")
         };
         propose(&needs(lines)).iter().map(text).collect()

@@ -122,7 +122,10 @@ fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
     }
     let refused = refused(&uses, &spec.permissions);
     wanted.extend(missing(&refused));
-    Usage { hook: spec.name.clone(), unknown: false, unused, refused, proposed: permissions(wanted) }
+    // What a run sends over HTTP is not compared with what it may send, so these permissions stay as they are.
+    let http = spec.permissions.iter().filter(|permission| permission.http.is_some()).cloned();
+    let proposed = permissions(wanted).into_iter().chain(http).collect();
+    Usage { hook: spec.name.clone(), unknown: false, unused, refused, proposed }
 }
 
 pub(super) fn all_asked(index: usize, permission: &Permission) -> Vec<Asked> {
@@ -276,6 +279,7 @@ fn permissions(wanted: BTreeSet<Wanted>) -> Vec<Permission> {
             verbs: list(verbs),
             resource_names,
             namespaces,
+            http: None,
         })
         .collect();
     permissions.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
@@ -330,6 +334,7 @@ mod tests {
             verbs: own(verbs),
             resource_names,
             namespaces,
+            http: None,
         }
     }
 

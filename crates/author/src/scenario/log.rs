@@ -79,8 +79,12 @@ impl Log {
 
     /// The hook's writes with their results, without the Events by which the operator records its failures.
     pub fn writes(&self, hook: &str) -> Vec<Written> {
-        let audits =
-            |line: &&Value| is(line, "target", "audit") && is(line, "hook", hook) && !is(line, "run", OF_THE_OPERATOR);
+        let audits = |line: &&Value| {
+            is(line, "target", "audit")
+                && is(line, "hook", hook)
+                && !is(line, "run", OF_THE_OPERATOR)
+                && !is(line, "verb", "http")
+        };
         let written = |line: &Value| Written {
             verb: text(line, "verb").to_owned(),
             object: text(line, "object").to_owned(),

@@ -7,6 +7,7 @@ mod contexts;
 mod document;
 mod faults;
 mod files;
+mod http;
 mod judge;
 mod log;
 mod matcher;
@@ -32,7 +33,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{document, faults};
+    use super::{document, faults, http};
 
     #[test]
     fn the_schema_has_the_words_of_the_reader() {
@@ -40,11 +41,12 @@ mod tests {
         let at = |place: &str| schema.pointer(&format!("/$defs/{place}")).unwrap();
         let words = |place: &str| at(&format!("{place}/enum")).as_array().unwrap().len();
         let has = |place: &str, word: Value| at(&format!("{place}/enum")).as_array().unwrap().contains(&word);
-        let texts: [(&str, &[&str]); 4] = [
+        let texts: [(&str, &[&str]); 5] = [
             ("admission/properties/operation", &document::OPERATIONS),
             ("write/properties/verb", &document::WRITE_VERBS),
             ("failures/properties/kind", &document::FAILURES),
             ("fault/properties/verb", &faults::VERBS),
+            ("answer/properties/fails", &http::FAILS.map(|(word, _)| word)),
         ];
         for (place, known) in texts {
             assert!(words(place) == known.len() && known.iter().all(|word| has(place, (*word).into())), "{place}");

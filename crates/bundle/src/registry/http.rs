@@ -1,24 +1,18 @@
 //! HTTP to registries: TLS, timeouts, redirects and reads with a limit. It knows no paths and no logins. It repeats no
 //! text of another host than the registry's.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
+use boathook_egress::{Connector, NotPublic, TlsError, client_config};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, header, uri::Authority};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
-use rustls::{
-    ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, pem::PemObject as _},
-};
 use tokio::time::timeout;
 
-use super::{
-    Connect, RegistryProblem,
-    reach::{Connector, NotPublic},
-};
+use super::{Connect, RegistryProblem};
 
 /// The time until a response begins.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -47,7 +41,7 @@ impl Http {
     pub fn new(connect: &Connect, registry: &str) -> Result<Self, RegistryProblem> {
         let registry: Uri = registry.parse().map_err(|_| RegistryProblem::Address(registry.to_owned()))?;
         let connector = Connector::new(&connect.reach, &registry);
-        let tls = HttpsConnectorBuilder::new().with_tls_config(tls(&connect.ca)?);
+        let tls = HttpsConnectorBuilder::new().with_tls_config(client_config(&connect.ca)?);
         let tls = tls.https_or_http().enable_http1().wrap_connector(connector.clone());
         let client = Client::builder(TokioExecutor::new()).build(tls);
         Ok(Self { client, connector, registry: registry.into_parts().authority, plain: connect.plain_http })
@@ -107,15 +101,20 @@ impl Http {
         let answer = timeout(patience, self.client.request(request)).await;
         let answer = answer.map_err(|_| RegistryProblem::Stalled(patience.as_secs()))?;
         answer.map_err(|error| match error.is_connect() {
-            true if is_not_public(&error) => RegistryProblem::NotPublic(host()),
+            true if NotPublic::is_cause_of(&error) => RegistryProblem::NotPublic(host()),
             true => RegistryProblem::Unreachable { host: host(), source: error.into() },
             false => RegistryProblem::Lost(error.into()),
         })
     }
 }
 
-fn is_not_public(error: &(dyn std::error::Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<NotPublic>())
+impl From<TlsError> for RegistryProblem {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Authority => Self::Authority,
+            TlsError::Tls(error) => Self::Tls(error),
+        }
+    }
 }
 
 /// The host of a response, if the registry redirected to it and it is not the registry's own.
@@ -124,23 +123,6 @@ pub(super) fn elsewhere(answer: &Response<Incoming>) -> Option<String> {
 }
 
 const AGENT: header::HeaderValue = header::HeaderValue::from_static(concat!("boathook/", env!("CARGO_PKG_VERSION")));
-
-fn tls(own: &[u8]) -> Result<ClientConfig, RegistryProblem> {
-    let mut roots = RootCertStore::empty();
-    // Even on a machine without certificates, --ca and --plain-http work.
-    let system = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(system.certs);
-    if !own.is_empty() {
-        let read = CertificateDer::pem_slice_iter(own).collect::<Result<Vec<_>, _>>();
-        let read = read.ok().filter(|read| !read.is_empty()).ok_or(RegistryProblem::Authority)?;
-        for certificate in read {
-            roots.add(certificate).map_err(RegistryProblem::Tls)?;
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    Ok(config.map_err(RegistryProblem::Tls)?.with_root_certificates(roots).with_no_client_auth())
-}
 
 /// The address to which a `Location` leads.
 pub(super) fn join(base: &Uri, location: &str) -> Result<Uri, RegistryProblem> {

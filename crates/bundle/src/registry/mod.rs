@@ -6,7 +6,6 @@
 mod auth;
 mod credentials;
 mod http;
-mod reach;
 mod transfer;
 
 use std::{io, sync::Arc};
@@ -20,8 +19,8 @@ use crate::{
     manifest::{DOCKER_INDEX_TYPE, DOCKER_MANIFEST_TYPE, INDEX_TYPE, Index, MANIFEST_TYPE, MAX_MANIFEST, bytes_of},
 };
 
+pub use boathook_egress::{Allowed, Reach};
 pub use credentials::{Credentials, CredentialsError, Helper};
-pub use reach::{Allowed, Reach};
 
 /// How to reach registries.
 #[derive(Debug, Clone, Default)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use boathook_core::model::Permission;
+use boathook_core::model::{HttpRule, Permission};
 use serde::Deserialize;
 
 use super::{Attestation, Digest, Identity, IdentityParts, KeyError, PublicKey};
@@ -264,29 +264,59 @@ struct IdentityRule {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct May {
-    api_groups: Vec<String>,
-    resources: Vec<String>,
-    verbs: Vec<String>,
     #[serde(default)]
-    resource_names: Vec<String>,
+    api_groups: Option<Vec<String>>,
     #[serde(default)]
-    namespaces: Vec<String>,
+    resources: Option<Vec<String>>,
+    #[serde(default)]
+    verbs: Option<Vec<String>>,
+    #[serde(default)]
+    resource_names: Option<Vec<String>>,
+    #[serde(default)]
+    namespaces: Option<Vec<String>>,
+    #[serde(default)]
+    http: Option<HttpRule>,
 }
 
-impl From<May> for Permission {
-    fn from(may: May) -> Self {
-        Self {
-            api_groups: may.api_groups,
-            resources: may.resources,
-            verbs: may.verbs,
-            resource_names: may.resource_names,
-            namespaces: may.namespaces,
+impl May {
+    /// `None`: it is neither a rule of Kubernetes nor one of HTTP.
+    fn permission(self) -> Option<Permission> {
+        match self {
+            Self {
+                api_groups: None,
+                resources: None,
+                verbs: None,
+                resource_names: None,
+                namespaces: None,
+                http: Some(rule),
+            } => Some(Permission::of_http(rule)),
+            Self {
+                api_groups: Some(api_groups),
+                resources: Some(resources),
+                verbs: Some(verbs),
+                resource_names,
+                namespaces,
+                http: None,
+            } => {
+                let [resource_names, namespaces] = [resource_names, namespaces].map(Option::unwrap_or_default);
+                Some(Permission { api_groups, resources, verbs, resource_names, namespaces, http: None })
+            }
+            _ => None,
         }
     }
 }
 
-fn ceiling(may: Option<Vec<May>>) -> Option<Vec<Permission>> {
-    may.map(|list| list.into_iter().map(Into::into).collect())
+fn ceiling(at: &str, may: Option<Vec<May>>) -> Result<Option<Vec<Permission>>, PolicyError> {
+    let wrong = |why: String| PolicyError::Rule { at: at.to_owned(), why };
+    let read = |may: May| {
+        let neither = || wrong("each rule of `may` has apiGroups, resources and verbs, or http alone".to_owned());
+        let permission = may.permission().ok_or_else(neither)?;
+        match permission.http.as_ref().and_then(|rule| rule.problems().into_iter().next()) {
+            Some((place, problem)) => Err(wrong(format!("in `may`, http.{place} {problem}"))),
+            None => Ok(permission),
+        }
+    };
+    may.map(|list| list.into_iter().map(read).collect()).transpose()
 }
 
 impl Source {
@@ -330,7 +360,7 @@ impl Source {
             tag_must_match: self.tag_must_match,
             require: self.require,
             unsigned: self.unsigned,
-            may: ceiling(self.may),
+            may: ceiling(at, self.may)?,
         })
     }
 }
@@ -367,7 +397,7 @@ impl Key {
             }
             _ => return Err(wrong("`key` with its PEM, `file`, or `identity`")),
         };
-        Ok(NamedKey { name: self.name, key, may: ceiling(self.may) })
+        Ok(NamedKey { name: self.name, key, may: ceiling(at, self.may)? })
     }
 }
 

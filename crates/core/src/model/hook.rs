@@ -26,7 +26,7 @@ pub struct HookSpec {
     pub admission: Vec<AdmissionBinding>,
     /// `kubernetesCustomResourceConversion[]`, in the document's order.
     pub conversions: Vec<ConversionBinding>,
-    /// `permissions.kubernetes[]`.
+    /// `permissions.kubernetes[]` and then `permissions.http[]`, each in the document's order.
     pub permissions: Arc<[Permission]>,
     pub limits: Limits,
     /// `concurrency`: runs at the same time on different objects. Only the webhook server bounds answers.

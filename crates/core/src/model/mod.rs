@@ -10,6 +10,7 @@ mod duration;
 mod failure;
 mod field_path;
 mod hook;
+mod http;
 mod ids;
 mod metric;
 mod object;
@@ -41,6 +42,10 @@ pub use field_path::FieldPath;
 pub use hook::{
     BindingRef, Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, RateLimit, RetryPolicy,
     ScheduleBinding, StartupBinding, WatchEventKind,
+};
+pub use http::{
+    HostPattern, HttpBody, HttpBounds, HttpError, HttpHeader, HttpReason, HttpRequest, HttpResponse, HttpRule,
+    HttpTarget, READING, is_dns_name, usual_port,
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};

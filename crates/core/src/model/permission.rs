@@ -1,16 +1,21 @@
-//! What may be done, in the terms of RBAC's PolicyRule, and whether one set of rules is within another. Pure. In doubt,
-//! something is missing.
+//! What may be done, in the terms of RBAC's PolicyRule and of HTTP, and whether one set of rules is within another. Pure.
+//! In doubt, something is missing.
 
 use std::{collections::HashSet, fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
+use super::HttpRule;
+
 /// A rule with more missing pieces than this is missing as a whole, because pieces are for people to read.
 const MAX_PIECES: usize = 256;
 
-/// One entry of `permissions.kubernetes[]`, in the terms of RBAC's PolicyRule. Within one list, `*` stands for all.
+/// One entry of `permissions.kubernetes[]`, in the terms of RBAC's PolicyRule. Within one list, `*` stands for all. Or one
+/// entry of `permissions.http[]`, whose other lists are empty, so that it allows nothing of Kubernetes.
+///
+/// Both are in one type, so that whatever is requested is declared, granted, limited and approved in one way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "Written", into = "Written")]
 pub struct Permission {
     /// `""` is the core group.
     pub api_groups: Vec<String>,
@@ -23,9 +28,63 @@ pub struct Permission {
     pub resource_names: Vec<String>,
     /// Empty: all namespaces, and cluster-scoped objects.
     pub namespaces: Vec<String>,
+    /// Set for an entry of `permissions.http[]`.
+    pub http: Option<HttpRule>,
+}
+
+/// A permission as JSON: the five lists, or `http`.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Written {
+    Http {
+        http: HttpRule,
+    },
+    #[serde(rename_all = "camelCase")]
+    Kubernetes {
+        api_groups: Vec<String>,
+        resources: Vec<String>,
+        verbs: Vec<String>,
+        resource_names: Vec<String>,
+        namespaces: Vec<String>,
+    },
+}
+
+impl From<Written> for Permission {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Http { http } => Self::of_http(http),
+            Written::Kubernetes { api_groups, resources, verbs, resource_names, namespaces } => {
+                Self { api_groups, resources, verbs, resource_names, namespaces, http: None }
+            }
+        }
+    }
+}
+
+impl From<Permission> for Written {
+    fn from(permission: Permission) -> Self {
+        let Permission { api_groups, resources, verbs, resource_names, namespaces, http } = permission;
+        match http {
+            Some(http) => Self::Http { http },
+            None => Self::Kubernetes { api_groups, resources, verbs, resource_names, namespaces },
+        }
+    }
 }
 
 impl Permission {
+    /// An entry of `permissions.http[]`.
+    pub fn of_http(rule: HttpRule) -> Self {
+        let [api_groups, resources, verbs, resource_names, namespaces] = std::array::from_fn(|_| Vec::new());
+        Self { api_groups, resources, verbs, resource_names, namespaces, http: Some(rule) }
+    }
+
+    /// The same in this namespace only. HTTP has no namespaces.
+    pub fn within(self, namespace: &str) -> Self {
+        if self.http.is_some() {
+            return self;
+        }
+        Self { namespaces: vec![namespace.to_owned()], ..self }
+    }
+
     /// How often a combination of words may be compared with a rule. Documents come from hooks, and a few thousand
     /// words in a rule's five lists make more combinations than can be checked. What is beyond the bound is missing.
     pub const MAX_WORK: usize = 1_000_000;
@@ -44,7 +103,8 @@ impl Permission {
                 ("namespaces", rule.namespaces.len()),
             ]
         });
-        iter::once(("permissions", rules.len())).chain(lists).find(|(_, items)| *items > Self::MAX_ITEMS)
+        let http = rules.iter().filter_map(|rule| rule.http.as_ref()).flat_map(HttpRule::lengths);
+        iter::once(("permissions", rules.len())).chain(lists).chain(http).find(|(_, items)| *items > Self::MAX_ITEMS)
     }
 
     /// What no single grant covers of the first rule that is not fully granted. Empty: everything is granted. Several
@@ -63,9 +123,12 @@ impl Permission {
     }
 }
 
-/// One line: `create, patch deployments of apps in a, b`.
+/// One line: `create, patch deployments of apps in a, b`, or that of an [`HttpRule`].
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(rule) = &self.http {
+            return rule.fmt(f);
+        }
         let group = |group: &String| if group.is_empty() { "core".to_owned() } else { group.clone() };
         let (verbs, resources) = (self.verbs.join(", "), self.resources.join(", "));
         write!(f, "{verbs} {resources}")?;
@@ -94,17 +157,20 @@ pub fn missing(requested: &[Permission], granted: &[Permission]) -> Vec<Permissi
         .collect()
 }
 
-/// The part of the permissions that is within a namespace. Objects of all namespaces become those of this one.
+/// The part of the permissions that is within a namespace. Objects of all namespaces become those of this one. HTTP has no
+/// namespaces.
 pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
     let reaches = |permission: &&Permission| {
         permission.namespaces.is_empty() || permission.namespaces.iter().any(|one| one == namespace)
     };
-    let within = |permission: &Permission| Permission { namespaces: vec![namespace.to_owned()], ..permission.clone() };
-    permissions.iter().filter(reaches).map(within).collect()
+    permissions.iter().filter(reaches).map(|permission| permission.clone().within(namespace)).collect()
 }
 
 /// `None`: it takes more work than is left.
 fn missing_of(requested: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Option<Vec<Permission>> {
+    if let Some(rule) = &requested.http {
+        return missing_of_http(requested, rule, granted, left);
+    }
     let (mut missing, mut all) = (Vec::new(), true);
     let (names, namespaces) = (or_all(&requested.resource_names), or_all(&requested.namespaces));
     for group in &requested.api_groups {
@@ -131,6 +197,36 @@ fn missing_of(requested: &Permission, granted: &[Grant<'_>], left: &mut usize) -
     if all && !missing.is_empty() { Some(vec![requested.clone()]) } else { Some(missing) }
 }
 
+/// The same for HTTP: methods have the place of verbs.
+fn missing_of_http(
+    requested: &Permission,
+    rule: &HttpRule,
+    granted: &[Grant<'_>],
+    left: &mut usize,
+) -> Option<Vec<Permission>> {
+    let (mut pieces, mut all) = (Vec::new(), true);
+    let paths = or_all(&rule.paths);
+    for host in &rule.hosts {
+        for &path in &paths {
+            let words =
+                granted.iter().map(|grant| 1 + grant.http.map_or(0, |rule| rule.hosts.len() + rule.paths.len()));
+            let cost = rule.methods.len().max(1).saturating_mul(words.sum::<usize>().max(1));
+            *left = left.checked_sub(cost)?;
+            if pieces.len() >= MAX_PIECES {
+                return Some(vec![requested.clone()]);
+            }
+            let covered = |method: &String| granted.iter().any(|grant| grant.covers_http(method, host, path));
+            let methods: Vec<String> = rule.methods.iter().filter(|method| !covered(method)).cloned().collect();
+            all &= methods.len() == rule.methods.len();
+            if !methods.is_empty() {
+                let paths = path.map(str::to_owned).into_iter().collect();
+                pieces.push(Permission::of_http(HttpRule { hosts: vec![host.clone()], methods, paths }));
+            }
+        }
+    }
+    if all && !pieces.is_empty() { Some(vec![requested.clone()]) } else { Some(pieces) }
+}
+
 fn or_all(list: &[String]) -> Vec<Option<&str>> {
     if list.is_empty() { vec![None] } else { list.iter().map(|word| Some(word.as_str())).collect() }
 }
@@ -154,6 +250,7 @@ impl Place<'_> {
             verbs,
             resource_names: list(self.name),
             namespaces: list(self.namespace),
+            http: None,
         }
     }
 }
@@ -187,6 +284,7 @@ struct Grant<'a> {
     verbs: Words<'a>,
     names: Words<'a>,
     namespaces: Words<'a>,
+    http: Option<&'a HttpRule>,
 }
 
 impl<'a> Grant<'a> {
@@ -200,7 +298,12 @@ impl<'a> Grant<'a> {
             verbs: Words::of(&rule.verbs),
             names: Words::of(&rule.resource_names),
             namespaces: Words::of(&rule.namespaces),
+            http: rule.http.as_ref(),
         }
+    }
+
+    fn covers_http(&self, method: &str, host: &str, path: Option<&str>) -> bool {
+        self.http.is_some_and(|rule| rule.covers(method, host, path))
     }
 
     fn covers(&self, verb: &str, place: &Place<'_>) -> bool {
@@ -222,6 +325,7 @@ impl<'a> Grant<'a> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     fn permission(words: usize) -> Permission {
@@ -232,13 +336,80 @@ mod tests {
             verbs: vec!["get".to_owned()],
             resource_names: many("n"),
             namespaces: many("s"),
+            http: None,
         }
     }
 
     fn all() -> Permission {
         let star = || vec!["*".to_owned()];
         let (resource_names, namespaces) = (Vec::new(), Vec::new());
-        Permission { api_groups: star(), resources: star(), verbs: star(), resource_names, namespaces }
+        Permission { api_groups: star(), resources: star(), verbs: star(), resource_names, namespaces, http: None }
+    }
+
+    fn http(hosts: &[&str], methods: &[&str], paths: &[&str]) -> Permission {
+        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        Permission::of_http(HttpRule { hosts: list(hosts), methods: list(methods), paths: list(paths) })
+    }
+
+    // mutant: crates/core/src/model/permission.rs: `if let Some(rule) = &requested.http {` => `if let Some(rule) = requested.http.as_ref().filter(|_| false) {`
+    // mutant: crates/core/src/model/http.rs: `(self.tls, self.port) == (other.tls, other.port)` => `self.port == other.port`
+    #[test]
+    fn http_is_granted_by_host_method_and_path() {
+        let granted = [
+            http(&["a.io", "*.b.io"], &["GET", "POST"], &["/v1/*", "/healthz"]),
+            http(&["http://c.io:8080"], &["*"], &[]),
+            all(),
+        ];
+        for requested in [
+            http(&["a.io"], &["GET"], &["/v1/*"]),
+            http(&["a.io"], &["GET", "POST"], &["/v1/pods/*", "/healthz"]),
+            http(&["x.b.io", "*.x.b.io", "*.b.io"], &["GET"], &["/v1/x"]),
+            http(&["http://c.io:8080"], &["DELETE"], &[]),
+        ] {
+            assert_eq!(missing(std::slice::from_ref(&requested), &granted), [], "{requested}");
+        }
+        for requested in [
+            http(&["a.io"], &["GET"], &[]),
+            http(&["a.io"], &["GET"], &["/*"]),
+            http(&["a.io"], &["GET"], &["/healthz*"]),
+            http(&["a.io"], &["DELETE"], &["/v1/*"]),
+            http(&["b.io"], &["GET"], &["/v1/*"]),
+            http(&["*.io"], &["GET"], &["/v1/*"]),
+            http(&["http://a.io"], &["GET"], &["/v1/*"]),
+            http(&["a.io:8443"], &["GET"], &["/v1/*"]),
+            http(&["c.io:8080"], &["GET"], &[]),
+            http(&["*"], &["GET"], &["/v1/*"]),
+        ] {
+            assert_eq!(missing(std::slice::from_ref(&requested), &granted), [requested]);
+        }
+        let requested = http(&["a.io", "d.io"], &["GET", "PUT"], &["/v1/*"]);
+        let pieces = [http(&["a.io"], &["PUT"], &["/v1/*"]), http(&["d.io"], &["GET", "PUT"], &["/v1/*"])];
+        assert_eq!(missing(&[requested], &granted), pieces);
+        // What may be done with everything of Kubernetes is nothing of HTTP, and the other way round.
+        assert_eq!(missing(&granted[..1], &[all()]), granted[..1]);
+        assert_eq!(missing(&[all()], &granted[..2]), [all()]);
+        assert_eq!(confine(&granted, "ns")[..2], granted[..2]);
+    }
+
+    #[test]
+    fn a_permission_is_of_one_kind() {
+        let rule = http(&["a.io"], &["GET"], &[]);
+        let text = serde_json::to_string(&rule).unwrap();
+        assert_eq!(text, r#"{"http":{"hosts":["a.io"],"methods":["GET"]}}"#);
+        assert_eq!(serde_json::from_str::<Permission>(&text).unwrap(), rule);
+        let text = serde_json::to_string(&all()).unwrap();
+        assert_eq!(serde_json::from_str::<Permission>(&text).unwrap(), all());
+        let lists = r#""apiGroups":[],"resources":[],"verbs":[],"resourceNames":[],"namespaces":[]"#;
+        for text in [
+            format!(r#"{{{lists},"http":{{"hosts":["a.io"]}}}}"#),
+            r#"{"http":{"hosts":["a.io"],"ports":[1]}}"#.to_owned(),
+            r#"{"http":null}"#.to_owned(),
+            r#"{"apiGroups":[],"resources":[],"verbs":[]}"#.to_owned(),
+        ] {
+            assert!(serde_json::from_str::<Permission>(&text).is_err(), "{text}");
+        }
+        let reading = serde_json::from_str::<Permission>(r#"{"http":{"hosts":["a.io"]}}"#).unwrap();
+        assert_eq!(reading, http(&["a.io"], &["GET", "HEAD"], &[]));
     }
 
     // mutant: crates/core/src/model/permission.rs: `*left = left.checked_sub(work)?;` => `*left = left.saturating_sub(work);`
@@ -277,6 +448,8 @@ mod tests {
         assert_eq!(Permission::too_long(&list(1001)), Some(("verbs", 1001)));
         assert_eq!(Permission::too_long(&vec![permission(1); 1000]), None);
         assert_eq!(Permission::too_long(&vec![permission(1); 1001]), Some(("permissions", 1001)));
+        let hosts = HttpRule { hosts: vec!["a.io".to_owned(); 1001], methods: Vec::new(), paths: Vec::new() };
+        assert_eq!(Permission::too_long(&[Permission::of_http(hosts)]), Some(("hosts", 1001)));
     }
 
     #[test]

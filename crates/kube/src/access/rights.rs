@@ -42,6 +42,7 @@ impl Right {
             verbs,
             resource_names: self.name.iter().cloned().collect(),
             namespaces: self.namespace.iter().cloned().collect(),
+            http: None,
         }
     }
 }

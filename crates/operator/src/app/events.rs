@@ -299,6 +299,7 @@ async fn apply(operator: &HostCalls, hook: &Hook, note: &Note, event: Value) -> 
         verbs: vec!["create".to_owned(), "patch".to_owned()],
         resource_names: Vec::new(),
         namespaces: Vec::new(),
+        http: None,
     };
     // The operator speaks of failures, and the hook of its parents.
     let permissions = if note.about.is_some() { hook.spec.permissions.clone() } else { Arc::new([permission]) };

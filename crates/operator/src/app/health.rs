@@ -230,6 +230,12 @@ impl Health {
             .collect();
         let stats = queue.stats();
         let stats: HashMap<_, _> = stats.hooks.iter().map(|stats| (&stats.hook, stats)).collect();
+        // Another replica answers reviews until this one has everything. A single one has nobody to wait for, and one
+        // tenant's bundle must not make it longer that others' hooks are not reached. Runs do not matter: their own
+        // writes may be reviewed here.
+        let replicas = role != Role::Alone;
+        let waits = listed.iter().any(|(_, tenants, missing)| (replicas || !*tenants) && !missing.is_empty())
+            || self.sources.readiness(replicas).iter().any(|source| source.counts && !source.missing.is_empty());
         let hooks = listed.into_iter().map(|(hook, tenants, mut missing)| {
             if let Some(stats) = stats.get(&hook).filter(|_| !standby) {
                 missing.extend(unfinished(stats));
@@ -237,12 +243,13 @@ impl Health {
             (tenants, HookReadiness { hook: hook.to_string(), missing, counts: true })
         });
         let mut hooks: Vec<_> = hooks.collect();
-        let waiting = hooks.iter().any(|(tenants, hook)| *tenants && !hook.missing.is_empty());
-        let count = self.sources.count_tenants(Instant::now(), waiting);
-        hooks.iter_mut().for_each(|(tenants, hook)| hook.counts = count || !*tenants);
+        let waiting = hooks.iter().any(|(_, hook)| !hook.missing.is_empty());
+        let starting = self.sources.is_starting(Instant::now(), waiting);
+        let serves = ended.is_none() && !(starting && waits);
+        hooks.iter_mut().for_each(|(tenants, hook)| hook.counts = starting || !*tenants);
         let hooks = hooks.into_iter().map(|(_, hook)| hook).collect();
-        let sources = self.sources.readiness(count);
-        Readiness { started: true, role, ended, api_server, hooks, sources, quarantined: Vec::new() }
+        let sources = self.sources.readiness(starting);
+        Readiness { started: true, role, ended, api_server, serves, hooks, sources, quarantined: Vec::new() }
     }
 }
 

@@ -5,14 +5,17 @@ use std::{fmt, sync::Arc};
 use boathook_core::{
     filter::Snapshots,
     model::{
-        AccessQuestion, CallError, CallReason, Caller, EmitEvent, HookName, KindListing, ListQuery, MetricSample,
-        ObjectRef, Operation, Page, Resource, SnapshotSet,
+        AccessQuestion, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason,
+        HttpRequest, HttpResponse, KindListing, ListQuery, MetricSample, ObjectRef, Operation, Page, READING, Resource,
+        SnapshotSet,
     },
 };
-use boathook_kube::access::Access;
+use boathook_egress::{Client, shown};
+use boathook_kube::{access::Access, election::Leadership};
 use boathook_sandbox::{Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
+use tokio::time::Instant;
 use tracing::{Instrument as _, field::Empty, info_span};
 
 use crate::telemetry::{HookMetrics, Metrics, TRACE_TARGET, metrics::outcome_label};
@@ -22,6 +25,10 @@ use crate::telemetry::{HookMetrics, Metrics, TRACE_TARGET, metrics::outcome_labe
 pub struct HostCalls {
     /// Executes calls.
     pub access: Access,
+    /// Sends HTTP requests.
+    pub http: Client,
+    /// What is not only read is sent over HTTP while this process leads.
+    pub leadership: Leadership,
     /// What bindings match.
     pub snapshots: Arc<Snapshots>,
     /// Counts calls.
@@ -103,6 +110,34 @@ impl Host for HostCalls {
         .boxed()
     }
 
+    fn http<'a>(
+        &'a self,
+        caller: &'a Caller,
+        request: HttpRequest,
+        bounds: HttpBounds,
+    ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        async move {
+            let name = shown(&request);
+            let mut failed = None;
+            let call = async {
+                let sent = match self.fenced(&request, bounds) {
+                    Ok(bounds) => self.http.send(caller, request, bounds).await,
+                    Err(error) => Err(error),
+                };
+                sent.map_err(|error| {
+                    let (reason, message) = (reason(error.reason), error.message.clone());
+                    failed = Some(error);
+                    CallError { reason, message, code: None, status: None }
+                })
+            };
+            let result = self.counted(caller, "http", traced("http", name, call).await);
+            result.map_err(|CallError { message, .. }| {
+                failed.unwrap_or(HttpError { reason: HttpReason::Connection, message })
+            })
+        }
+        .boxed()
+    }
+
     fn kinds<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
         async move {
             let call = self.access.kinds();
@@ -125,6 +160,36 @@ impl Host for HostCalls {
 
     fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {
         self.hook_metrics.check(&caller.hook, sample, in_run).map_err(|error| error.to_string())
+    }
+}
+
+impl HostCalls {
+    /// As for writes: nothing is sent after this process has led, and no response is waited for.
+    fn fenced(&self, request: &HttpRequest, bounds: HttpBounds) -> Result<HttpBounds, HttpError> {
+        if READING.contains(&request.method.as_str()) {
+            return Ok(bounds);
+        }
+        let until = self.leadership.check().map_err(|error| HttpError {
+            reason: HttpReason::Connection,
+            message: format!("{}: not sent: {error}", shown(request)),
+        })?;
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let time = match (bounds.time, left) {
+            (Some(time), Some(left)) => Some(time.min(left)),
+            (time, left) => time.or(left),
+        };
+        Ok(HttpBounds { time, ..bounds })
+    }
+}
+
+fn reason(reason: HttpReason) -> CallReason {
+    match reason {
+        HttpReason::Denied | HttpReason::Address => CallReason::ForbiddenByGrant,
+        HttpReason::Limit => CallReason::TooLarge,
+        HttpReason::Timeout => CallReason::Timeout,
+        HttpReason::Invalid => CallReason::Invalid,
+        HttpReason::Name | HttpReason::Connection | HttpReason::Tls => CallReason::Unavailable,
+        HttpReason::NotSent => CallReason::Other,
     }
 }
 

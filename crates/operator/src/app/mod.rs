@@ -393,6 +393,8 @@ fn connect(
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),
+        http: options.http.clone(),
+        leadership: leadership.clone(),
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
@@ -413,7 +415,7 @@ fn connect(
         snapshots,
         queue,
         // Each request of the API server reaches only one replica, so answers are not fenced.
-        answering: Arc::new(HostCalls { access, ..operator.clone() }),
+        answering: Arc::new(HostCalls { access, leadership: Leadership::alone(), ..operator.clone() }),
         operator: Arc::new(operator),
         leadership,
         health,

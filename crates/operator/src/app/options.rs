@@ -71,6 +71,8 @@ pub struct Options {
     pub queue: QueueConfig,
     pub sandbox: SandboxConfig,
     pub access: AccessConfig,
+    /// Sends the HTTP requests of hooks. Default: to public addresses, with TLS.
+    pub http: boathook_egress::Client,
 }
 
 impl Options {
@@ -103,6 +105,7 @@ impl Options {
             queue: QueueConfig::default(),
             sandbox: SandboxConfig::default(),
             access: AccessConfig::default(),
+            http: boathook_egress::Client::default(),
         })
     }
 }

@@ -56,9 +56,7 @@ pub(super) struct InvalidBundle;
 /// Returns what a hook requests, confined to its namespace. Requests for all namespaces become requests for that one.
 pub(super) fn narrow(requested: impl IntoIterator<Item = Permission>, terms: &Terms) -> Vec<Permission> {
     let narrowed = |permission: Permission| match &terms.confined_to {
-        Some(namespace) if permission.namespaces.is_empty() => {
-            Permission { namespaces: vec![namespace.to_string()], ..permission }
-        }
+        Some(namespace) if permission.namespaces.is_empty() => permission.within(namespace),
         _ => permission,
     };
     requested.into_iter().map(narrowed).collect()
@@ -250,6 +248,7 @@ mod tests {
             verbs: list(&["get"]),
             resource_names: Vec::new(),
             namespaces: list(namespaces),
+            http: None,
         }
     }
 

@@ -171,6 +171,7 @@ mod tests {
             verbs: words(&[verb]),
             resource_names: Vec::new(),
             namespaces: words(namespaces),
+            http: None,
         }
     }
 

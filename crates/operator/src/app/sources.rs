@@ -14,9 +14,10 @@ use tokio::sync::watch;
 
 use crate::{registration::Pending, telemetry::SourceReadiness};
 
-/// How long tenants' bundles count for readiness after they are listed, so that a replica does not count as ready
-/// before it has them. Without this limit, one tenant's broken bundle would keep the operator unready for all others.
-const TENANTS: Duration = Duration::from_secs(60);
+/// How long a start may last: until then, tenants' bundles count for readiness, and no reviews are routed to a replica
+/// that does not have all hooks. Without this limit, one tenant's broken bundle would keep the operator unready for all
+/// others.
+const START: Duration = Duration::from_secs(60);
 
 /// The sources that an operator has in addition to its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,8 +37,10 @@ pub(super) struct Sources {
 struct State {
     bundles: BTreeMap<BundleId, Standing>,
     hook_bundles: HookBundles,
-    /// Whether tenants' bundles no longer count for readiness.
-    tenants_are_out: bool,
+    /// The beginning of the start, for an operator that lists no HookBundles.
+    created: Instant,
+    /// Whether the start is over. It never begins again.
+    started: bool,
 }
 
 /// The progress of a bundle.
@@ -74,7 +77,7 @@ impl Sources {
     pub fn new(awaited: &Awaited, changes: watch::Sender<()>) -> Self {
         let bundles = awaited.bundles.iter().map(|id| (id.clone(), Standing::awaited())).collect();
         let hook_bundles = if awaited.hook_bundles { HookBundles::Unlisted } else { HookBundles::Off };
-        Self { state: Mutex::new(State { bundles, hook_bundles, tenants_are_out: false }), changes }
+        Self { state: Mutex::new(State { bundles, hook_bundles, created: Instant::now(), started: false }), changes }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -140,17 +143,20 @@ impl Sources {
         state.hook_bundles == HookBundles::Unlisted || state.bundles.values().any(|standing| standing.missing.is_some())
     }
 
-    /// Whether tenants' bundles count for readiness at this time. `waiting` says that one of their hooks waits for
-    /// something.
-    pub fn count_tenants(&self, now: Instant, waiting: bool) -> bool {
+    /// Whether the start still lasts: until no hook and no source waits for anything, but for at most [`START`] after
+    /// HookBundles are listed. `waiting` says that a hook waits for something.
+    pub fn is_starting(&self, now: Instant, waiting: bool) -> bool {
         let mut state = self.state();
-        let HookBundles::Listed(since) = state.hook_bundles else { return !state.tenants_are_out };
-        let missing = |(id, standing): (&BundleId, &Standing)| is_tenants(id) && standing.missing.is_some();
-        let late = now.duration_since(since) >= TENANTS;
-        if late || !(waiting || state.bundles.iter().any(missing)) {
-            state.tenants_are_out = true;
+        let since = match state.hook_bundles {
+            HookBundles::Unlisted => return !state.started,
+            HookBundles::Off | HookBundles::Unserved => state.created,
+            HookBundles::Listed(since) => since,
+        };
+        let late = now.duration_since(since) >= START;
+        if late || !(waiting || state.bundles.values().any(|standing| standing.missing.is_some())) {
+            state.started = true;
         }
-        !state.tenants_are_out
+        !state.started
     }
 
     /// What is missing. `tenants` says whether tenants' bundles count.
@@ -225,7 +231,7 @@ mod tests {
     }
 
     // mutant: crates/operator/src/app/sources.rs: `counts: !is_tenants(id) || tenants,` => `counts: true,`
-    // mutant: crates/operator/src/app/sources.rs: `let late = now.duration_since(since) >= TENANTS;` => `let late = false;`
+    // mutant: crates/operator/src/app/sources.rs: `let late = now.duration_since(since) >= START;` => `let late = false;`
     #[test]
     fn own_sources_count_for_readiness_and_tenants_only_at_first() {
         let (own, tenants) = (id(None, "own"), id(Some("team"), "a"));
@@ -234,22 +240,31 @@ mod tests {
         assert_eq!(missing(&sources, true), [named("HookBundles", true), named("bundle own", true)]);
         sources.note_hook_bundles(HookBundlesNews::Listed(vec![tenants]));
         let start = Instant::now();
-        assert!(sources.count_tenants(start, false), "one is not loaded yet");
+        assert!(sources.is_starting(start, false), "one is not loaded yet");
         assert_eq!(missing(&sources, true), [named("bundle own", true), named("HookBundle team/a", true)]);
-        assert!(!sources.count_tenants(start + TENANTS + TENANTS, false));
+        assert!(!sources.is_starting(start + START + START, false));
         assert_eq!(missing(&sources, false), [named("bundle own", true), named("HookBundle team/a", false)]);
     }
 
     #[test]
-    fn tenants_that_were_ready_once_never_count_again() {
+    fn a_start_that_is_over_never_begins_again() {
         let tenants = id(Some("team"), "a");
         let sources = sources(&[], true);
         sources.note_hook_bundles(HookBundlesNews::Listed(vec![tenants.clone()]));
         let now = Instant::now();
         sources.note(&tenants, BundleNews::Settled);
-        assert!(sources.count_tenants(now, true), "a hook of it waits");
-        assert!(!sources.count_tenants(now, false));
+        assert!(sources.is_starting(now, true), "a hook of it waits");
+        assert!(!sources.is_starting(now, false));
         sources.note(&tenants, BundleNews::Missing("x".to_owned()));
-        assert!(!sources.count_tenants(now, true));
+        assert!(!sources.is_starting(now, true));
+    }
+
+    #[test]
+    fn a_start_waits_for_the_list_of_hook_bundles_and_without_them_for_a_minute() {
+        let unlisted = sources(&[], true);
+        assert!(unlisted.is_starting(Instant::now() + START + START, false), "what exists is not known");
+        let without = sources(&[id(None, "own")], false);
+        assert!(without.is_starting(Instant::now(), false));
+        assert!(!without.is_starting(Instant::now() + START, false));
     }
 }

@@ -1,24 +1,29 @@
 //! The HookBundle resource: its types, and its CustomResourceDefinition. `kubectl explain` prints the doc comments.
 
+use boathook_core::model::READING;
 use kube::{CustomResource, CustomResourceExt as _, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
-/// A rule that grants permissions, in the form of an RBAC rule. In each list, "*" matches everything.
+/// A rule that grants permissions: in the form of an RBAC rule, or http for requests to hosts outside the cluster. In
+/// each list of the former, "*" matches everything.
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grant {
     /// The API groups. "" is the core group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 64), inner(length(max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
     pub api_groups: Vec<String>,
 
     /// The plural names of resources. A subresource is written as pods/eviction, and all subresources as pods/*.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 253)), extend("x-kubernetes-list-type" = "atomic"))]
     pub resources: Vec<String>,
 
     /// The verbs: get, list, create, update, patch and delete for the hook's calls, watch for its bindings, and
     /// validate, mutate and convert for requests of the API server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "atomic"))]
     pub verbs: Vec<String>,
 
@@ -31,6 +36,51 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 63)), extend("x-kubernetes-list-type" = "atomic"))]
     pub namespaces: Vec<String>,
+
+    /// The HTTP requests that the hooks may make. Such a rule has no other field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpGrant>,
+}
+
+/// HTTP requests. The operator connects to public addresses only, unless its admin allows others.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HttpGrant {
+    /// The hosts: api.example.com, *.example.com for all below it, api.example.com:8443 for another port than 443, and
+    /// http://api.example.com for a host without TLS.
+    #[schemars(
+        length(min = 1, max = 64),
+        inner(length(max = 270), regex(pattern = r"^(http://)?((\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$")),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
+    pub hosts: Vec<String>,
+
+    /// The methods: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, and "*" for all. Defaults to GET and HEAD.
+    #[serde(default = "reading")]
+    #[schemars(
+        length(min = 1, max = 16),
+        inner(length(max = 16), regex(pattern = r"^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|\*)$")),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
+    pub methods: Vec<String>,
+
+    /// The paths without the query. A * at the end stands for all that begin so. If empty, all paths are granted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 64),
+        inner(length(max = 1024), regex(pattern = r"^/[^*?# ]*\*?$")),
+        extend("x-kubernetes-list-type" = "atomic")
+    )]
+    pub paths: Vec<String>,
+}
+
+impl HttpGrant {
+    /// The most hosts, and the most paths.
+    pub const MAX_ITEMS: usize = 64;
+}
+
+fn reading() -> Vec<String> {
+    READING.map(str::to_owned).to_vec()
 }
 
 /// The desired state of a HookBundle: what to run, why to trust it, what it may do, and which ServiceAccount it acts
@@ -67,6 +117,9 @@ pub struct Grant {
     )
     .message("a reference with a digest names the approved version itself: leave approval out, or name a tag")
     .field_path(".approval"),
+    validation = Rule::new(GRANT)
+        .message("each rule has apiGroups, resources and verbs, or http alone")
+        .field_path(".grants"),
 )]
 pub struct HookBundleSpec {
     /// The source of the bundle. Exactly one kind of source must be set.
@@ -189,6 +242,10 @@ pub struct OciSource {
     pub insecure: bool,
 }
 
+/// Not at the rule itself: a status has such rules without a bound on their number.
+const GRANT: &str = "!has(self.grants) || self.grants.all(rule, has(rule.http) != has(rule.apiGroups) \
+    && has(rule.http) != has(rule.resources) && has(rule.http) != has(rule.verbs) \
+    && !(has(rule.http) && (has(rule.resourceNames) || has(rule.namespaces))))";
 /// A rough check of a reference. `bundle::Reference` has the exact rules.
 const REFERENCE: &str = "self.matches('^(oci://)?(localhost|[^/@ ]*[.:][^/@ ]*)\
     (/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$')";

@@ -19,8 +19,8 @@ mod trimmed;
 mod version;
 
 pub use api::{
-    Approval, Available, Condition, Grant, HookBundle, HookBundleSpec, HookBundleStatus, HookStatus, Key, Limits,
-    OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
+    Approval, Available, Condition, Grant, HookBundle, HookBundleSpec, HookBundleStatus, HookStatus, HttpGrant, Key,
+    Limits, OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, release, run, served};
 pub use list::LIST_EVERY;

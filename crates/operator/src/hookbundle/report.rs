@@ -455,7 +455,7 @@ fn ready_or_not(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<Status
 #[cfg(test)]
 mod tests {
     use boathook_bundle::Verified;
-    use boathook_core::model::{HookName, Permission};
+    use boathook_core::model::{HookName, HttpRule, Permission};
 
     use super::{status_events, *};
 
@@ -593,16 +593,22 @@ mod tests {
             verbs: list(&["get"]),
             resource_names: Vec::new(),
             namespaces: list(&["team"]),
+            http: None,
         };
-        let waiting =
-            Waiting { digest: "sha256:b".into(), label: "b".into(), why: Why::Grants(vec![missing.clone(), missing]) };
+        let http = HttpRule { hosts: list(&["a.io"]), methods: list(&["GET"]), paths: Vec::new() };
+        let waiting = Waiting {
+            digest: "sha256:b".into(),
+            label: "b".into(),
+            why: Why::Grants(vec![missing.clone(), Permission::of_http(http), missing]),
+        };
         let ready = [state("x", HookPhase::Ready, "")];
         let facts = Facts { running: Some(&a), found: Some(&a), states: &ready, waiting: Some(&waiting), ..facts() };
         let status = status(&facts, &HookBundleStatus::default());
         let message = &condition(&status.conditions, "Granted").unwrap().message;
         let rules: Vec<super::super::Grant> = yaml_serde::from_str(message.split_once('\n').unwrap().1).unwrap();
-        assert_eq!(rules, [status.pending.unwrap().missing.first().unwrap().clone()]);
-        assert_eq!(rules.first().unwrap().namespaces, ["team"]);
+        assert_eq!(rules, status.pending.unwrap().missing[..2]);
+        assert_eq!(rules[0].namespaces, ["team"]);
+        assert!(message.ends_with(r#"- {"http":{"hosts":["a.io"],"methods":["GET"]}}"#), "{message}");
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
 use boathook_core::model::{
-    BundleId, DefinitionSource, HookSource, Identity, Installation, LimitCaps, Permission, parse_duration,
+    BundleId, DefinitionSource, HookSource, HttpRule, Identity, Installation, LimitCaps, Permission, parse_duration,
 };
 
-use super::{Grant, HookBundleSpec, Limits};
+use super::{Grant, HookBundleSpec, HttpGrant, Limits};
 
 /// The number of digits of a digest that people see.
 const SHOWN: usize = 12;
@@ -81,26 +81,52 @@ pub(super) fn label(tag: Option<&str>, digest: &str) -> String {
 }
 
 pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
-    let each = grants.iter().map(|grant| Permission {
-        api_groups: grant.api_groups.clone(),
-        resources: grant.resources.clone(),
-        verbs: grant.verbs.clone(),
-        resource_names: grant.resource_names.clone(),
-        namespaces: grant.namespaces.clone(),
+    let each = grants.iter().map(|grant| match &grant.http {
+        Some(HttpGrant { hosts, methods, paths }) => {
+            Permission::of_http(HttpRule { hosts: hosts.clone(), methods: methods.clone(), paths: paths.clone() })
+        }
+        None => Permission {
+            api_groups: grant.api_groups.clone(),
+            resources: grant.resources.clone(),
+            verbs: grant.verbs.clone(),
+            resource_names: grant.resource_names.clone(),
+            namespaces: grant.namespaces.clone(),
+            http: None,
+        },
     });
     each.collect()
 }
 
 /// Returns rules that can be pasted into `spec.grants`.
 pub(super) fn grants(permissions: &[Permission]) -> Vec<Grant> {
-    let each = permissions.iter().map(|permission| Grant {
-        api_groups: permission.api_groups.clone(),
-        resources: permission.resources.clone(),
-        verbs: permission.verbs.clone(),
-        resource_names: permission.resource_names.clone(),
-        namespaces: permission.namespaces.clone(),
+    let each = permissions.iter().flat_map(|permission| {
+        let kubernetes = Grant {
+            api_groups: permission.api_groups.clone(),
+            resources: permission.resources.clone(),
+            verbs: permission.verbs.clone(),
+            resource_names: permission.resource_names.clone(),
+            namespaces: permission.namespaces.clone(),
+            http: None,
+        };
+        match &permission.http {
+            Some(rule) => {
+                http_grants(rule).into_iter().map(|http| Grant { http: Some(http), ..kubernetes.clone() }).collect()
+            }
+            None => vec![kubernetes],
+        }
     });
     each.collect()
+}
+
+/// The same rule with lists that are as short as those of a grant.
+fn http_grants(rule: &HttpRule) -> Vec<HttpGrant> {
+    let mut methods = rule.methods.clone();
+    methods.sort_by_key(|method| rule.methods.iter().position(|known| known == method));
+    methods.dedup();
+    let paths = if rule.paths.is_empty() { vec![&[][..]] } else { rule.paths.chunks(HttpGrant::MAX_ITEMS).collect() };
+    let hosts = rule.hosts.chunks(HttpGrant::MAX_ITEMS);
+    let each = hosts.flat_map(|hosts| paths.iter().map(move |paths| (hosts.to_vec(), paths.to_vec())));
+    each.map(|(hosts, paths)| HttpGrant { hosts, methods: methods.clone(), paths }).collect()
 }
 
 /// The limits of runs. An invalid limit counts as zero and not as unlimited.
@@ -160,7 +186,24 @@ mod tests {
             verbs: list(&["get", "list"]),
             resource_names: list(&["a"]),
             namespaces: list(&["team"]),
+            http: None,
         };
-        assert_eq!(grants(&permissions(std::slice::from_ref(&grant))), [grant]);
+        let http = HttpGrant { hosts: list(&["*.a.io"]), methods: list(&["POST"]), paths: list(&["/v1/*"]) };
+        let [api_groups, resources, verbs, resource_names, namespaces] = std::array::from_fn(|_| Vec::new());
+        let http = Grant { api_groups, resources, verbs, resource_names, namespaces, http: Some(http) };
+        let both = [grant, http];
+        assert_eq!(grants(&permissions(&both)), both);
+        // A document may have longer lists than the definition of HookBundles.
+        let many = |what: &str| (0..65).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
+        let rule = HttpRule { hosts: many("a"), methods: list(&["GET", "PUT", "GET"]), paths: many("/") };
+        let rule = [Permission::of_http(rule)];
+        let rules = grants(&rule);
+        let lengths: Vec<_> =
+            rules.iter().flat_map(|rule| &rule.http).map(|http| (http.hosts.len(), http.paths.len())).collect();
+        assert_eq!(lengths, [(64, 64), (64, 1), (1, 64), (1, 1)]);
+        assert!(rules.iter().flat_map(|rule| &rule.http).all(|http| http.methods == ["GET", "PUT"]));
+        let rule = HttpRule { hosts: many("a"), methods: list(&["GET"]), paths: list(&["/"]) };
+        let rule = [Permission::of_http(rule)];
+        assert_eq!(boathook_core::model::missing(&rule, &permissions(&grants(&rule))), []);
     }
 }

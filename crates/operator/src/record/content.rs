@@ -7,8 +7,9 @@ use std::{
 
 use boathook_core::model::{
     AccessQuestion, AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial,
-    EmitEvent, Failure, HookName, Item, KindListing, Limits, ListQuery, Mutation, ObjectRef, Operation, Page,
-    Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict, WriteOptions,
+    EmitEvent, Failure, HookName, HttpError, HttpRequest, HttpResponse, Item, KindListing, Limits, ListQuery, Mutation,
+    ObjectRef, Operation, Page, Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict,
+    WriteOptions,
 };
 use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,8 @@ pub enum Request {
     },
     /// `kube.emit-event`
     EmitEvent { event: EmitEvent },
+    /// `wasi:http`
+    Http { request: HttpRequest },
     /// `kinds.resolve`, which only interpreters call.
     Resolve {
         /// The name that a person gives a kind.
@@ -150,6 +153,7 @@ impl Request {
             Self::Write { .. } => "kube.write",
             Self::Batch { .. } => "kube.batch",
             Self::EmitEvent { .. } => "kube.emit-event",
+            Self::Http { .. } => "wasi:http",
             Self::Resolve { .. } => "kinds.resolve",
             Self::Kinds => "kinds.all",
             Self::Allowed { .. } => "rights.allowed",
@@ -182,6 +186,8 @@ pub enum Answer {
     Batch(Vec<Result<Option<String>, CallError>>),
     /// For `kube.emit-event`.
     Emitted(Result<(), CallError>),
+    /// For `wasi:http`.
+    Http(Result<HttpResponse, HttpError>),
     /// For `kinds.resolve`.
     Resolved(Result<Resource, CallError>),
     /// For `kinds.all`.
@@ -202,6 +208,7 @@ impl Answer {
             | (Request::List { .. }, Self::Page(_))
             | (Request::Write { .. }, Self::Written(_))
             | (Request::EmitEvent { .. }, Self::Emitted(_))
+            | (Request::Http { .. }, Self::Http(_))
             | (Request::Resolve { .. }, Self::Resolved(_))
             | (Request::Kinds, Self::Kinds(_))
             | (Request::Allowed { .. }, Self::Allowed(_))

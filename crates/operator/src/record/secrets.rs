@@ -5,7 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use boathook_core::model::{BindingName, BindingRef, CallError, Cause, HookSpec, Item, Operation, PatchBody};
+use boathook_core::model::{
+    BindingName, BindingRef, CallError, Cause, HookSpec, HttpBody, HttpHeader, Item, Operation, PatchBody,
+};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -87,10 +90,14 @@ fn calls(record: &mut Record, pass: &mut Pass<'_>) -> bool {
             _ => {}
         }
         made |= pass.found_new;
+        if let Request::Http { request } = &mut call.request {
+            http(&mut request.headers, &mut request.body, pass);
+        }
         pass.found_new = false;
         let programs = call.request.operations().iter().any(is_program);
         match &mut call.answer {
             Some(Answer::Object(Ok(object)) | Answer::Written(Ok(Some(object)))) => pass.json(object),
+            Some(Answer::Http(Ok(response))) => http(&mut response.headers, &mut response.body, pass),
             Some(Answer::Page(Ok(page))) => page.items.iter_mut().for_each(|object| pass.json(object)),
             Some(Answer::Batch(answers)) => answers.iter_mut().for_each(|answer| match answer {
                 Ok(Some(object)) => pass.json(object),
@@ -131,6 +138,46 @@ fn about_secret(question: &RecordedQuestion) -> bool {
     let kind = serde_json::from_str::<Value>(request).map(|request| request.pointer("/kind/kind").cloned());
     // If the kind cannot be read, assume a Secret.
     kind.map_or(true, |kind| kind.as_ref().and_then(Value::as_str) == Some("Secret"))
+}
+
+/// Headers whose values are credentials.
+const CREDENTIALS: [&str; 6] =
+    ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"];
+
+/// Replaces the credentials in headers, and Secrets in a body. Where a credential came from a Secret or an earlier response,
+/// it has the same placeholder there.
+fn http(headers: &mut [HttpHeader], HttpBody(body): &mut HttpBody, pass: &mut Pass<'_>) {
+    for HttpHeader(name, HttpBody(value)) in headers {
+        if CREDENTIALS.contains(&name.to_lowercase().as_str()) {
+            *value = credential(&String::from_utf8_lossy(value), pass).into_bytes();
+        }
+    }
+    // Another text than JSON is no Secret.
+    if serde_json::from_slice::<IgnoredAny>(body).is_ok()
+        && let Ok(mut text) = String::from_utf8(body.clone())
+    {
+        pass.json(&mut text);
+        *body = text.into_bytes();
+    }
+}
+
+fn credential(value: &str, pass: &mut Pass<'_>) -> String {
+    match value.split_once(' ') {
+        Some((scheme, login)) if scheme.eq_ignore_ascii_case("basic") => {
+            let decoded = STANDARD.decode(login).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            match decoded.as_deref().and_then(|login| login.split_once(':')) {
+                Some((user, password)) => {
+                    let hidden = STANDARD.encode(format!("{user}:{}", pass.text(password)));
+                    // The whole may be elsewhere, too.
+                    pass.replaced.entry(login.to_owned()).or_insert_with(|| hidden.clone());
+                    format!("{scheme} {hidden}")
+                }
+                None => pass.text(value),
+            }
+        }
+        Some((scheme, token)) if !token.contains(' ') => format!("{scheme} {}", pass.text(token)),
+        _ => pass.text(value),
+    }
 }
 
 /// What the program makes of a Secret is only in the answer.

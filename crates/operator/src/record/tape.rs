@@ -8,8 +8,9 @@ use std::{
 };
 
 use boathook_core::model::{
-    AccessQuestion, BindingName, CallError, Caller, EmitEvent, HookName, Items, KindListing, ListQuery, MetricOp,
-    MetricSample, MetricValue, ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet,
+    AccessQuestion, BindingName, CallError, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpRequest,
+    HttpResponse, Items, KindListing, ListQuery, MetricOp, MetricSample, MetricValue, ObjectRef, Operation, Page,
+    PatchBody, Resource, SnapshotSet,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -167,6 +168,7 @@ fn request_bytes(request: &Request) -> usize {
         Request::Batch { operations, .. } => operations.iter().map(operation_bytes).sum(),
         Request::EmitEvent { event } => event.reason.len() + event.note.len(),
         Request::Metric { sample } => sample.len(),
+        Request::Http { request } => request.bytes(),
         Request::Resolve { name, .. } => name.len(),
         Request::Allowed { question } => question.verb.len() + question.resource.len() + NOTE,
         Request::Get { .. } | Request::List { .. } | Request::Kinds | Request::Open { .. } => NOTE,
@@ -201,6 +203,7 @@ fn answer_bytes(answer: &Answer) -> usize {
         Answer::Written(answer) => written(answer),
         Answer::Batch(answers) => answers.iter().map(written).sum(),
         Answer::Emitted(answer) => answer.as_ref().map_or_else(error, |()| 0),
+        Answer::Http(answer) => answer.as_ref().map_or_else(|error| error.message.len(), HttpResponse::bytes),
         Answer::Resolved(answer) => answer.as_ref().map_or_else(error, |kind| kind.plural.len()),
         Answer::Kinds(answer) => answer.as_ref().map_or_else(error, |listing| listing.kinds.len() * NOTE),
         Answer::Allowed(answer) => answer.as_ref().map_or_else(error, |_| 0),
@@ -297,6 +300,16 @@ impl Host for Recording {
     ) -> BoxFuture<'a, Result<Resource, CallError>> {
         let request = Request::Resolve { name: name.clone(), api_version: api_version.clone() };
         self.noted(request, self.host.resolve(caller, name, api_version), Answer::Resolved).boxed()
+    }
+
+    fn http<'a>(
+        &'a self,
+        caller: &'a Caller,
+        request: HttpRequest,
+        bounds: HttpBounds,
+    ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        let noted = Request::Http { request: request.clone() };
+        self.noted(noted, self.host.http(caller, request, bounds), Answer::Http).boxed()
     }
 
     fn kinds<'a>(&'a self, caller: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {

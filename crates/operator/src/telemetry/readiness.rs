@@ -57,6 +57,8 @@ pub struct Readiness {
     /// What is wrong with the API server. It does not make the operator unready, because known state stays, and a new
     /// process would know less.
     pub api_server: Option<String>,
+    /// Whether reviews may be routed here. What hooks wait for counts only while the operator starts.
+    pub serves: bool,
     /// Every source except the directory.
     pub sources: Vec<SourceReadiness>,
     /// Every loaded hook.
@@ -129,6 +131,7 @@ impl Readiness {
             "role": self.role.as_str(),
             "ended": self.ended,
             "apiServer": self.api_server,
+            "serves": self.serves,
             "sources": self.sources.iter().map(source).collect::<Vec<_>>(),
             "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
             "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),

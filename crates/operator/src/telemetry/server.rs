@@ -41,7 +41,11 @@ pub const ROUTES: [(&str, &str); 6] = [
         "200 as long as the process works, 503 once a task of it has ended by itself; says how each hook is doing",
     ),
     ("/startupz", "200 once all hooks were loaded or refused, 503 before"),
-    ("/readyz", "200 when no hook waits for anything, else 503 with what each waits for"),
+    (
+        "/readyz",
+        "200 when no hook waits for anything, else 503 with what each waits for; with `?exclude=hooks`, 200 when reviews \
+         may be routed to this replica",
+    ),
     ("/metrics", "metrics of the operator, Prometheus text format"),
     ("/metrics/hooks", "metrics that hooks report, Prometheus text format"),
     ("/discovery", "this list"),
@@ -111,6 +115,7 @@ struct Health {
     works: bool,
     started: bool,
     ready: bool,
+    serves: bool,
     /// The first line is a word about liveness. The other lines are what the operator waits for.
     text: String,
     json: String,
@@ -120,8 +125,8 @@ impl Health {
     fn of(readiness: &Readiness) -> Self {
         let works = readiness.ended.is_none();
         let text = format!("{}\n{}", if works { OK } else { BROKEN }, readiness.text());
-        let (started, ready) = (readiness.started, readiness.ready());
-        Self { works, started, ready, text, json: readiness.json().to_string() }
+        let (started, ready, serves) = (readiness.started, readiness.ready(), readiness.serves);
+        Self { works, started, ready, serves, text, json: readiness.json().to_string() }
     }
 
     fn waits_for(&self) -> &str {
@@ -286,7 +291,10 @@ async fn startupz(State(pages): State<Pages>, asked: Asked) -> Response {
 }
 
 async fn readyz(State(pages): State<Pages>, asked: Asked) -> Response {
-    health(pages, asked, |health| health.ready, Health::waits_for).await
+    // The API server excludes checks of its own in the same way.
+    let without_hooks = has(asked.0.0.as_deref(), "exclude=hooks");
+    health(pages, asked, if without_hooks { |health| health.serves } else { |health| health.ready }, Health::waits_for)
+        .await
 }
 
 /// The parts of a health request that matter for its answer.
@@ -301,8 +309,12 @@ async fn health(pages: Pages, asked: Asked, good: fn(&Health) -> bool, text: fn(
     (status, [(header::CONTENT_TYPE, format)], Answer::body(answers, version, part)).into_response()
 }
 
+fn has(query: Option<&str>, wanted: &str) -> bool {
+    query.is_some_and(|query| query.split('&').any(|pair| pair == wanted))
+}
+
 fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
-    let asked = query.is_some_and(|query| query.split('&').any(|pair| pair == "format=json"));
+    let asked = has(query, "format=json");
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     asked || accept.is_some_and(|accept| accept.contains("application/json"))
 }
@@ -459,6 +471,10 @@ mod tests {
         ] {
             assert!(answer.body.contains(line), "{}", answer.body);
         }
+        assert_eq!(stage.get("/readyz?exclude=hooks", "").await.status, 503, "the operator starts");
+        stage.readiness.lock().unwrap().serves = true;
+        assert_eq!(stage.get("/readyz?exclude=hooks", "").await.status, 200);
+        assert_eq!(stage.get("/readyz?exclude=others", "").await.status, 503);
         stage.readiness.lock().unwrap().sources[0].missing.clear();
         assert_eq!(stage.get("/readyz", "").await.status, 200);
     }

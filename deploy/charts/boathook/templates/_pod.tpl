@@ -152,6 +152,14 @@ spec:
         - name: BOATHOOK_PRIVATE_NETWORKS
           value: {{ join "," . | quote }}
         {{- end }}
+        {{- with .Values.http.privateHosts }}
+        - name: BOATHOOK_HTTP_PRIVATE_HOSTS
+          value: {{ join "," . | quote }}
+        {{- end }}
+        {{- with .Values.http.insecureHosts }}
+        - name: BOATHOOK_HTTP_INSECURE_HOSTS
+          value: {{ join "," . | quote }}
+        {{- end }}
         {{- if $hooks }}
         - name: BOATHOOK_HOOKS
           value: {{ ternary (printf "/hooks-image/%s" (trimPrefix "/" .Values.hooks.image.path) | trimSuffix "/") "/hooks" (ne .Values.hooks.image.reference "") }}
@@ -193,7 +201,7 @@ spec:
         failureThreshold: 6
       readinessProbe:
         httpGet:
-          path: /readyz
+          path: /readyz?exclude=hooks
           port: metrics
         periodSeconds: 5
         timeoutSeconds: 5

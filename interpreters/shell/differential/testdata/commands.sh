@@ -27,7 +27,7 @@ echo hi | base64; echo aGkK | base64 -d; printf '%s' 'user:pass' | base64; base6
 ### 014 echo -n a | md5sum  echo -n a | sha1sum  echo -n a
 echo -n a | md5sum; echo -n a | sha1sum; echo -n a | sha256sum; sha256sum <<< x | cut -c1-8; echo x > f; sha256sum f; md5sum f > sums; md5sum -c sums; echo y > f; md5sum -c sums 2>/dev/null; echo $?; echo -n a | sha512sum | cut -c1-10
 ### 015 basename  a b txt  basename  a b txt  txt  basenam
-basename /a/b.txt; basename /a/b.txt .txt; basename a/; basename -s .sh x.sh; dirname /a/b; dirname a; dirname /; dirname a/b/; realpath -m /a/../b/./c; mkdir -p d; readlink -f d/../d; realpath d | sed 's/.*snippet/S/'; basename -a x/y z/w
+basename /a/b.txt; basename /a/b.txt .txt; basename a/; basename -s .sh x.sh; dirname /a/b; dirname a; dirname /; dirname a/b/; realpath -m /a/../b/./c; mkdir -p d; readlink -f d/../d; realpath d | sed 's#/tmp/snippet#S#'; basename -a x/y z/w
 ### 016 mkdir d  mkdir d 2> dev null  echo $  mkdir -p d e
 mkdir d; mkdir d 2>/dev/null; echo $?; mkdir -p d/e/f; mkdir x/y 2>/dev/null; echo $?; touch d/a d/b; ls d; ls -a d; ls -A d; ls nofile 2>/dev/null; echo $?; ls -d d; ls -1 d/a d/b; rmdir d 2>/dev/null; echo $?; rm d 2>/dev/null; echo $?; rm -r d; ls; rm nofile 2>/dev/null; echo $?; rm -f nofile; echo $?; touch q; mkdir z; ls
 ### 017 echo a > f  cp f g  cat g  mkdir d  cp f d  cat d
@@ -54,3 +54,6 @@ echo x > f; stat -c %s f; stat -c '%n %F %a' f; stat -c %F .; chmod 600 f; stat 
 expr 5 + 3; expr 10 - 4 \* 2; expr \( 1 + 2 \) \* 3; expr a = a; expr a \< b; expr abc : '.*'; expr abcd : 'ab\(.\)'; expr substr hello 2 3; expr index hello l; expr 5 % 3; expr 0; echo $?; expr "" ; echo $?; expr 1 / 0 2>/dev/null; echo $?; expr 3 '>' 2 '&' 1
 ### 028 printf  a b nccc d n  | column -t  printf  a b nc
 printf 'a b\nccc d\n' | column -t; printf 'a:b\nc:dd\n' | column -t -s:; printf 'a\tb\n' | expand -t4; printf '%s\n' x y | tee f | tr x z; cat f; echo more | tee -a f > /dev/null; cat f; cat f - < f | wc -l
+### cat of the file that it writes
+echo a > f; cat f > f; echo "$? $(cat f)"; echo a > f; cat f >> f 2>/dev/null; echo $?; cat < f >> f 2>/dev/null; echo $?; echo b > g; (echo x; cat < g) > g 2>/dev/null; echo "$? $(cat g)"
+echo b > g; cat g f >> g 2>/dev/null; echo "$?"; cat g; cat -n f >> f 2>/dev/null; echo $?; cat f nofile > h 2>/dev/null; echo "$? $(cat h)"; cat - < f > h; cat h; : > e; cat e >> e; echo $?

@@ -187,7 +187,7 @@ select_unused=1; echo $select_unused
 ### 094 echo a  echo b     echo c    echo d    > f  cat
 { echo a; echo b; }; (echo c); { echo d; } > f; cat f
 ### 095 exit 3  echo $   cd  tmp  pwd  pwd | sed  s snipp
-(exit 3); echo $?; (cd /tmp; pwd); pwd | sed 's/.*snippet/S/'
+(exit 3); echo $?; (cd /tmp; pwd); pwd | sed 's,/tmp/snippet,S,'
 ### 096 x=1   x=2  echo $x    x=3    echo $x
 x=1; (x=2); echo $x; { x=3; }; echo $x
 ### 097 echo $BASH SUBSHELL   echo $BASH SUBSHELL   echo $
@@ -211,9 +211,9 @@ alias ll='ls -l'; echo $?
 ### 106 times > dev null  echo $
 times >/dev/null; echo $?
 ### 107 pushd  tmp > dev null  pwd  popd > dev null  pwd |
-pushd /tmp >/dev/null; pwd; popd >/dev/null; pwd | sed 's/.*snippet/S/'
+pushd /tmp >/dev/null; pwd; popd >/dev/null; pwd | sed 's,/tmp/snippet,S,'
 ### 108 cd  tmp  cd - > dev null  pwd | sed  s snippet S
-cd /tmp; cd - >/dev/null; pwd | sed 's/.*snippet/S/'; cd nodir; echo $?; cd /; echo $OLDPWD | sed 's/.*snippet/S/'
+cd /tmp; cd - >/dev/null; pwd | sed 's,/tmp/snippet,S,'; cd nodir; echo $?; cd /; echo $OLDPWD | sed 's,/tmp/snippet,S,'
 ### 109 cd   pwd  mkdir -p  tmp snippet a b  cd  tmp snipp
 cd ..; pwd; mkdir -p /tmp/snippet/a/b; cd /tmp/snippet/a/./b/..; pwd
 ### 110 set -o | grep -c errexit  shopt nullglob  shopt -s

@@ -125,3 +125,5 @@ jq -cn '[1,2,3,4]|[.[]|if .%2==0 then "even" else "odd" end]|group_by(.)|map({k:
 ### 062 jq -c  ascii downcase length  <<<  AB  jq   <<<  u
 jq -c 'ascii_downcase?,length?' <<< '"AB"'; jq '.' <<< '"unicode é"'; jq -c 'splits("b")?' <<< '"abc"'; jq --arg v "multi
 line" -n '$v'; jq -n --argjson v '[1,2]' '$v[1]'; jq -n --argjson v bad '$v' 2>/dev/null; echo $?; jq -Z . 2>/dev/null; echo $?
+### jq without a program
+echo '{"b":1,"a":[1]}' | jq -c; echo '{"b":1}' | jq | wc -l; jq -n; jq < /dev/null; echo $?; x=$(jq -rS <<< '{"b":"x","a":"y"}'); echo "$x"; jq -c --arg a b <<< '[1]'; jq -s -c <<< '1 2'

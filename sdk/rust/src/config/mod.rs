@@ -16,7 +16,7 @@ pub use admission::{FailurePolicy, Mutating, Rule, Validating};
 pub use conversion::Conversion;
 pub use kubernetes::{Content, Kubernetes};
 pub use labels::Labels;
-pub use permission::Permission;
+pub use permission::{HttpPermission, Permission};
 pub use reconcile::{Adopt, Reconcile, Related};
 pub use rules::{Limits, Retry};
 pub use schedule::{MissedRuns, Schedule};
@@ -129,6 +129,12 @@ impl Config {
     /// [`kube`](crate::kube) is forbidden. Watching needs none.
     pub fn permission(mut self, permission: Permission) -> Self {
         self.0.within("permissions", |fields| fields.push("kubernetes", permission.0));
+        self
+    }
+
+    /// Ask for HTTP requests to hosts outside the cluster. May be given many times.
+    pub fn http(mut self, permission: HttpPermission) -> Self {
+        self.0.within("permissions", |fields| fields.push("http", permission.0));
         self
     }
 

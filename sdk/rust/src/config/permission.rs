@@ -1,4 +1,4 @@
-//! A permission that a hook asks for, in the words of an RBAC rule.
+//! A permission that a hook asks for: in the words of an RBAC rule, or for HTTP.
 //!
 //! Asking grants nothing: the admin's grants decide.
 
@@ -55,6 +55,38 @@ impl Permission {
     /// Only in these namespaces.
     pub fn namespaces<S: Into<String>>(mut self, namespaces: impl IntoIterator<Item = S>) -> Self {
         self.0.texts("namespaces", namespaces);
+        self
+    }
+}
+
+/// HTTP requests: these methods at these hosts.
+///
+/// ```
+/// use boathook_sdk::prelude::*;
+///
+/// HttpPermission::new(["api.example.com", "*.example.org:8443"]).methods(["GET", "POST"]).paths(["/v1/*"]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpPermission(pub(super) Fields);
+
+impl HttpPermission {
+    /// `GET` and `HEAD` of all paths at these hosts, with TLS at port 443: `api.example.com`, or `*.example.com` for
+    /// all below a name. A host can have another port, and `http://` before it if it has no TLS.
+    pub fn new<S: Into<String>>(hosts: impl IntoIterator<Item = S>) -> Self {
+        let mut map = Fields::default();
+        map.texts("hosts", hosts);
+        Self(map)
+    }
+
+    /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS`, instead of `GET` and `HEAD`; `*` is all.
+    pub fn methods<S: Into<String>>(mut self, methods: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("methods", methods);
+        self
+    }
+
+    /// Only these paths, without the query. A `*` at the end stands for all that begin so.
+    pub fn paths<S: Into<String>>(mut self, paths: impl IntoIterator<Item = S>) -> Self {
+        self.0.texts("paths", paths);
         self
     }
 }

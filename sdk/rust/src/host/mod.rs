@@ -7,8 +7,12 @@
 mod component;
 #[cfg(not(target_family = "wasm"))]
 mod native;
+#[cfg(all(target_family = "wasm", feature = "http"))]
+mod wasi_http;
 
 #[cfg(target_family = "wasm")]
 pub(crate) use component::*;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use native::*;
+#[cfg(all(target_family = "wasm", feature = "http"))]
+pub(crate) use wasi_http::http;

@@ -86,6 +86,11 @@ pub(crate) fn expire(group: &str) -> Result<(), String> {
     with(|host| host.metric(Op::Expire(group.to_owned()))).unwrap_or_else(|| Err(ABSENT.to_owned()))
 }
 
+pub(crate) fn http(request: &crate::http::Request) -> Result<crate::http::Response, crate::http::Error> {
+    use crate::http::{Error, ErrorKind};
+    with(|host| host.http(request)).unwrap_or_else(|| Err(Error::new(ErrorKind::Connection, ABSENT)))
+}
+
 pub(crate) fn settings() -> String {
     with(|host| host.settings()).unwrap_or_else(|| "{}".to_owned())
 }

@@ -135,12 +135,12 @@ impl Kit {
         };
         let (snapshots, request) = (self.document.answer_snapshots(binding), asked.request(self));
         let ran = self.call(&snapshots, &asked.run, |info| mutate(Review::new(info, asked.binding.clone(), request)?));
-        let Ran { result, writes, events, log } = ran;
+        let Ran { result, writes, events, log, sent } = ran;
         let result = result.map(|mutation| {
             let (verdict, change) = mutation.into_parts();
             Mutated { verdict, object: changed(asked.object.unwrap_or_default(), change) }
         });
-        Ran { result, writes, events, log }
+        Ran { result, writes, events, log, sent }
     }
 
     /// Asks the hook's function `convert` for one step of a binding, by `(from, to)`. Panics if the binding has no such
@@ -165,7 +165,7 @@ impl Kit {
         let given = texts.len();
         let request = Request::new(binding.to_owned(), from.to_owned(), to.to_owned(), texts);
         let ran = self.call(&snapshots, &Run::new(), |_| convert(request));
-        let Ran { result, writes, events, log } = ran;
+        let Ran { result, writes, events, log, sent } = ran;
         let result = result.map(|converted| {
             let objects: Vec<Object> = converted.into_texts().iter().map(|text| parsed(text)).collect();
             if objects.len() != given {
@@ -173,7 +173,7 @@ impl Kit {
             }
             objects
         });
-        Ran { result, writes, events, log }
+        Ran { result, writes, events, log, sent }
     }
 }
 

@@ -27,6 +27,21 @@ pub(super) struct Document {
 #[serde(default)]
 struct Permissions {
     kubernetes: Vec<Permission>,
+    http: Vec<HttpPermission>,
+}
+
+/// One rule of the HTTP requests that the hook asks for.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct HttpPermission {
+    pub hosts: Vec<String>,
+    #[serde(default = "reading")]
+    pub methods: Vec<String>,
+    #[serde(default)]
+    pub paths: Vec<String>,
+}
+
+fn reading() -> Vec<String> {
+    ["GET", "HEAD"].map(str::to_owned).to_vec()
 }
 
 /// One rule of what the hook asks for.
@@ -201,6 +216,10 @@ impl Document {
 
     pub fn permissions(&self) -> &[Permission] {
         &self.permissions.kubernetes
+    }
+
+    pub fn http(&self) -> &[HttpPermission] {
+        &self.permissions.http
     }
 
     /// The snapshots that a trigger of this binding may open: its own, those of its group, those that it includes.

@@ -2,7 +2,7 @@
 //!
 //! Pure. The admin of a real operator may grant less than the document asks for.
 
-use super::document::Permission;
+use super::document::{HttpPermission, Permission};
 
 /// Where a call reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,39 @@ fn refusal(verbs: &[&str], subject: &Subject<'_>) -> String {
     )
 }
 
+/// Whether a rule allows the request, by the operator's rules.
+pub(super) fn check_http(rules: &[HttpPermission], method: &str, url: &str) -> Result<(), String> {
+    let Some((tls, authority, rest)) = crate::http::parts(url) else {
+        return Err(format!("{method} {url}: the URL is not one of https or http"));
+    };
+    let path = rest.split('?').next().filter(|path| !path.is_empty()).unwrap_or("/");
+    let host = if tls { authority.to_ascii_lowercase() } else { format!("http://{}", authority.to_ascii_lowercase()) };
+    let at = |pattern: &String| match pattern.split_once("*.") {
+        Some((scheme, name)) => {
+            let below = host.strip_prefix(scheme).and_then(|host| host.strip_suffix(name));
+            below.and_then(|below| below.strip_suffix('.')).is_some_and(|below| !below.is_empty())
+        }
+        None => *pattern == host,
+    };
+    let under = |pattern: &String| match pattern.strip_suffix('*') {
+        Some(beginning) => path.starts_with(beginning),
+        None => pattern == path,
+    };
+    let allows = |rule: &HttpPermission| {
+        rule.hosts.iter().any(at)
+            && rule.methods.iter().any(|one| one == "*" || one == method)
+            && (rule.paths.is_empty() || rule.paths.iter().any(under))
+    };
+    let whole = !path.split('/').any(|part| part == "." || part == "..");
+    if whole && rules.iter().any(allows) {
+        return Ok(());
+    }
+    Err(format!(
+        "the hook may not {method} {url}: add {{hosts: [{host:?}], methods: [{method}], paths: [{path:?}]}} to \
+         permissions.http"
+    ))
+}
+
 /// As YAML of one line.
 fn quoted(word: &str) -> String {
     let plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '.' | '/'));
@@ -100,6 +133,30 @@ mod tests {
     fn allowed(rule: &Permission, verb: &str, subresource: Option<&str>, reach: Reach<'_>, name: Option<&str>) -> bool {
         let subject = Subject { group: "apps", resource: "deployments", subresource, reach, name };
         check(std::slice::from_ref(rule), &[verb], &subject).is_ok()
+    }
+
+    #[test]
+    fn every_part_of_a_rule_of_http_counts() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let hosts = texts(&["a.io", "*.b.io:8443", "http://c.io"]);
+        let rules = [HttpPermission { hosts, methods: texts(&["GET"]), paths: texts(&["/v1/*", "/healthz"]) }];
+        for url in ["https://a.io/v1/x?y", "https://A.io/healthz", "https://x.b.io:8443/v1/", "http://c.io/v1/"] {
+            assert_eq!(check_http(&rules, "GET", url), Ok(()), "{url}");
+        }
+        for url in [
+            "https://a.io/",
+            "https://a.io/v1/../x",
+            "http://a.io/v1/",
+            "https://x.a.io/v1/",
+            "https://b.io:8443/v1/",
+            "https://x.b.io/v1/",
+            "https://c.io/v1/",
+            "a.io/v1/",
+        ] {
+            assert!(check_http(&rules, "GET", url).is_err(), "{url}");
+        }
+        let said = check_http(&rules, "POST", "https://a.io/v1/x?y").unwrap_err();
+        assert!(said.ends_with(r#"add {hosts: ["a.io"], methods: [POST], paths: ["/v1/x"]} to permissions.http"#));
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub(crate) struct Host {
     pub(super) events: Vec<Emitted>,
     pub(super) log: Vec<Line>,
     pub(super) random: u64,
+    /// The HTTP requests that are allowed. None: all.
+    pub(super) http_permissions: Option<Vec<super::document::HttpPermission>>,
+    pub(super) http: super::Servers,
+    pub(super) sent: Vec<crate::http::Request>,
     /// What this host was asked for and cannot do.
     pub(super) unable: Vec<String>,
 }
@@ -173,6 +177,29 @@ impl Host {
         self.series.check(&op)?;
         self.reported.push(op);
         Ok(())
+    }
+
+    pub(crate) fn http(&mut self, request: &crate::http::Request) -> Result<crate::http::Response, crate::http::Error> {
+        use crate::http::{Error, ErrorKind, Response};
+        let (method, url) = (request.method(), request.url());
+        if let Some(rules) = &self.http_permissions {
+            grants::check_http(rules, method, url).map_err(|text| Error::new(ErrorKind::Denied, text))?;
+        }
+        if self.dry_run && !["GET", "HEAD"].contains(&method) {
+            return Err(Error::new(ErrorKind::Denied, format!("{method} {url}: not sent, because the run only plans")));
+        }
+        self.sent.push(request.clone());
+        let Some(answers) = self.http.get_mut(&(method.to_owned(), url.to_owned())).filter(|all| !all.is_empty())
+        else {
+            let message = format!("{method} {url}: the test has no answer; Kit::http gives one");
+            return Err(Error::new(ErrorKind::Connection, message));
+        };
+        // The last answer also serves all further requests.
+        if answers.len() > 1 {
+            answers.remove(0)
+        } else {
+            answers.first().cloned().unwrap_or_else(|| Ok(Response::default()))
+        }
     }
 
     pub(crate) fn settings(&self) -> String {

@@ -33,6 +33,7 @@ pub struct Kit {
     series: Series,
     random: u64,
     runs: u32,
+    http: super::Servers,
 }
 
 impl std::fmt::Debug for Kit {
@@ -52,7 +53,20 @@ impl Kit {
         };
         let (filters, faults, series) = Default::default();
         let (cluster, settings) = (Cluster::new(), "{}".to_owned());
-        Self { document, hook: run, filters, cluster, checked: true, settings, faults, series, random: 0, runs: 0 }
+        let http = Default::default();
+        Self {
+            document,
+            hook: run,
+            filters,
+            cluster,
+            checked: true,
+            settings,
+            faults,
+            series,
+            random: 0,
+            runs: 0,
+            http,
+        }
     }
 
     /// A kit of a hook that has no function `run`, and only answers.
@@ -118,6 +132,18 @@ impl Kit {
     /// The next read of this object fails for this reason.
     pub fn refuse_get(&mut self, target: &ObjectRef, reason: Reason) -> &mut Self {
         self.faults.push(Fault { verb: "get".to_owned(), target: target.clone(), reason });
+        self
+    }
+
+    /// What a server answers to this method at this URL. Several answers are given in turn, and the last one again and
+    /// again. Nothing is sent anywhere.
+    pub fn http(
+        &mut self,
+        method: &str,
+        url: &str,
+        answer: std::result::Result<crate::http::Response, crate::http::Error>,
+    ) -> &mut Self {
+        self.http.entry((method.to_owned(), url.to_owned())).or_default().push(answer);
         self
     }
 
@@ -194,6 +220,9 @@ impl Kit {
             events: Vec::new(),
             log: Vec::new(),
             random: self.random,
+            http_permissions: self.checked.then(|| self.document.http().to_vec()),
+            http: std::mem::take(&mut self.http),
+            sent: Vec::new(),
             unable: Vec::new(),
         };
         let entered = Entered::new(host);
@@ -213,7 +242,8 @@ impl Kit {
         if result.is_ok() {
             self.series.commit(host.reported);
         }
-        Ran { result, writes: host.writes, events: host.events, log: host.log }
+        self.http = host.http;
+        Ran { result, writes: host.writes, events: host.events, log: host.log, sent: host.sent }
     }
 
     #[track_caller]

@@ -147,3 +147,6 @@ pub use run::Run;
 
 pub(crate) use host::with;
 pub(crate) use metrics::{Op, What, labels};
+
+/// The answers of servers by method and URL.
+type Servers = std::collections::BTreeMap<(String, String), Vec<Result<crate::http::Response, crate::http::Error>>>;

@@ -20,6 +20,8 @@ pub struct Ran<T = ()> {
     pub events: Vec<Emitted>,
     /// What it logged, in order.
     pub log: Vec<Line>,
+    /// The HTTP requests that it sent, in order.
+    pub sent: Vec<crate::http::Request>,
 }
 
 /// The verb of a write.

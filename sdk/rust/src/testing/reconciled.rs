@@ -104,7 +104,7 @@ impl Kit {
                 None => Ok((desired, done)),
             }
         });
-        let Ran { result, writes, events, log } = ran;
+        let Ran { result, writes, events, log, sent } = ran;
         let result = result.map(|(desired, done)| {
             // No children are needed when the work is done, and none is no mistake before.
             let desired = match done {
@@ -115,7 +115,7 @@ impl Kit {
             let answer = self.apply(&known, object, &children, desired);
             Reconciled { done: done.unwrap_or_default(), ..answer }
         });
-        Ran { result, writes, events, log }
+        Ran { result, writes, events, log, sent }
     }
 
     /// The objects that the parent refers to, in the order of `related`.

@@ -124,7 +124,7 @@ fn confined(spec: &HookSpec, namespace: &str) -> Result<HookSpec, NeedsError> {
         return Err(out(format!("it converts {}", conversion.crd), "leave out --tenant for it"));
     }
     let within = |permission: &Permission| match permission.namespaces.is_empty() {
-        true => Permission { namespaces: vec![namespace.to_owned()], ..permission.clone() },
+        true => permission.clone().within(namespace),
         false => permission.clone(),
     };
     let permissions: Vec<_> = spec.permissions.iter().map(within).collect();

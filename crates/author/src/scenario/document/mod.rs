@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{
     faults::{ANSWERS, VERBS},
+    http::{self, FAILS},
     reader::{Fields, describe},
     tree::{self, Kind, Node, Place, Problem, Problems},
 };
@@ -15,7 +16,7 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Maximum time that passes in one step.
 pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The keys of a step, which has exactly one of them.
-pub(super) const ACTIONS: [&str; 12] = [
+pub(super) const ACTIONS: [&str; 13] = [
     "create",
     "apply",
     "patch",
@@ -24,6 +25,7 @@ pub(super) const ACTIONS: [&str; 12] = [
     "pass",
     "wait",
     "fault",
+    "http",
     "restart",
     "admission",
     "conversion",
@@ -40,6 +42,8 @@ pub struct Scenario {
     pub(super) given: Vec<Object>,
     /// Responses that the operator receives instead of the API server's.
     pub(super) faults: Vec<Fault>,
+    /// Responses to the hook's HTTP requests.
+    pub(super) http: Vec<http::Answer>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -61,6 +65,8 @@ pub(super) enum Action {
     Pass(Duration),
     Wait(Duration),
     Fault(Fault),
+    /// From now on, a server responds in this way.
+    Http(http::Answer),
     /// The operator is stopped and started again.
     Restart,
     /// The hook receives a request of the API server.
@@ -122,11 +128,13 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let given = objects(&fields, "given");
     let faults = fields.items("faults").into_iter().flatten();
     let faults = faults.filter_map(|(node, path)| fault(node, &path, problems)).collect();
+    let http = fields.items("http").into_iter().flatten();
+    let http = http.filter_map(|(node, path)| http_answer(node, &path, problems)).collect();
     fields.need("steps");
     let steps = fields.items("steps").into_iter().flatten().filter_map(|(node, path)| step(node, &path, problems));
     let steps = steps.collect();
     fields.finish();
-    Some(Scenario { name: name?.to_owned(), given, faults, steps })
+    Some(Scenario { name: name?.to_owned(), given, faults, http, steps })
 }
 
 fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
@@ -151,6 +159,7 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
         .or_else(|| fields.duration("pass", MAX_PASS).map(Action::Pass))
         .or_else(|| fields.duration("wait", MAX_WAIT).map(Action::Wait))
         .or_else(|| fault(fields.take("fault")?, &fields.child("fault"), problems).map(Action::Fault))
+        .or_else(|| http_answer(fields.take("http")?, &fields.child("http"), problems).map(Action::Http))
         .or_else(|| fields.word("restart", &["operator"]).map(|_| Action::Restart))
         .or_else(|| {
             let asked = Admission::read(fields.take("admission")?, &fields.child("admission"), problems);
@@ -189,6 +198,42 @@ fn fault(node: &Node, path: &str, problems: &Problems) -> Option<Fault> {
     }
     fields.finish();
     Some(Fault { verb: verb?, object: object?, answer: answer?, times })
+}
+
+fn http_answer(node: &Node, path: &str, problems: &Problems) -> Option<http::Answer> {
+    let fields = Fields::of(node, path, problems)?;
+    let (method, url) = (method(&fields), fields.needed_text("url"));
+    let status = fields.count("status").unwrap_or(200);
+    if !(200..=599).contains(&status) {
+        fields.wrong(format!("status is {status}; it is from 200 to 599"));
+    }
+    let fails = fields.word("fails", &FAILS.map(|(word, _)| word));
+    let (headers, body) = (fields.texts("headers"), body(&fields));
+    if fails.is_some() && ["status", "headers", "body", "json"].iter().any(|key| fields.take(key).is_some()) {
+        fields.wrong("a request that fails has no response: leave `fails` out, or the others");
+    }
+    fields.finish();
+    let reason = fails.and_then(|fails| FAILS.iter().find(|(word, _)| *word == fails)).map(|(_, reason)| *reason);
+    let status = u16::try_from(status).unwrap_or_default();
+    let response = reason.map_or_else(|| Ok(http::response(status, headers, body.unwrap_or_default())), Err);
+    Some(http::Answer { method, url: url?.to_owned(), response })
+}
+
+fn method(fields: &Fields<'_>) -> String {
+    let method = fields.text("method").unwrap_or("GET");
+    if method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        fields.wrong(format!("method is {method:?}; write it in upper case, such as GET"));
+    }
+    method.to_owned()
+}
+
+/// `body`, or `json` as text.
+fn body(fields: &Fields<'_>) -> Option<String> {
+    let (body, json) = (fields.text("body"), fields.take("json"));
+    if body.is_some() && json.is_some() {
+        fields.wrong("has just one of body and json");
+    }
+    body.map(str::to_owned).or_else(|| json.map(|node| node.value().to_string()))
 }
 
 /// The objects of a list. Empty if the key is missing.
@@ -420,6 +465,8 @@ pub struct Expect {
     /// In this order, and no others.
     pub only_writes: Option<Vec<Write>>,
     pub metrics: Vec<Metric>,
+    /// HTTP requests that were sent.
+    pub http: Vec<Sent>,
     pub failures: Vec<Failures>,
     /// The response to the last admission request.
     pub admission: Option<Reviewed>,
@@ -462,6 +509,22 @@ pub struct Metric {
     pub value: f64,
 }
 
+/// An HTTP request of the hook.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    pub method: String,
+    pub url: String,
+    pub body: Option<SentBody>,
+    pub count: Count,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SentBody {
+    Text(String),
+    /// The body has at least these fields.
+    Json(Value),
+}
+
 /// Failed runs of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures {
@@ -474,8 +537,18 @@ pub struct Failures {
 impl Expect {
     pub fn read(node: &Node, path: &str, problems: &Problems) -> Option<Self> {
         let fields = Fields::of(node, path, problems)?;
-        let parts =
-            ["present", "absent", "logged", "writes", "onlyWrites", "metrics", "failures", "admission", "conversion"];
+        let parts = [
+            "present",
+            "absent",
+            "logged",
+            "writes",
+            "onlyWrites",
+            "metrics",
+            "http",
+            "failures",
+            "admission",
+            "conversion",
+        ];
         if !parts.iter().any(|key| has(&fields, key)) {
             fields.wrong(format!("expect needs something in one of {}", parts.join(", ")));
         }
@@ -486,6 +559,7 @@ impl Expect {
             writes: each(&fields, "writes", write).unwrap_or_default(),
             only_writes: each(&fields, "onlyWrites", write),
             metrics: each(&fields, "metrics", metric).unwrap_or_default(),
+            http: each(&fields, "http", sent).unwrap_or_default(),
             failures: each(&fields, "failures", failures).unwrap_or_default(),
             admission: one(&fields, "admission", Reviewed::read),
             conversion: one(&fields, "conversion", Converted::read),
@@ -513,6 +587,20 @@ fn each<T>(
 ) -> Option<Vec<T>> {
     let items = fields.items(key)?;
     Some(items.filter_map(|(node, path)| read(node, &path, fields.problems())).collect())
+}
+
+fn sent(node: &Node, path: &str, problems: &Problems) -> Option<Sent> {
+    let fields = Fields::of(node, path, problems)?;
+    let (method, url, text, json) =
+        (method(&fields), fields.needed_text("url"), fields.text("body"), fields.take("json"));
+    if text.is_some() && json.is_some() {
+        fields.wrong("has just one of body and json");
+    }
+    let text = text.map(|text| SentBody::Text(text.to_owned()));
+    let body = text.or_else(|| json.map(|node| SentBody::Json(node.value())));
+    let count = fields.count("times").map_or(Count::AtLeast(1), Count::Exactly);
+    fields.finish();
+    Some(Sent { method, url: url?.to_owned(), body, count })
 }
 
 fn line(node: &Node, path: &str, problems: &Problems) -> Option<Line> {

@@ -1,10 +1,10 @@
 //! Compares what was found with what is expected. Pure.
 
-use boathook_core::model::Verdict;
+use boathook_core::model::{HttpRequest, Verdict};
 use serde_json::Value;
 
 use super::{
-    document::{Count, Expect, Failures, Line, Metric, Write},
+    document::{Count, Expect, Failures, Line, Metric, Sent, SentBody, Write},
     log::{Log, Written},
     matcher::{Difference, differences, shown},
     tree::Node,
@@ -20,6 +20,8 @@ pub(super) struct Seen {
     pub absent: Vec<Option<Value>>,
     /// Series as text. Empty if no metric is expected.
     pub metrics: String,
+    /// The HTTP requests of the hook. Empty if none is expected.
+    pub http: Vec<HttpRequest>,
     /// The result of the last request.
     pub answer: Option<Answer>,
 }
@@ -70,6 +72,7 @@ pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<
         wrong.extend(writes(expect, &log.writes(hook)).map(Wrong::from));
     }
     wrong.extend(expect.metrics.iter().filter_map(|metric| metric.differs(&seen.metrics)).map(Wrong::from));
+    wrong.extend(expect.http.iter().filter_map(|sent| sent.differs(&seen.http)).map(Wrong::from));
     let failures = log.failures(hook);
     wrong.extend(expect.failures.iter().filter_map(|wanted| wanted.differs(&failures)).map(Wrong::from));
     wrong.extend(answer(expect, seen.answer.as_ref()));
@@ -132,6 +135,40 @@ impl Count {
         }
     }
 }
+
+impl Sent {
+    /// The difference, if the number of such requests is not the expected one.
+    pub fn differs(&self, all: &[HttpRequest]) -> Option<String> {
+        let Self { method, url, body, count } = self;
+        let same_place: Vec<_> = all.iter().filter(|sent| (&sent.method, &sent.url) == (method, url)).collect();
+        let same = |sent: &&&HttpRequest| match body {
+            None => true,
+            Some(SentBody::Text(text)) => sent.body.0 == text.as_bytes(),
+            Some(SentBody::Json(json)) => {
+                serde_json::from_slice::<Value>(&sent.body.0).is_ok_and(|found| differences(json, &found).is_empty())
+            }
+        };
+        let found = same_place.iter().filter(same).count();
+        if count.holds(found) {
+            return None;
+        }
+        let mut text = format!("http: {} of {method} {url} expected, {found} sent", count.shown());
+        for sent in same_place.into_iter().filter(|sent| !same(&sent)).take(SHOWN) {
+            text.push_str(&format!(
+                "\n  one with the body {}",
+                shown(&String::from_utf8_lossy(&sent.body.0).into_owned().into())
+            ));
+        }
+        let other = |sent: &&HttpRequest| (&sent.method, &sent.url) != (method, url);
+        for sent in all.iter().filter(other).take(SHOWN) {
+            text.push_str(&format!("\n  and {} {}", sent.method, sent.url));
+        }
+        Some(text)
+    }
+}
+
+/// How many other requests a difference lists.
+const SHOWN: usize = 5;
 
 impl Line {
     /// The difference, if the number of lines is not the expected one.
@@ -328,8 +365,8 @@ mod tests {
 
     fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
         let (present, absent, logged, metrics, failures, within) = Default::default();
-        let (admission, conversion) = (None, None);
-        Expect { present, absent, logged, writes, only_writes, metrics, failures, admission, conversion, within }
+        let (admission, conversion, http) = (None, None, Vec::new());
+        Expect { present, absent, logged, writes, only_writes, metrics, http, failures, admission, conversion, within }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use std::{
 
 use boathook_cluster::Cluster;
 use boathook_core::model::{HookName, error_chain, format_duration};
+use boathook_egress::HttpConfig;
 use boathook_operator::{
     app::{App, Hook, Options},
     record::RecordConfig,
@@ -30,6 +31,7 @@ use super::{
     admin::{Admin, AdminError},
     document::{Action, Expect, Fault, Object, Question, Scenario, Step},
     faults::{Armed, Faults},
+    http::Servers,
     judge::{self, Answer, Seen, Spot, Wrong, judge},
     log::Log,
     matcher::{self, Edit},
@@ -79,6 +81,7 @@ struct Play<'p> {
     admin: Admin,
     operator: Operator,
     faults: Faults,
+    servers: Servers,
     settings: &'p Settings,
     edits: Vec<Edit>,
     /// The last request and its result.
@@ -105,10 +108,11 @@ pub(super) async fn play(
     for (n, fault) in scenario.faults.iter().enumerate() {
         arm(&faults, &admin, fault).await.map_err(|error| early(format!("faults[{n}] {}: {error}", fault.object)))?;
     }
+    let servers = Servers::new(&scenario.http);
+    let outside = Outside { client: faults.client(client), servers: servers.clone() };
     let ticks = scenario.ticks_by_itself();
-    let operator =
-        Operator::start(hook, hooks, faults.client(client), settings, ticks, log.clone()).await.map_err(early)?;
-    let mut play = Play { admin, operator, faults, settings, edits: Vec::new(), asked: None };
+    let operator = Operator::start(hook, hooks, outside, settings, ticks, log.clone()).await.map_err(early)?;
+    let mut play = Play { admin, operator, faults, servers, settings, edits: Vec::new(), asked: None };
     for (n, step) in scenario.steps.iter().enumerate() {
         let failed = |text| Failure { step: Some((n, step.place.line)), text, log: log.tail() };
         play = play.take(step).await.map_err(failed)?;
@@ -148,6 +152,7 @@ impl Play<'_> {
             Action::Tick(_) => {}
             Action::Pass(time) => self.operator.pass(*time).map_err(|error| format!("pass: {error}"))?,
             Action::Fault(fault) => named("fault", &fault.object, arm(&self.faults, &self.admin, fault).await)?,
+            Action::Http(answer) => self.servers.give(answer.clone()),
             Action::Wait(time) => tokio::time::sleep(*time).await,
             Action::Restart => {
                 let operator = self.operator.restarted().await.map_err(|error| format!("restart operator: {error}"))?;
@@ -209,7 +214,8 @@ impl Play<'_> {
         let metrics = if expect.metrics.is_empty() { String::new() } else { self.operator.metrics().await? };
         let (present, absent) = (self.read(&expect.present).await?, self.read(&expect.absent).await?);
         let answer = self.asked.as_ref().map(|(_, answer)| answer.clone());
-        Ok(Seen { present, absent, metrics, answer })
+        let http = if expect.http.is_empty() { Vec::new() } else { self.servers.sent() };
+        Ok(Seen { present, absent, metrics, http, answer })
     }
 
     async fn read(&self, objects: &[Object]) -> Result<Vec<Option<serde_json::Value>>, String> {
@@ -347,6 +353,12 @@ const MAX_TICKS: usize = 1000;
 /// Time limit for a hook's synchronization.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What an operator reaches.
+pub(super) struct Outside {
+    client: Client,
+    servers: Servers,
+}
+
 pub struct Operator {
     app: App,
     options: Options,
@@ -361,12 +373,14 @@ impl Operator {
     pub async fn start(
         hook: &HookName,
         hooks: &Path,
-        client: Client,
+        outside: Outside,
         settings: &Settings,
         ticks: bool,
         log: Log,
     ) -> Result<Self, String> {
-        let mut options = Options::new(client, hooks).map_err(|error| error.to_string())?;
+        let mut options = Options::new(outside.client, hooks).map_err(|error| error.to_string())?;
+        let http = HttpConfig { answers: Some(Arc::new(outside.servers)), ..HttpConfig::default() };
+        options.http = boathook_egress::Client::new(http).map_err(|error| error_chain(&error))?;
         options.sandbox = settings.sandbox.clone();
         options.schedules_tick = ticks;
         options.grace_period = Duration::from_secs(10);

@@ -5,7 +5,7 @@ use std::{collections::HashSet, num::NonZeroU32, time::Duration};
 use serde_json::Value;
 
 use super::fields::{Fields, describe, quoted, whole};
-use crate::model::{Limits, Permission, RateLimit, RetryPolicy};
+use crate::model::{HttpRule, Limits, Permission, READING, RateLimit, RetryPolicy};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -102,11 +102,32 @@ const VERBS: [&str; 7] = ["get", "list", "create", "update", "patch", "delete", 
 /// `permissions`, which a hook only requests. The admin grants them.
 pub(super) fn permissions(document: &Fields<'_, '_>) -> Vec<Permission> {
     let Some(fields) = document.fields("permissions") else { return Vec::new() };
-    fields.not_yet("http", "outbound HTTP is");
     fields.not_yet("files", "access to files is");
-    let rules = fields.items("kubernetes").map(|item| permission(&item)).collect();
+    let kubernetes = fields.items("kubernetes").map(|item| permission(&item));
+    let rules = kubernetes.chain(fields.items("http").map(|item| http(&item))).collect();
     fields.finish();
     rules
+}
+
+fn http(fields: &Fields<'_, '_>) -> Permission {
+    let rule = HttpRule {
+        hosts: fields.need("hosts", fields.some_strings("hosts")).unwrap_or_default(),
+        methods: fields.some_strings("methods").unwrap_or_else(|| READING.map(str::to_owned).to_vec()),
+        paths: fields.some_strings("paths").unwrap_or_default(),
+    };
+    once(fields, [("hosts", &rule.hosts), ("methods", &rule.methods), ("paths", &rule.paths)]);
+    rule.problems().into_iter().for_each(|(place, problem)| fields.wrong(&place, problem));
+    fields.finish();
+    Permission::of_http(rule)
+}
+
+fn once<'l>(fields: &Fields<'_, '_>, lists: impl IntoIterator<Item = (&'static str, &'l Vec<String>)>) {
+    for (key, texts) in lists {
+        let mut seen = HashSet::new();
+        for (i, text) in texts.iter().enumerate().filter(|(_, text)| !seen.insert(text.as_str())) {
+            fields.wrong(&format!("{key}[{i}]"), format!("is {} once more; write each word once", quoted(text)));
+        }
+    }
 }
 
 fn permission(fields: &Fields<'_, '_>) -> Permission {
@@ -117,20 +138,16 @@ fn permission(fields: &Fields<'_, '_>) -> Permission {
         verbs: needed("verbs"),
         resource_names: fields.some_strings("resourceNames").unwrap_or_default(),
         namespaces: fields.some_strings("namespaces").unwrap_or_default(),
+        http: None,
     };
     let check = |key: &str, texts: &[String], good: &dyn Fn(&str) -> bool, hint: &str| {
         for (i, text) in texts.iter().enumerate().filter(|(_, text)| !good(text)) {
             fields.wrong(&format!("{key}[{i}]"), format!("is {}; {hint}", quoted(text)));
         }
     };
-    let Permission { api_groups, resources, verbs, resource_names, namespaces } = &permission;
+    let Permission { api_groups, resources, verbs, resource_names, namespaces, http: _ } = &permission;
     let lists = [("apiGroups", api_groups), ("resources", resources), ("verbs", verbs)];
-    for (key, texts) in lists.into_iter().chain([("resourceNames", resource_names), ("namespaces", namespaces)]) {
-        let mut seen = HashSet::new();
-        for (i, text) in texts.iter().enumerate().filter(|(_, text)| !seen.insert(text.as_str())) {
-            fields.wrong(&format!("{key}[{i}]"), format!("is {} once more; write each word once", quoted(text)));
-        }
-    }
+    once(fields, lists.into_iter().chain([("resourceNames", resource_names), ("namespaces", namespaces)]));
     check("verbs", &permission.verbs, &|verb| VERBS.contains(&verb), &format!("allowed: {}", VERBS.join(", ")));
     check("apiGroups", &permission.api_groups, &|group| !group.contains('/'), "write the group without a version");
     check(

@@ -17,6 +17,7 @@ fn permission(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Permission
         verbs: list(verbs),
         resource_names: Vec::new(),
         namespaces: Vec::new(),
+        http: None,
     }
 }
 
@@ -177,7 +178,7 @@ fn words() -> impl Strategy<Value = String> {
 type Lists = (Vec<String>, Vec<String>, Vec<String>, Vec<String>, Vec<String>);
 
 fn of_lists((api_groups, resources, verbs, resource_names, namespaces): Lists) -> Permission {
-    Permission { api_groups, resources, verbs, resource_names, namespaces }
+    Permission { api_groups, resources, verbs, resource_names, namespaces, http: None }
 }
 
 fn permissions() -> impl Strategy<Value = Vec<Permission>> {
@@ -272,6 +273,7 @@ proptest! {
             verbs: written.verbs,
             resource_names: Vec::new(),
             namespaces: written.namespaces,
+            http: None,
         };
         prop_assert!(allows(&[suggested], &asked.verb, &subject), "{text}");
     }

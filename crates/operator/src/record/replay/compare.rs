@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use boathook_core::model::{CallError, CallReason, EmitEvent, ObjectRef, Operation, PatchBody};
+use boathook_core::model::{CallError, CallReason, EmitEvent, HttpReason, ObjectRef, Operation, PatchBody, READING};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ pub enum Difference {
     Changed {
         /// For example `v1 Secret a/b`.
         object: String,
-        /// `create`, `update`, `patch`, `delete` or `emit-event`.
+        /// `create`, `update`, `patch`, `delete`, `emit-event` or `http`.
         verb: String,
         /// The fields that differ.
         fields: Vec<Change>,
@@ -281,6 +281,14 @@ fn of_call(Call { request, answer }: &Call) -> Vec<Written> {
             vec![Written::of_event(event, Some(error))]
         }
         (Request::EmitEvent { event }, _) => vec![Written::of_event(event, None)],
+        (Request::Http { request }, answer) if !READING.contains(&request.method.as_str()) => {
+            let refused = match answer {
+                Some(Answer::Http(Err(error))) if error.reason == HttpReason::Denied => Some(error.message.clone()),
+                _ => None,
+            };
+            let object = request.url.split('?').next().unwrap_or_default().to_owned();
+            vec![Written { object, verb: "http", body: readable(request), refused }]
+        }
         (Request::Write { operation, .. }, Some(Answer::Written(answer))) => {
             vec![Written::of_operation(operation, answer.as_ref().err())]
         }

@@ -8,8 +8,9 @@ use std::{
 };
 
 use boathook_core::model::{
-    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, Item, Items, KindListing,
-    ListQuery, MetricSample, ObjectRef, Operation, Page, PatchBody, Resource, SnapshotSet, WriteOptions,
+    AccessQuestion, BindingName, CallError, CallReason, Caller, EmitEvent, HookName, HttpBounds, HttpError, HttpReason,
+    HttpRequest, HttpResponse, Item, Items, KindListing, ListQuery, MetricSample, ObjectRef, Operation, Page,
+    PatchBody, Resource, SnapshotSet, WriteOptions,
 };
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -46,6 +47,8 @@ pub(super) struct ReplayHost {
 struct State {
     /// The calls that were made.
     made: Vec<Call>,
+    /// The recorded calls in the order in which they are expected.
+    order: Vec<usize>,
     found: Found,
     difference: Option<Difference>,
     /// Whether the run came as far as the recorded one.
@@ -62,7 +65,8 @@ pub(super) struct Seen {
 impl ReplayHost {
     pub fn new(record: Arc<Record>, key: Option<Key>, refuses: Option<Arc<Refuses>>, ambient: Replayed) -> Self {
         let found = if refuses.is_some() { Found::new(&record) } else { Found::default() };
-        let state = State { made: Vec::new(), found, difference: None, over: false };
+        let order = (0..record.calls.len()).collect();
+        let state = State { made: Vec::new(), order, found, difference: None, over: false };
         Self {
             moment: snapshot_set(&record),
             ambient: Arc::new(ambient),
@@ -107,7 +111,8 @@ impl ReplayHost {
         }
         let number = state.made.len();
         let secrets = Secrets { key: self.key.as_ref(), made: self.record.ambient.random.is_none() };
-        let call = self.record.calls.get(number);
+        self.reorder(state, number, request, secrets);
+        let call = state.order.get(number).and_then(|index| self.record.calls.get(*index));
         let fields = match call.map(|call| same_call(&call.request, request, secrets)) {
             Some(Ok(())) => {
                 let answer = call.and_then(|call| call.answer.clone());
@@ -126,6 +131,21 @@ impl ReplayHost {
             fields,
         });
         None
+    }
+
+    /// HTTP requests that a hook makes at the same time come in any order.
+    fn reorder(&self, state: &mut State, number: usize, request: &Request, secrets: Secrets<'_>) {
+        let calls = state.order.iter().enumerate().skip(number).map(|(at, index)| (at, self.record.calls.get(*index)));
+        let mut together = calls.map_while(|(at, call)| match call.map(|call| &call.request) {
+            Some(recorded @ Request::Http { .. }) => Some((at, recorded)),
+            _ => None,
+        });
+        let same = |(at, recorded): (usize, &Request)| same_call(recorded, request, secrets).is_ok().then_some(at);
+        if matches!(request, Request::Http { .. })
+            && let Some(at) = together.find_map(same)
+        {
+            state.order.swap(number, at);
+        }
     }
 
     /// Returns the answer if it has the kind that `take` expects. Otherwise the run waits, and is ended in the
@@ -189,6 +209,15 @@ impl Host for ReplayHost {
         api_version: Option<String>,
     ) -> BoxFuture<'a, Result<Resource, CallError>> {
         self.ask(Request::Resolve { name, api_version }, only!(Resolved)).boxed()
+    }
+
+    fn http<'a>(
+        &'a self,
+        _: &'a Caller,
+        request: HttpRequest,
+        _: HttpBounds,
+    ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        self.ask(Request::Http { request }, only!(Http)).boxed()
     }
 
     fn kinds<'a>(&'a self, _: &'a Caller) -> BoxFuture<'a, Result<KindListing, CallError>> {
@@ -344,6 +373,7 @@ impl Found {
             match (request, answer) {
                 (_, Some(Answer::Object(Err(error)) | Answer::Page(Err(error)) | Answer::Emitted(Err(error))))
                     if error.reason == CallReason::ForbiddenByGrant => {}
+                (_, Some(Answer::Http(Err(error)))) if error.reason == HttpReason::Denied => {}
                 (Request::Write { operation, .. }, Some(Answer::Written(written))) => found.write(operation, written),
                 (Request::Batch { operations, .. }, Some(Answer::Batch(answers))) => {
                     operations.iter().zip(answers).for_each(|(operation, written)| found.write(operation, written));
@@ -379,6 +409,9 @@ impl Found {
                 (Request::Get { .. }, Some(refusal)) => Answer::Object(Err(refusal)),
                 (Request::List { .. }, Some(refusal)) => Answer::Page(Err(refusal)),
                 (Request::EmitEvent { .. }, Some(refusal)) => Answer::Emitted(Err(refusal)),
+                (Request::Http { .. }, Some(refusal)) => {
+                    Answer::Http(Err(HttpError { reason: HttpReason::Denied, message: refusal.message }))
+                }
                 (other, _) => self.other(other),
             },
         }
@@ -417,6 +450,10 @@ impl Found {
                 Answer::Page(Err(unknown(format!("this list of {} {}", query.api_version, query.kind))))
             }
             Request::EmitEvent { .. } => Answer::Emitted(Ok(())),
+            Request::Http { request } => {
+                let CallError { message, .. } = unknown(format!("{} {}", request.method, request.url));
+                Answer::Http(Err(HttpError { reason: HttpReason::Connection, message }))
+            }
             Request::Resolve { name, .. } => Answer::Resolved(Err(unknown(format!("kind {name}")))),
             Request::Kinds => Answer::Kinds(Err(unknown("the list of kinds".to_owned()))),
             Request::Allowed { question } => {

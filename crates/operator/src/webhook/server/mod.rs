@@ -18,7 +18,7 @@ use hyper_util::{
 use tokio::{
     io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
-    sync::watch,
+    sync::{Notify, watch},
     time::{sleep, timeout},
 };
 use tokio_rustls::{
@@ -171,8 +171,11 @@ struct Shared {
 
 /// The first byte of a TLS connection. No HTTP request begins with it.
 const HANDSHAKE: u8 = 0x16;
-/// How long a connection that has to close may take if nothing is under way.
+/// How long a connection that has to close for others may take if nothing is under way.
 const LAST: Duration = Duration::from_secs(1);
+/// The same at the end of the server. A request that an API server is about to send gets its answer, or a GOAWAY that lets
+/// the API server send it to another replica.
+const LAST_AT_END: Duration = Duration::from_secs(5);
 /// The maximum size of a request's head in bytes.
 const HEAD: usize = 32 << 10;
 /// The maximum number of requests under way on one HTTP/2 connection.
@@ -183,8 +186,8 @@ const WINDOWS: (u32, u32) = (256 << 10, 1 << 20);
 async fn serve(stream: TcpStream, place: Place, shared: Arc<Shared>) {
     let place = Arc::new(place);
     let settings = &shared.settings;
+    // What was accepted is answered, even if the server has to end in the meantime: the API server would not try again.
     let handshake = tokio::select! {
-        () = shared.stop.cancelled() => return,
         () = place.close_gracefully(settings.head, settings.idle) => return,
         done = timeout(settings.handshake, handshake(stream, &shared.acceptor)) => done,
     };
@@ -213,7 +216,10 @@ async fn serve_http(stream: TlsStream<TcpStream>, place: Arc<Place>, shared: &Sh
     let settings = &shared.settings;
     let certificate = stream.get_ref().1.peer_certificates().is_some();
     let (router, used) = (shared.router.clone(), place.clone());
+    let came = Arc::new(Notify::new());
+    let comes = came.clone();
     let service = service_fn(move |mut request: Request<_>| {
+        comes.notify_one();
         let under_way = Arc::new(used.request());
         request.extensions_mut().insert(Asker { certificate, request: under_way.clone() });
         let answer = router.clone().oneshot(request.map(Body::new));
@@ -225,17 +231,25 @@ async fn serve_http(stream: TlsStream<TcpStream>, place: Arc<Place>, shared: &Sh
     });
     let builder = builder(settings);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
-    tokio::select! {
+    let last = tokio::select! {
         // A client's errors concern only the client.
         _ = connection.as_mut() => return,
-        () = shared.stop.cancelled() => {}
-        () = place.close_gracefully(settings.head, settings.idle) => {}
+        () = shared.stop.cancelled() => LAST_AT_END,
+        () = place.close_gracefully(settings.head, settings.idle) => LAST,
+    };
+    if shared.stop.is_cancelled() {
+        // Before its first request, a connection would only be closed.
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = came.notified() => {}
+            () = sleep(last) => {}
+        }
     }
     connection.as_mut().graceful_shutdown();
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = sleep(LAST) => if !place.is_busy() { return },
+            () = sleep(last) => if !place.is_busy() { return },
         }
     }
 }

@@ -35,8 +35,11 @@ pub fn print(spec: &HookSpec) -> Value {
     let conversions = list(&spec.conversions, |binding| conversion(binding, &doubled));
     set(&mut document, "kubernetesCustomResourceConversion", conversions);
     set(&mut document, "settings", spec.rate.as_ref().map(rate));
-    let permissions = list(&spec.permissions, permission).map(|rules| json!({ "kubernetes": rules }));
-    set(&mut document, "permissions", permissions);
+    let mut permissions = json!({});
+    let (http, kubernetes): (Vec<_>, Vec<_>) = spec.permissions.iter().partition(|rule| rule.http.is_some());
+    set(&mut permissions, "kubernetes", list(&kubernetes, |rule| permission(rule)));
+    set(&mut permissions, "http", list(&http, |rule| json!(rule.http)));
+    set(&mut document, "permissions", (permissions != json!({})).then_some(permissions));
     set(&mut document, "limits", Some(limits(&spec.limits)));
     set(&mut document, "retry", spec.on_startup.as_ref().map(|startup| retry(&startup.retry)));
     set(&mut document, "concurrency", Some(json!(spec.concurrency)));

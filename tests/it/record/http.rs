@@ -1,0 +1,51 @@
+//! HTTP requests in records: what they keep, what they withhold, and runs again without a network.
+
+use serde_json::json;
+
+use super::{Recorded, altered, names, records, replay, replayed};
+use crate::pipeline::http::{Server, fetch};
+
+const TOKEN: &str = "a token of nobody else";
+
+// mutant: crates/operator/src/record/secrets.rs: `if CREDENTIALS.contains(&name.to_lowercase().as_str()) {` => `if false {`
+#[tokio::test]
+async fn a_run_with_requests_is_the_same_again_without_the_server_and_without_credentials() {
+    let server = Server::start().await;
+    let client = server.client();
+    let recorded = Recorded::start_with(&[("fetch", server.hook())], |options| options.http = client).await;
+    let requests = [
+        json!({"url": server.url("/v1/echo"), "method": "POST", "body": "ping", "authorization": format!("Bearer {TOKEN}")}),
+        json!({"url": server.url("/v1/echo"), "authorization": "Basic dXNlcjphIHRva2VuIG9mIG5vYm9keSBlbHNl"}),
+        json!({"url": server.url("/v2/echo")}),
+    ];
+    for (number, data) in requests.into_iter().enumerate() {
+        recorded.pipeline.create(fetch(&format!("n-{number}"), data)).await;
+        // The first one is the synchronization.
+        recorded.until("fetch", number + 2).await;
+    }
+    let (_records, path) = recorded.stop().await;
+    let hook = server.hook();
+    drop(server);
+
+    let texts: Vec<_> = records(&path).iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    let requests = texts.iter().filter(|text| text.contains(r#""call":"http""#)).count();
+    assert!(requests == 3 && texts.iter().any(|text| text.contains("ping")), "{texts:#?}");
+    for text in &texts {
+        // The objects that the hook received have them too, and are no Secrets.
+        let calls = &text[text.find(r#""calls":"#).unwrap()..];
+        for secret in [TOKEN, "dXNlcjphIHRva2VuIG9mIG5vYm9keSBlbHNl"] {
+            assert!(!calls.contains(secret), "{calls}");
+        }
+    }
+    let directory = path.to_str().unwrap();
+    let ended = replay(&[directory]).await;
+    let count = names(&path).len();
+    assert_eq!(ended.stdout, format!("{count} runs: {count} same, 0 differ"), "{}", ended.stderr);
+
+    let file = path.join("narrow.wasm");
+    std::fs::write(&file, altered(&hook, "/v1/*", "/v9/*")).unwrap();
+    let (code, told) = replayed(&[directory, "--with", file.to_str().unwrap()]).await;
+    let told = told.to_string();
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("permission") && told.contains("methods: [POST]"), "{told}");
+}
