@@ -47,7 +47,7 @@ pub struct Grant {
 #[serde(rename_all = "camelCase")]
 pub struct HttpGrant {
     /// The hosts: api.example.com, *.example.com for all below it, api.example.com:8443 for another port than 443, and
-    /// http://api.example.com for a host without TLS.
+    /// `http://api.example.com` for a host without TLS.
     #[schemars(
         length(min = 1, max = 64),
         inner(length(max = 270), regex(pattern = r"^(http://)?((\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$")),
