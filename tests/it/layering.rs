@@ -9,7 +9,7 @@ use std::{
 
 use syn::visit::{self, Visit};
 
-const ROOTS: [&str; 11] = [
+const ROOTS: [&str; 12] = [
     "src",
     "cluster/src",
     "crates/applyset/src",
