@@ -94,7 +94,12 @@ impl Operator {
 
     /// Waits until all hooks are ready.
     pub async fn ready(&self) {
-        self.until("all hooks are ready", |operator| operator.app.readiness().ready().then_some(())).await;
+        // Those of tenants, too, for which the operator itself does not wait.
+        let all = |operator: &Self| {
+            let readiness = operator.app.readiness();
+            (readiness.ready() && readiness.hooks.iter().all(|hook| hook.missing.is_empty())).then_some(())
+        };
+        self.until("all hooks are ready", all).await;
     }
 
     /// Waits until `look` finds something; shows the end of the log when it never does.
