@@ -21,6 +21,8 @@ pub enum ModulesCommand {
     List(List),
     /// Print the values of a module and check them, or show who wrote a value
     Values(Values),
+    /// Show in which order modules run, which modules they need, and why they are on or off
+    Graph(Graph),
 }
 
 /// Where modules and their values come from.
@@ -100,4 +102,26 @@ pub struct Values {
     /// Show which layers wrote this value: its path, such as web.ports.0 or /web/ports/0
     #[arg(long, value_name = "PATH")]
     pub why: Option<String>,
+}
+
+/// `boathook modules graph`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules graph --modules modules/
+  boathook modules graph --modules modules/ --config addon-operator.yaml -o json
+  boathook modules graph --modules modules/ --dot | dot -Tsvg > modules.svg
+
+A module needs those that its module.yaml names in requirements.modules. Without such modules, it waits until
+modules with smaller numbers have been tried. Nothing is run: of a module with an `enabled` script it is not
+known whether it is on.
+
+Exit codes: 0 when all modules can be used, 1 when some cannot, 2 when a file, a directory, the graph or the
+command line is wrong.")]
+pub struct Graph {
+    /// Where modules and their values come from.
+    #[command(flatten)]
+    pub sources: Sources,
+    /// Print the graph in the DOT language
+    #[arg(long, conflicts_with = "output")]
+    pub dot: bool,
 }

@@ -10,13 +10,15 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use boathook_modules::{
-    Catalogue, Config, Layout, Maintenance, Module, ModuleName, Patch, Refused, Step, Store, layout::Chart,
+    Catalogue, Config, Layout, Maintenance, Module, ModuleName, Patch, Refused, Step, Store,
+    graph::{Answer, Class, Dependency, Graph, State, Unknown},
+    layout::Chart,
 };
 use serde_json::{Map, Value, json};
 
 use crate::cli::{
     Output,
-    modules::{List, Modules, ModulesCommand, Sources, Values},
+    modules::{self as grammar, List, Modules, ModulesCommand, Sources, Values},
 };
 
 /// The longest file that is read. The readers of its content have smaller bounds.
@@ -28,6 +30,7 @@ pub(super) fn run(args: Modules) -> ExitCode {
     let done = match args.command {
         ModulesCommand::List(args) => list(&args),
         ModulesCommand::Values(args) => values(&args),
+        ModulesCommand::Graph(args) => graph(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -84,6 +87,123 @@ fn values(args: &Values) -> anyhow::Result<bool> {
     Ok(found && loaded.problems.is_empty())
 }
 
+/// Whether all modules can be used.
+fn graph(args: &grammar::Graph) -> anyhow::Result<bool> {
+    let catalogue = catalogue(&args.sources)?;
+    let mut loaded = Loaded::new(&catalogue);
+    loaded.take(&args.sources, None)?;
+    let graph = Graph::of(&catalogue)?;
+    let vote = |name: &ModuleName| loaded.store.decision(name.key());
+    let script = |name: &ModuleName, _: &[ModuleName]| {
+        let asks = catalogue.module(name.as_str()).is_some_and(|module| module.enabled.is_some());
+        if asks { Answer::Waiting } else { Answer::None }
+    };
+    let states = graph.states(vote, script);
+    let modules: Vec<Placed<'_>> = graph
+        .order()
+        .iter()
+        .filter_map(|name| Some((catalogue.module(name.as_str())?, states.get(name)?)))
+        .map(|(module, state)| Placed { module, state })
+        .collect();
+    if args.dot {
+        print!("{}", dot(&modules));
+    } else {
+        let rows: Vec<Value> = modules.iter().map(Placed::row).collect();
+        super::print(args.sources.output, &Value::Array(rows), || placed(&modules))?;
+    }
+    loaded.report();
+    Ok(loaded.problems.is_empty() && catalogue.broken.is_empty())
+}
+
+/// A module in the graph.
+struct Placed<'a> {
+    module: &'a Module,
+    state: &'a State,
+}
+
+impl Placed<'_> {
+    fn on(&self) -> (&'static str, String) {
+        match self.state {
+            State::On(decision) => ("yes", decision.by.as_ref().map_or_else(String::new, ToString::to_string)),
+            State::Off(why) => ("no", why.to_string()),
+            State::Unknown(Unknown::Script) => ("?", "its script `enabled` decides".to_owned()),
+            State::Unknown(why) => ("?", why.to_string()),
+        }
+    }
+
+    fn class(&self) -> &'static str {
+        match self.module.definition.class {
+            Class::Critical => "critical",
+            Class::Functional => "functional",
+        }
+    }
+
+    fn needs(&self) -> Vec<String> {
+        let text = |one: &Dependency| {
+            let optional = if one.optional { "?" } else { "" };
+            let versions = one.versions.as_ref().map_or_else(String::new, |range| format!(" {range}"));
+            format!("{}{optional}{versions}", one.name)
+        };
+        self.module.definition.dependencies.iter().map(text).collect()
+    }
+
+    fn row(&self) -> Value {
+        let (on, why) = self.on();
+        let dependency = |one: &Dependency| {
+            let versions = one.versions.as_ref().map(ToString::to_string);
+            json!({"name": one.name.as_str(), "optional": one.optional, "versions": versions})
+        };
+        json!({
+            "name": self.module.name.as_str(),
+            "order": self.module.order,
+            "class": self.class(),
+            "version": self.module.definition.version.as_ref().map(ToString::to_string),
+            "needs": self.module.definition.dependencies.iter().map(dependency).collect::<Value>(),
+            "on": match on { "yes" => json!(true), "no" => json!(false), _ => Value::Null },
+            "why": why,
+        })
+    }
+}
+
+fn placed(modules: &[Placed<'_>]) -> String {
+    let mut rows = vec![["ORDER", "NAME", "VERSION", "CLASS", "NEEDS", "ON", "WHY"].map(str::to_owned)];
+    for placed in modules {
+        let (on, why) = placed.on();
+        let needs = placed.needs().join(", ");
+        let version = placed.module.definition.version.as_ref();
+        rows.push([
+            placed.module.order.to_string(),
+            placed.module.name.to_string(),
+            version.map_or_else(|| "-".to_owned(), ToString::to_string),
+            placed.class().to_owned(),
+            if needs.is_empty() { "-".to_owned() } else { needs },
+            on.to_owned(),
+            why,
+        ]);
+    }
+    aligned(&rows)
+}
+
+/// The graph for Graphviz: an arrow leads from a module to what it needs.
+fn dot(modules: &[Placed<'_>]) -> String {
+    let mut text = "digraph modules {\n".to_owned();
+    for placed in modules {
+        let name = &placed.module.name;
+        let style = match placed.state {
+            State::On(_) => "solid",
+            State::Off(_) => "dotted",
+            State::Unknown(_) => "dashed",
+        };
+        let _ = writeln!(text, "  \"{name}\" [label=\"{name}\\n{}\", style={style}];", placed.module.order);
+        for dependency in &placed.module.definition.dependencies {
+            let style = if dependency.optional { " [style=dashed]" } else { "" };
+            let _ = writeln!(text, "  \"{name}\" -> \"{}\"{style};", dependency.name);
+        }
+    }
+    text.push_str("}\n");
+    text
+}
+
 fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
     let layout = Layout {
         modules: sources.modules.clone(),
@@ -93,7 +213,7 @@ fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
         ..Layout::default()
     };
     let catalogue = Catalogue::read(&layout)?;
-    for error in &catalogue.broken {
+    for (_, error) in &catalogue.broken {
         eprintln!("boathook: this module cannot be used: {}", chain(error));
     }
     for warning in &catalogue.warnings {
@@ -226,8 +346,13 @@ fn table(catalogue: &Catalogue, store: &Store) -> String {
             by,
         ]);
     }
+    aligned(&rows)
+}
+
+/// Rows with their columns below each other.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
     let mut text = String::new();
-    for row in &rows {
+    for row in rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let width = rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);

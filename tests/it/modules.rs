@@ -1,6 +1,6 @@
 //! `boathook modules` as an author types it.
 
-use std::{ffi::OsStr, fs, path::Path};
+use std::{ffi::OsStr, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -169,4 +169,43 @@ async fn what_cannot_be_read_is_named() {
         assert_eq!(ended.code, Some(if strict { 1 } else { 2 }), "{arguments:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(why), "{arguments:?}: {}", ended.stderr);
     }
+}
+
+#[tokio::test]
+async fn the_graph_says_what_a_module_needs_and_why_it_is_off() {
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    put(at, "modules/values.yaml", "dbEnabled: true\nwebEnabled: true\napiEnabled: true\naskedEnabled: true\n");
+    put(at, "modules/010-db/Chart.yaml", "name: db\nversion: 1.4.0\n");
+    put(at, "modules/005-web/module.yaml", "requirements: {modules: {db: '>= 1.2', cache: '!optional'}}\n");
+    put(
+        at,
+        "modules/api/module.yaml",
+        "{weight: 30, critical: false, requirements: {modules: {db: '>= 2'}, kubernetes: '1'}}",
+    );
+    put(at, "modules/020-asked/enabled", "#!/bin/sh\n");
+    fs::set_permissions(at.join("modules/020-asked/enabled"), fs::Permissions::from_mode(0o755)).unwrap();
+    let shown = modules(at, ["graph", "--modules", "modules"]).await;
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let expected = "ORDER  NAME   VERSION  CLASS       NEEDS            ON   WHY
+10     db     1.4.0    critical    -                yes  modules/values.yaml
+5      web    -        critical    db >=1.2, cache?  yes  modules/values.yaml
+20     asked  -        critical    -                ?    its script `enabled` decides
+30     api    -        functional  db >=2           no   it needs another version of the module db, which is 1.4.0";
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(squeezed(&shown.stdout), squeezed(expected));
+    assert!(shown.stderr.contains("has requirements.kubernetes, and only requirements.modules is looked at"));
+    let dot = modules(at, ["graph", "--modules", "modules", "--dot"]).await;
+    assert!(dot.stdout.contains("\"web\" -> \"cache\" [style=dashed];"), "{}", dot.stdout);
+    assert!(dot.stdout.contains("\"api\" [label=\"api\\n30\", style=dotted];"), "{}", dot.stdout);
+    let data = modules(at, ["graph", "--modules", "modules", "-o", "json"]).await;
+    let data: Value = serde_json::from_str(&data.stdout).unwrap();
+    assert_eq!(data[2]["on"], Value::Null);
+    assert_eq!(data[1]["needs"][0], json!({"name": "db", "optional": false, "versions": ">=1.2"}));
+
+    put(at, "modules/010-db/module.yaml", "requirements: {modules: {web: ''}}");
+    let circle = modules(at, ["graph", "--modules", "modules"]).await;
+    assert_eq!(circle.code, Some(2));
+    let error = "these modules depend on each other in a circle: db -> web -> db; remove one of the dependencies";
+    assert!(circle.stderr.contains(error), "{}", circle.stderr);
 }

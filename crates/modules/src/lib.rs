@@ -9,6 +9,7 @@
 //! | [`config`] | the configuration that a ConfigMap has |
 //! | [`schema`] | schemas of values: `x-extend`, `x-required-for-helm`, defaults, validation, CEL rules |
 //! | [`patch`] | what hooks do to values |
+//! | [`graph`] | which modules are on, why, and in which order they run |
 //! | [`layers`] | values in layers, and who wrote which |
 //! | [`values`] | the values of all modules, which patches change as transactions |
 //!
@@ -23,6 +24,7 @@
 
 pub mod config;
 mod files;
+pub mod graph;
 pub mod layers;
 pub mod layout;
 mod names;

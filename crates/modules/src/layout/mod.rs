@@ -5,9 +5,12 @@
 //!  MODULES/010-NAME/values.yaml              the module's static values
 //!                  /openapi/config-values.yaml, openapi/values.yaml
 //!                  /Chart.yaml, templates/   the chart
+//!                  /module.yaml              version, class, and the modules that it needs
 //!                  /hooks/, enabled, crds/
 //!  GLOBAL/openapi/…                          schemas of the section global
 //! ```
+
+mod definition;
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +27,8 @@ use crate::{
     names::{Flag, GLOBAL, InvalidName, ModuleName, flag, numbered},
     schema::Schema,
 };
+
+pub use definition::Definition;
 
 /// The most modules of all directories.
 const MAX_MODULES: usize = 4096;
@@ -47,6 +52,8 @@ pub enum LayoutError {
     NoValues(PathBuf),
     #[error("{} {why}", .0.display(), why = .1)]
     Schema(PathBuf, String),
+    #[error("{}: {why}", .0.display(), why = .1)]
+    Definition(PathBuf, String),
     #[error("{} has more than {max} {what}: move some of them away", .0.display(), max = .1, what = .2)]
     TooMany(PathBuf, usize, &'static str),
 }
@@ -104,6 +111,7 @@ pub struct Module {
     pub path: PathBuf,
     pub section: Section,
     pub chart: Option<Chart>,
+    pub definition: Definition,
     /// The script that decides whether the module is on.
     pub enabled: Option<PathBuf>,
     /// Executable files of `hooks/`.
@@ -120,8 +128,8 @@ pub struct Catalogue {
     pub modules: Vec<Module>,
     /// Which modules static values turn on or off, by key. Shared values win over a module's own.
     pub enabled: BTreeMap<String, (Writer, bool)>,
-    /// Directories that cannot be modules. The others can.
-    pub broken: Vec<LayoutError>,
+    /// Directories that cannot be modules, with their names if they have some. The others can.
+    pub broken: Vec<(Option<ModuleName>, LayoutError)>,
     /// What is probably wrong, and does not matter to the rest.
     pub warnings: Vec<String>,
 }
@@ -161,7 +169,7 @@ struct Reader<'l> {
     layout: &'l Layout,
     modules: BTreeMap<ModuleName, Module>,
     enabled: BTreeMap<String, (Writer, bool)>,
-    broken: Vec<LayoutError>,
+    broken: Vec<(Option<ModuleName>, LayoutError)>,
     warnings: Vec<String>,
 }
 
@@ -175,7 +183,7 @@ impl Reader<'_> {
                 Ok(metadata) if metadata.is_dir() => match self.module(&path, &name, &root, &mut shared) {
                     Ok(()) => {}
                     Err(error @ LayoutError::TooMany(_, MAX_MODULES, _)) => return Err(error),
-                    Err(error) => self.broken.push(error),
+                    Err(error) => self.broken.push((numbered(&name).1.parse().ok(), error)),
                 },
                 Ok(_) if name == "values.yaml" => {}
                 Ok(_) => self.warn(&path, "is not a directory, and is ignored"),
@@ -222,11 +230,9 @@ impl Reader<'_> {
         }
         let (number, name) = numbered(directory);
         let name: ModuleName = name.parse().map_err(|error| LayoutError::Name(path.to_owned(), error))?;
-        let order = match number {
-            Some(digits) if digits.len() <= 9 => digits.parse().unwrap_or(self.layout.unnumbered),
-            Some(_) => return Err(LayoutError::Number(path.to_owned())),
-            None => self.layout.unnumbered,
-        };
+        if number.is_some_and(|digits| digits.len() > 9) {
+            return Err(LayoutError::Number(path.to_owned()));
+        }
         let from_shared = shared.remove(name.key());
         if let Some(known) = self.modules.get(&name) {
             let why = format!("is ignored: {} is the module {name}", known.path.display());
@@ -238,6 +244,9 @@ impl Reader<'_> {
         }
         // A module may be a link to a directory elsewhere. What is in it may not leave it.
         let root = Root::new(path)?;
+        let definition = self.definition(&root, &name)?;
+        let of_number = number.and_then(|digits| digits.parse().ok());
+        let order = of_number.or(definition.weight).unwrap_or(self.layout.unnumbered);
         let mut section = Section::default();
         if let Some(values) = from_shared {
             section.statics.push((Writer::Static(above.path().join("values.yaml")), values));
@@ -284,9 +293,27 @@ impl Reader<'_> {
         if let Some(on) = own_vote {
             self.enabled.entry(name.key().to_owned()).or_insert((Writer::Static(file), on));
         }
-        let module = Module { name: name.clone(), order, path: path.to_owned(), section, chart, enabled, hooks, crds };
+        let path = path.to_owned();
+        let module = Module { name: name.clone(), order, path, section, chart, definition, enabled, hooks, crds };
         self.modules.insert(name, module);
         Ok(())
+    }
+
+    /// What `module.yaml` says, with the version of the chart if it has none.
+    fn definition(&mut self, root: &Root, name: &ModuleName) -> Result<Definition, LayoutError> {
+        let path = root.path().join("module.yaml");
+        let read = Definition::read(name, root.yaml("module.yaml")?.as_ref());
+        let mut definition = read.map_err(|why| LayoutError::Definition(path.clone(), why))?;
+        for key in &definition.ignored {
+            self.warn(&path, &format!("has requirements.{key}, and only requirements.modules is looked at"));
+        }
+        if definition.version.is_none() {
+            // A chart's file is Helm's business: what is wrong in it, the render says.
+            let chart = root.yaml("Chart.yaml").ok().flatten();
+            let text = chart.as_ref().and_then(|chart| chart.get("version")?.as_str());
+            definition.version = text.and_then(|text| definition::version(text).ok());
+        }
+        Ok(definition)
     }
 
     fn warn(&mut self, path: &Path, what: &str) {

@@ -120,7 +120,7 @@ fn a_module_may_turn_itself_on_and_shared_values_win() {
     let catalogue = Catalogue::read(&layout(&[folder.path()])).unwrap();
     let on: Vec<_> = catalogue.enabled.iter().map(|(key, (_, on))| (key.as_str(), *on)).collect();
     assert_eq!(on, [("elsewhere", true), ("one", true), ("two", false)]);
-    assert!(catalogue.broken[0].to_string().contains("threeEnabled is not a boolean"), "{:?}", catalogue.broken);
+    assert!(catalogue.broken[0].1.to_string().contains("threeEnabled is not a boolean"), "{:?}", catalogue.broken);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_broken_module_leaves_the_others_alone() {
     put(at, "060-no-file/values.yaml/x", "");
     let catalogue = Catalogue::read(&layout(&[at])).unwrap();
     assert_eq!(names(&catalogue), [(10, "good")]);
-    let broken = catalogue.broken.iter().map(describe).collect::<Vec<_>>().join("\n");
+    let broken = catalogue.broken.iter().map(|(_, error)| describe(error)).collect::<Vec<_>>().join("\n");
     for (file, why) in [
         ("020-Bad-Name", "use kebab-case"),
         ("030-bad-schema/openapi/values.yaml", "is not a schema: type"),
@@ -200,7 +200,7 @@ fn strict_layouts_need_values_everywhere() {
     put(folder.path(), "values.yaml", "");
     put(folder.path(), "web/x", "");
     let broken = Catalogue::read(&strict).unwrap().broken;
-    assert!(broken[0].to_string().contains("web/values.yaml is missing"), "{broken:?}");
+    assert!(broken[0].1.to_string().contains("web/values.yaml is missing"), "{broken:?}");
     put(folder.path(), "web/values.yaml", "");
     assert!(Catalogue::read(&strict).unwrap().broken.is_empty());
 }
@@ -233,7 +233,7 @@ fn no_file_of_a_module_is_read_from_elsewhere() {
     assert_eq!(names(&catalogue), [(80, "inner")]);
     assert_eq!(catalogue.modules[0].section.statics[0].1, json!({"a": 1}));
     assert_eq!(catalogue.broken.len(), 7);
-    for error in &catalogue.broken {
+    for (_, error) in &catalogue.broken {
         assert!(error.to_string().ends_with("put a copy in place of the link"), "{error}");
     }
 }
@@ -254,9 +254,27 @@ fn what_is_read_is_bounded() {
         }
     }
     let broken = Catalogue::read(&layout(&[at])).unwrap().broken;
-    let broken = broken.iter().map(describe).collect::<Vec<_>>();
+    let broken = broken.iter().map(|(_, error)| describe(error)).collect::<Vec<_>>();
     let [large, circle, many] = broken.as_slice() else { panic!("{broken:?}") };
     assert!(large.contains("values.yaml is larger than 1048576 bytes"), "{large}");
     assert!(circle.contains("020-circle/hooks has more than 16 levels of folders"), "{circle}");
     assert!(many.contains("030-many/crds has more than 10000 files and folders"), "{many}");
+}
+
+#[test]
+fn a_module_says_what_it_needs_and_a_number_wins_over_a_weight() {
+    let folder = TempDir::new().unwrap();
+    put(folder.path(), "005-web/module.yaml", "{weight: 7, requirements: {modules: {db: '>= 1'}}}");
+    put(folder.path(), "005-web/Chart.yaml", "{name: web, version: v1.2.0}");
+    put(folder.path(), "db/module.yaml", "{weight: 7, version: 3.0.0, critical: false}");
+    put(folder.path(), "010-bad/module.yaml", "{requirements: {modules: {db: new}}}");
+    let catalogue = Catalogue::read(&layout(&[folder.path()])).unwrap();
+    assert_eq!(names(&catalogue), [(5, "web"), (7, "db")]);
+    let web = &catalogue.module("web").unwrap().definition;
+    assert_eq!(web.version, Some("1.2.0".parse().unwrap()), "the version of its chart");
+    assert_eq!(web.dependencies[0].name.as_str(), "db");
+    assert_eq!(catalogue.module("db").unwrap().definition.version, Some("3.0.0".parse().unwrap()));
+    let [(name, error)] = &catalogue.broken[..] else { panic!("{:?}", catalogue.broken) };
+    assert_eq!(name.as_ref().map(ModuleName::as_str), Some("bad"));
+    assert!(error.to_string().contains("010-bad/module.yaml: requirements.modules.db: \"new\": "), "{error}");
 }
