@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::sync::RwLock;
 
 use case::{Case, Known};
 use servers::Servers;
@@ -60,7 +61,23 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
+/// Held by each case that is under way.
+static UNDER_WAY: RwLock<()> = RwLock::const_new(());
+
+/// Plays a case, and once more if it fails: alone, since the other cases can make a server late. What differs then, fails.
 async fn one(case: &Case, servers: &Servers, known: &Known) -> (Row, Result<(), Failed>) {
+    let (row, verdict) = {
+        let _beside_others = UNDER_WAY.read().await;
+        once(case, servers, known).await
+    };
+    let Err(failed) = &verdict else { return (row, verdict) };
+    let _alone = UNDER_WAY.write().await;
+    eprintln!("{} is played again, alone. {}", case.id(), failed.message().unwrap_or_default());
+    let again = Case { namespace: format!("{}-again", case.namespace), ..case.clone() };
+    once(&again, servers, known).await
+}
+
+async fn once(case: &Case, servers: &Servers, known: &Known) -> (Row, Result<(), Failed>) {
     let (local, real) = futures::join!(
         play::play(case, &servers.local, &servers.hooks),
         play::play(case, &servers.real, &servers.hooks)
