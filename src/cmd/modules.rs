@@ -184,7 +184,7 @@ fn placed(modules: &[Placed<'_>]) -> String {
     aligned(&rows)
 }
 
-/// The graph for Graphviz: an arrow leads from a module to what it needs.
+/// The graph in the DOT language: an arrow leads from a module to what it needs.
 fn dot(modules: &[Placed<'_>]) -> String {
     let mut text = "digraph modules {\n".to_owned();
     for placed in modules {
