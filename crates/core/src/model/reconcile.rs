@@ -2,6 +2,8 @@
 
 use std::{num::NonZeroU8, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     BindingName, Content, EventType, FieldPath, KubernetesBinding, MayWatch, ObjectRef, QueueName, RetryPolicy,
     WatchEventKind,
@@ -153,7 +155,7 @@ pub struct RelatedObject {
 }
 
 /// What a hook wants for a parent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconciled {
     /// Objects as JSON.
     pub children: Vec<String>,
@@ -179,7 +181,7 @@ impl Reconciled {
 }
 
 /// An Event about the parent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnEvent {
     pub r#type: EventType,
     pub reason: String,
@@ -187,7 +189,7 @@ pub struct OwnEvent {
 }
 
 /// A condition that the hook itself sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnCondition {
     pub r#type: String,
     /// `None`: unknown.

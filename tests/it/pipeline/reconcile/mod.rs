@@ -38,7 +38,7 @@ fn definition(kind: &str) -> Value {
 }
 
 /// A cluster that serves the kinds of the guest `wish`.
-async fn cluster() -> TestCluster {
+pub async fn cluster() -> TestCluster {
     let cluster = TestCluster::start().await;
     for kind in ["Wish", "ClusterWish"] {
         cluster.admin.create(&definition(kind)).await.unwrap();

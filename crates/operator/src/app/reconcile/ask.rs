@@ -12,12 +12,13 @@ use boathook_sandbox::{ReconcileRequest, RunReport};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::super::events;
 use super::{
+    super::events,
     Pass, nothing, retry,
     sets::{Entry, Reconciler},
     status,
 };
+use crate::record::secrets::bindings_of_secrets;
 
 /// The parent of a question.
 pub(super) struct Subject<'a> {
@@ -67,9 +68,7 @@ impl Pass<'_> {
             reconcile,
             limits: self.hook.spec.limits,
         };
-        let host = self.services.operator.clone();
-        let report = self.services.sandbox.reconcile(&self.hook.component, request, host).await;
-        let (report, outcome) = report.split();
+        let (report, outcome) = self.recorded(request).await.split();
         match outcome {
             Ok(answer) if !status::is_object(&answer) => {
                 let message = "the status that the hook returned is not a JSON object".to_owned();
@@ -81,6 +80,21 @@ impl Pass<'_> {
             }
             Err(failure) => (report, Some(failure)),
         }
+    }
+
+    /// Calls the hook, and records the call if there is a recorder. What becomes of the answer is not recorded, because it
+    /// depends on the cluster and not on the hook.
+    async fn recorded(&self, request: ReconcileRequest) -> RunReport<Reconciled> {
+        let (sandbox, component) = (&self.services.sandbox, &self.hook.component);
+        let operator = self.services.operator.clone();
+        let Some(recorder) = &self.services.recorder else {
+            return sandbox.reconcile(component, request, operator).await;
+        };
+        let secrets = bindings_of_secrets(&self.hook.spec);
+        let begun = recorder.begin(operator, component.digest(), secrets, request.clone());
+        let report = sandbox.reconcile(component, request, begun.host()).await;
+        begun.end(&report);
+        report
     }
 
     async fn take(&self, of: &Subject<'_>, answer: Reconciled, seen: Option<[u8; 32]>) -> Result<(), Failure> {
