@@ -14,7 +14,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     super::events,
-    Pass, nothing, retry,
+    Pass,
+    decorations::{self, Decoration},
+    nothing, retry,
     sets::{Entry, Reconciler},
     status,
 };
@@ -74,9 +76,19 @@ impl Pass<'_> {
                 let message = "the status that the hook returned is not a JSON object".to_owned();
                 (report, Some(Failure { kind: FailureKind::Permanent, message, backtrace: None }))
             }
-            Ok(answer) => {
+            Ok(mut answer) => {
+                let decoration = match self.decoration(of.parent, &mut answer) {
+                    Ok(decoration) => decoration,
+                    Err(message) => {
+                        return (report, Some(Failure { kind: FailureKind::Permanent, message, backtrace: None }));
+                    }
+                };
                 self.report(of.parent, &answer);
-                (report, self.take(of, answer, seen).await.err())
+                let taken = self.take(of, answer, seen).await;
+                if let (Ok(()), Some(decoration)) = (&taken, decoration) {
+                    of.entry.decorates(decoration);
+                }
+                (report, taken.err())
             }
             Err(failure) => (report, Some(failure)),
         }
@@ -95,6 +107,22 @@ impl Pass<'_> {
         let report = sandbox.reconcile(component, request, begun.host()).await;
         begun.end(&report);
         report
+    }
+
+    /// What a decorator sets on its parent. It is not among the children after that.
+    fn decoration(&self, parent: &Parent, answer: &mut Reconciled) -> Result<Option<Decoration>, String> {
+        if self.decorator.is_none() {
+            return Ok(None);
+        }
+        let is_empty = |status: &str| status::fields(status).is_some_and(|fields| fields.is_empty());
+        if !answer.conditions.is_empty() || !answer.status.as_deref().is_none_or(is_empty) {
+            return Err(format!(
+                "the hook decorates {}, whose status is not the hook's: return no status and no conditions, and set labels \
+                 or annotations in place of them",
+                parent.object
+            ));
+        }
+        decorations::taken(&mut answer.children, &parent.object).map(Some)
     }
 
     async fn take(&self, of: &Subject<'_>, answer: Reconciled, seen: Option<[u8; 32]>) -> Result<(), Failure> {
