@@ -139,6 +139,13 @@ type LabelExpression struct {
 	Values   []string `json:"values,omitempty"`
 }
 
+// AnnotationSelector selects by annotations; all of it must hold.
+type AnnotationSelector struct {
+	MatchAnnotations map[string]string `json:"matchAnnotations,omitempty"`
+	// MatchExpressions are like those on labels; values are any text.
+	MatchExpressions []LabelExpression `json:"matchExpressions,omitempty"`
+}
+
 // FieldSelector is a list of conditions on fields.
 type FieldSelector struct {
 	MatchExpressions []FieldExpression `json:"matchExpressions"`
@@ -200,6 +207,11 @@ type Reconcile struct {
 	Namespace *Namespaces `json:"namespace,omitempty"`
 	// Labels select objects.
 	Labels *Selector `json:"labelSelector,omitempty"`
+	// Decorates says that the objects are others': the hook attaches its children to them, and may set labels and annotations on
+	// them. It returns the object itself among the children for that, with these labels and annotations only.
+	Decorates bool `json:"decorates,omitempty"`
+	// Annotations select objects, with Decorates.
+	Annotations *AnnotationSelector `json:"annotationSelector,omitempty"`
 	// Prune is how many children of an object may be deleted at once without an approval.
 	Prune *Prune `json:"prune,omitempty"`
 	// Adopt is what happens to an object that exists before the hook returns it: it is refused (`never`, the default), it

@@ -59,7 +59,10 @@ func everything() Config {
 			Name: "apps", APIVersion: "example.com/v1", Kind: "HelloApp",
 			Owns:      []Owned{{"apps/v1", "Deployment"}, {"v1", "Service"}},
 			Related:   []Related{{"keys", "v1", "Secret", ".spec.keys[]", "shared", selector}},
-			Namespace: &Namespaces{Names: &Names{[]string{"one"}}}, Labels: selector,
+			Namespace: &Namespaces{Names: &Names{[]string{"one"}}}, Labels: selector, Decorates: true,
+			Annotations: &AnnotationSelector{
+				map[string]string{"a/b": "any text"}, []LabelExpression{{"c", "In", []string{"d"}}},
+			},
 			Prune: &Prune{MaxShare: "25%", MaxObjects: Count(0)}, Adopt: "ifUnowned", Resync: Duration(time.Hour),
 			IncludeSnapshotsFrom: []string{"pods"}, Retry: retry,
 		}},

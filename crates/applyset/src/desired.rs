@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     canonical::{self, Digest, cut},
-    id::{self, APPLIED, ID, MemberId, PART_OF, Parent, SetId},
+    id::{self, APPLIED, DECORATED, ID, MemberId, PART_OF, Parent, SetId},
     order::{self, Gate, Need, Order},
 };
 
@@ -352,13 +352,17 @@ impl Check<'_> {
             set(metadata, "labels", PART_OF, self.set.as_str());
             if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
                 annotations.shift_remove(APPLIED);
+                annotations.shift_remove(DECORATED);
+            }
+            if self.parent.decorator.is_some() {
+                set(metadata, "annotations", DECORATED, self.set.as_str());
             }
             if self.parent.can_own(namespace) {
                 let owners = metadata.entry("ownerReferences").or_insert_with(|| json!([]));
                 if !owners.is_array() {
                     *owners = json!([]);
                 }
-                owners.as_array_mut().into_iter().for_each(|owners| owners.push(self.parent.controller_reference()));
+                owners.as_array_mut().into_iter().for_each(|owners| owners.push(self.parent.owner_reference()));
             }
         }
         let digest = Digest::of([canonical::text(&object).as_bytes()]);
@@ -482,7 +486,7 @@ mod tests {
                 "name": "a", "namespace": "shop",
                 "labels": {PART_OF: parent.set_id().as_str()},
                 "annotations": {APPLIED: member.digest.as_str(), "x": "y"},
-                "ownerReferences": [{"uid": "other"}, parent.controller_reference()]
+                "ownerReferences": [{"uid": "other"}, parent.owner_reference()]
             }
         });
         assert_eq!(body, expected);

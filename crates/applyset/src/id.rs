@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use boathook_core::model::ObjectRef;
+use boathook_core::model::{ObjectRef, Resource};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -24,6 +24,10 @@ pub const APPLIED: &str = "boathook.dev/applied";
 /// The annotation of a parent with the field manager of its members. KEP-3659 has no name for one of several writers that
 /// are the same tool. A prune by another one would delete what it knows nothing of.
 pub const MANAGER: &str = "boathook.dev/manager";
+
+/// The annotation of a member of a decorator with the ID of its set. The owner reference of such a member is not that of its
+/// controller, so without the label nothing else would say whose it is.
+pub const DECORATED: &str = "boathook.dev/part-of";
 
 /// The tool in [`TOOLING`].
 const TOOL: &str = "boathook";
@@ -73,7 +77,7 @@ pub(crate) fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The ID of a set. It depends only on the parent's group, kind, namespace and name.
+/// The ID of a set. It depends only on the parent's group, kind, namespace and name, and on the decorator if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SetId(Arc<str>);
 
@@ -82,6 +86,17 @@ impl SetId {
     pub fn of(parent: &ObjectRef) -> Self {
         let namespace = parent.namespace.as_deref().unwrap_or_default();
         let text = format!("{}.{namespace}.{}.{}", parent.name, parent.kind, group(&parent.api_version));
+        Self::hashed(&text)
+    }
+
+    /// The ID of a decorator's set for a parent. No ID of [`SetId::of`] is equal, because names contain no `/`.
+    fn of_decorator(parent: &ObjectRef, decorator: &str) -> Self {
+        let namespace = parent.namespace.as_deref().unwrap_or_default();
+        let text = format!("{}.{namespace}.{}.{}/{decorator}", parent.name, parent.kind, group(&parent.api_version));
+        Self::hashed(&text)
+    }
+
+    fn hashed(text: &str) -> Self {
         Self(format!("applyset-{}-v1", URL_SAFE_NO_PAD.encode(Sha256::digest(text))).into())
     }
 
@@ -117,6 +132,8 @@ pub struct Parent {
     pub foreground: bool,
     /// Its own owners.
     pub owners: Vec<ObjectRef>,
+    /// Who attaches the members to the parent of somebody else: one of several that may do so. See [`Parent::decorated_by`].
+    pub decorator: Option<Arc<str>>,
     pub(crate) version: Box<str>,
     pub(crate) marks: Marks,
 }
@@ -156,6 +173,7 @@ impl Parent {
             deleting: is_deleting(object),
             orphans: finalizes("orphan"),
             foreground: finalizes("foregroundDeletion"),
+            decorator: None,
             version: text(metadata, "resourceVersion").unwrap_or_default().into(),
             marks: Marks {
                 id: label(object, ID).map(Into::into),
@@ -168,8 +186,18 @@ impl Parent {
         })
     }
 
+    /// The parent as a decorator sees it. The set is one of several of this parent: its ID depends on the decorator, the
+    /// parent owns the members without being their controller, and nothing is written to the parent.
+    pub fn decorated_by(self, decorator: &Arc<str>) -> Self {
+        // The marks are those of the set that the parent itself may have.
+        Self { decorator: Some(decorator.clone()), marks: Marks::default(), ..self }
+    }
+
     pub fn set_id(&self) -> SetId {
-        SetId::of(&self.object)
+        match &self.decorator {
+            Some(decorator) => SetId::of_decorator(&self.object, decorator),
+            None => SetId::of(&self.object),
+        }
     }
 
     /// Whether Kubernetes allows the parent to be the owner of an object in this namespace. A namespaced owner must be
@@ -192,16 +220,20 @@ impl Parent {
                 && text(owner, "apiVersion").map(group) == Some(group(&self.object.api_version))
     }
 
-    /// The controller reference of each member that the parent can own.
-    pub(crate) fn controller_reference(&self) -> Value {
-        json!({
+    /// The owner reference of each member that the parent can own: that of its controller, unless the members are a
+    /// decorator's.
+    pub(crate) fn owner_reference(&self) -> Value {
+        let mut reference = json!({
             "apiVersion": self.object.api_version,
             "kind": self.object.kind,
             "name": self.object.name,
             "uid": self.uid,
-            "controller": true,
-            "blockOwnerDeletion": true,
-        })
+        });
+        if let Some(fields) = reference.as_object_mut().filter(|_| self.decorator.is_none()) {
+            fields.insert("controller".to_owned(), true.into());
+            fields.insert("blockOwnerDeletion".to_owned(), true.into());
+        }
+        reference
     }
 
     /// Another tool that writes this set. KEP-3659 forbids to touch its set.
@@ -224,6 +256,9 @@ impl Parent {
         namespaces: &BTreeSet<String>,
         exact: bool,
     ) -> Option<Value> {
+        if self.decorator.is_some() {
+            return None;
+        }
         let is_set = self.marks.id.as_deref() == Some(self.set_id().as_str());
         // The version of the tool that wrote it first stays. Otherwise, an upgrade would write to every parent.
         let ours = self.marks.tooling.clone();
@@ -264,7 +299,7 @@ fn listed(text: Option<&str>) -> BTreeSet<String> {
 /// To whom an object belongs, as a set sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// The set has it: by its label, or by the parent's controller reference.
+    /// The set has it: by its label, or by the parent's controller reference, or by a decorator's annotation.
     Us,
     Nobody,
     /// Another set, by its ID.
@@ -277,15 +312,21 @@ impl Owner {
     /// Reads the label and the controller reference. Neither is enough against the other: an object with our label and
     /// another's controller is not ours to write or to delete.
     pub fn of(object: &Value, set: &SetId, parent: &Parent) -> Self {
+        let decorates = parent.decorator.is_some();
         let controller = owner_references(object).find(|owner| owner.get("controller") == Some(&Value::Bool(true)));
         match (label(object, PART_OF), controller) {
             (Some(label), _) if label != set.as_str() => Self::Set(label.into()),
-            (_, Some(owner)) if !parent.is_named(owner) => {
+            // What the parent controls is no decorator's.
+            (_, Some(owner)) if decorates || !parent.is_named(owner) => {
                 let part = |name| text(owner, name).unwrap_or_default();
                 Self::Controller(format!("{} {}", part("kind"), part("name")).into())
             }
             (Some(_), _) | (None, Some(_)) => Self::Us,
-            (None, None) => Self::Nobody,
+            (None, None) => match annotation(object, DECORATED) {
+                Some(id) if decorates && id == set.as_str() => Self::Us,
+                Some(id) => Self::Set(id.into()),
+                None => Self::Nobody,
+            },
         }
     }
 }
@@ -301,12 +342,32 @@ impl fmt::Display for Owner {
     }
 }
 
+/// The object of this kind to which a decorator attached the object, and its uid. It need not exist any more.
+pub fn decorated_parent(object: &Value, parents: &Resource, decorator: &str) -> Option<(ObjectRef, Box<str>)> {
+    let set = label(object, PART_OF).or_else(|| annotation(object, DECORATED))?;
+    let namespace = object.get("metadata")?.get("namespace").and_then(Value::as_str);
+    owner_references(object).find_map(|owner| {
+        let (version, kind) = (text(owner, "apiVersion")?, text(owner, "kind")?);
+        if group(version) != &*parents.group || kind != &*parents.kind {
+            return None;
+        }
+        let parent = ObjectRef {
+            api_version: parents.api_version(),
+            kind: kind.to_owned(),
+            namespace: namespace.filter(|_| parents.namespaced).map(str::to_owned),
+            name: text(owner, "name")?.to_owned(),
+        };
+        let is_of = SetId::of_decorator(&parent, decorator).as_str() == set;
+        Some((parent, text(owner, "uid")?.into())).filter(|_| is_of)
+    })
+}
+
 /// A merge patch that takes an object out of the set and leaves the rest of it. `None` if the object is not in it.
 /// The patch contains the version that was read, because a merge patch replaces the whole list of owners. An apply
 /// without the fields was rejected: it would remove every field that only this manager owns.
 pub fn release(object: &Value, set: &SetId, parent: &Parent) -> Option<Value> {
     let is_ours = |owner: &&Value| text(owner, "uid") == Some(&parent.uid);
-    let labelled = label(object, PART_OF) == Some(set.as_str());
+    let labelled = [label(object, PART_OF), annotation(object, DECORATED)].contains(&Some(set.as_str()));
     let owned = owner_references(object).any(|owner| is_ours(&owner));
     if !labelled && !owned {
         return None;
@@ -318,8 +379,10 @@ pub fn release(object: &Value, set: &SetId, parent: &Parent) -> Option<Value> {
     if labelled {
         metadata.insert("labels".to_owned(), json!({PART_OF: null}));
     }
-    if annotation(object, APPLIED).is_some() {
-        metadata.insert("annotations".to_owned(), json!({APPLIED: null}));
+    let ours = [APPLIED, DECORATED].into_iter().filter(|name| annotation(object, name).is_some());
+    let ours: Map<String, Value> = ours.map(|name| (name.to_owned(), Value::Null)).collect();
+    if !ours.is_empty() {
+        metadata.insert("annotations".to_owned(), ours.into());
     }
     if owned {
         let others: Vec<_> = owner_references(object).filter(|owner| !is_ours(owner)).cloned().collect();
@@ -424,6 +487,60 @@ mod tests {
         assert_eq!(owner(json!({PART_OF: "x"}), reference("u1", "web", true)), "the set x");
         assert_eq!(owner(ours(), reference("u2", "other", true)), "the controller App other");
         assert_eq!(owner(json!({}), reference("u2", "other", true)), "the controller App other");
+    }
+
+    #[test]
+    fn decorators_of_one_parent_have_sets_of_their_own() {
+        let parent = parent(Some("shop"));
+        let by = |decorator: &str| parent.clone().decorated_by(&decorator.into());
+        let (one, other) = (by("a/b"), by("a/c"));
+        assert!(one.set_id() != other.set_id() && one.set_id() != parent.set_id());
+        assert!(one.set_id().as_str().len() <= 63, "a label's value");
+        let reference = one.owner_reference();
+        assert!(reference.get("controller").is_none() && reference["uid"] == "u1", "{reference}");
+        let kinds = BTreeSet::from(["Service".to_owned()]);
+        assert_eq!(one.mark("m", &kinds, &BTreeSet::new(), true), None);
+        // The set that the parent itself has, and its tool, are not the decorator's.
+        let marked = parent.mark("m", &kinds, &BTreeSet::new(), true).unwrap();
+        let marked = Parent::read(&marked).unwrap().decorated_by(&"a/b".into());
+        assert!(marked.other_manager("n").is_none() && marked.set_id() == one.set_id());
+    }
+
+    #[test]
+    fn the_parent_of_an_attachment_is_found() {
+        let decorated = parent(Some("shop")).decorated_by(&"a/b".into());
+        let apps = Resource::of("example.com/v2", "App", "apps", true);
+        let object = |label: &str| {
+            let metadata = json!({"name": "m", "namespace": "shop", "labels": {PART_OF: label},
+                "ownerReferences": [{"uid": "x"}, decorated.owner_reference()]});
+            json!({"metadata": metadata})
+        };
+        let attachment = object(decorated.set_id().as_str());
+        let (found, uid) = decorated_parent(&attachment, &apps, "a/b").unwrap();
+        assert_eq!((found.to_string().as_str(), &*uid), ("example.com/v2 App shop/web", "u1"));
+        assert_eq!(decorated_parent(&attachment, &apps, "a/c"), None);
+        assert_eq!(decorated_parent(&attachment, &Resource::of("v1", "App", "apps", true), "a/b"), None);
+        assert_eq!(decorated_parent(&object(parent(Some("shop")).set_id().as_str()), &apps, "a/b"), None);
+    }
+
+    #[test]
+    fn what_the_parent_controls_is_no_decorators() {
+        let parent = parent(Some("shop")).decorated_by(&"a/b".into());
+        let id = parent.set_id();
+        let owner = |labels: Value, annotations: Value, controller: bool| {
+            let mut reference = json!({"apiVersion": "example.com/v1", "kind": "App", "name": "web", "uid": "u1"});
+            if controller {
+                reference["controller"] = json!(true);
+            }
+            let metadata = json!({"labels": labels, "annotations": annotations, "ownerReferences": [reference]});
+            Owner::of(&json!({"metadata": metadata}), &id, &parent).to_string()
+        };
+        assert_eq!(owner(json!({PART_OF: id.as_str()}), json!({}), false), "this set");
+        assert_eq!(owner(json!({}), json!({DECORATED: id.as_str()}), false), "this set", "somebody removed the label");
+        assert_eq!(owner(json!({}), json!({DECORATED: "x"}), false), "the set x", "another decorator's");
+        assert_eq!(owner(json!({}), json!({}), false), "nobody");
+        assert_eq!(owner(json!({}), json!({}), true), "the controller App web");
+        assert_eq!(owner(json!({PART_OF: id.as_str()}), json!({}), true), "the controller App web");
     }
 
     #[test]

@@ -14,6 +14,12 @@ export interface LabelSelector {
   matchExpressions?: { key: string; operator: "In" | "NotIn" | "Exists" | "DoesNotExist"; values?: string[] }[];
 }
 
+/** Like `LabelSelector`. Values are any text. */
+export interface AnnotationSelector {
+  matchAnnotations?: Record<string, string>;
+  matchExpressions?: { key: string; operator: "In" | "NotIn" | "Exists" | "DoesNotExist"; values?: string[] }[];
+}
+
 export interface NameSelector {
   matchNames: string[];
 }
@@ -103,6 +109,13 @@ export interface ReconcileBinding {
   related?: RelatedKind[];
   namespace?: { nameSelector: NameSelector };
   labelSelector?: LabelSelector;
+  /**
+   * The objects are others': the hook attaches its children to them, and may set labels and annotations on them. It returns the
+   * object itself among the children for that, with these labels and annotations only.
+   */
+  decorates?: boolean;
+  /** Objects with these annotations, with `decorates`. */
+  annotationSelector?: AnnotationSelector;
   /** How many children of an object may be deleted at once without an approval: of those that exist, and in number. */
   prune?: { maxShare?: `${number}%`; maxObjects?: number };
   /** What happens to an object that the hook returns, and that exists without being a child. */

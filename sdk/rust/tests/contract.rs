@@ -118,6 +118,8 @@ fn every_other_field() {
                 .related(Related::by_labels("quotas", "v1", "ResourceQuota", Labels::new().eq("app", "web")))
                 .namespaces(["one"])
                 .labels(Labels::new().eq("app", "web"))
+                .decorates()
+                .annotations(Annotations::new().eq("a/b", "any text").is_in("c", ["d"]))
                 .prune(30, 5)
                 .adopt(Adopt::IfUnowned)
                 .resync(Duration::from_secs(3600))

@@ -150,6 +150,7 @@ suite! {
             two_parents_claim_one_object,
             a_refused_child_is_named,
             a_definition_is_upgraded,
+            services_are_attached_to_a_stateful_set,
             a_parent_refers_to_others_and_ends_when_its_hook_says_so,
             an_operator_that_is_killed_again_and_again_ends_right;
         shell:

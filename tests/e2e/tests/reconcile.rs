@@ -318,3 +318,37 @@ pub async fn a_parent_refers_to_others_and_ends_when_its_hook_says_so(test: Arc<
     gone(&cluster, "wish", "web").await;
     operator.stop().await;
 }
+
+/// A hook attaches objects to those of others, sets a label on them, and takes both away.
+pub async fn services_are_attached_to_a_stateful_set(test: Arc<Test>) {
+    const EXAMPLE: &str = "hooks-wasm/service-per-pod/example.yaml";
+    const LABEL: &str = "/metadata/labels/service-per-pod.boathook.dev~1services";
+    let cluster = test.own_cluster().await;
+    let operator = test.operator_with(&cluster.kubeconfig, &["service-per-pod"]).await;
+    operator.ready().await;
+    apply_file(&cluster, &workspace().join(EXAMPLE)).await;
+    let made = has(&cluster, "service", "db-1", "/spec/ports/0/port", json!(5432)).await;
+    let owner = &made["metadata"]["ownerReferences"][0];
+    assert_eq!((&owner["kind"], owner.get("controller")), (&json!("StatefulSet"), None), "{made}");
+    has(&cluster, "statefulset", "db", LABEL, json!("2")).await;
+    cluster.kubectl(&["scale", "statefulset", "db", "--replicas=1"]).await;
+    gone(&cluster, "service", "db-1").await;
+    has(&cluster, "statefulset", "db", LABEL, json!("1")).await;
+    // Somebody takes the label of the set away.
+    cluster.kubectl(&["label", "service", "db-0", "applyset.kubernetes.io/part-of-"]).await;
+    eventually("the label is back", async || {
+        let found = get(&cluster, "service", "db-0").await?;
+        let label = &found["metadata"]["labels"]["applyset.kubernetes.io/part-of"];
+        if label.is_string() { Ok(()) } else { Err(found.to_string()) }
+    })
+    .await;
+    cluster.kubectl(&["annotate", "statefulset", "db", "service-per-pod.boathook.dev/port-"]).await;
+    gone(&cluster, "service", "db-0").await;
+    has(&cluster, "statefulset", "db", LABEL, Value::Null).await;
+    // It goes with the StatefulSet.
+    cluster.kubectl(&["annotate", "statefulset", "db", "service-per-pod.boathook.dev/port=80"]).await;
+    has(&cluster, "service", "db-0", "/spec/ports/0/port", json!(80)).await;
+    cluster.kubectl(&["delete", "statefulset", "db"]).await;
+    gone(&cluster, "service", "db-0").await;
+    operator.stop().await;
+}

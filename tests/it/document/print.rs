@@ -5,9 +5,9 @@ use std::{num::NonZeroU32, time::Duration};
 use boathook_core::{
     hooks::print,
     model::{
-        Adopt, BindingName, Content, FieldPath, HookName, HookSpec, HttpRule, KubernetesBinding, Limits, MissedRuns,
-        ObjectRef, OwnedKind, Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy,
-        ScheduleBinding, StartupBinding, WatchEventKind,
+        Adopt, AnnotationRule, AnnotationTest, BindingName, Content, FieldPath, HookName, HookSpec, HttpRule,
+        KubernetesBinding, Limits, MissedRuns, ObjectRef, OwnedKind, Permission, PruneLimits, QueueName, RateLimit,
+        ReconcileBinding, Related, RetryPolicy, ScheduleBinding, StartupBinding, WatchEventKind,
     },
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -236,22 +236,34 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
             label_selector,
         };
     let related = related.prop_map(move |all| all.into_iter().enumerate().map(entry).collect::<Vec<_>>());
-    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), owns, related, prune, adopt, resync, retry()).prop_map(
-        move |(namespaces, label_selector, owns, related, prune, adopt, resync, retry)| ReconcileBinding {
-            name: BindingName::new("later"),
-            parent: owned(("example.com/v1", "App")),
-            namespaces,
-            label_selector,
-            owns: owns.into_iter().map(owned).collect(),
-            related,
-            prune,
-            adopt,
-            resync,
-            include_snapshots_from: [].into(),
-            queue: QueueName::Own(HookName::new("test").unwrap()),
-            retry,
-        },
-    );
+    let values = || vec("[ -~]{0,6}", 1..3);
+    let test = prop_oneof![
+        values().prop_map(AnnotationTest::In),
+        values().prop_map(AnnotationTest::NotIn),
+        Just(AnnotationTest::Exists),
+        Just(AnnotationTest::DoesNotExist),
+    ];
+    let rule = ("[a-z]{1,4}", test).prop_map(|(key, test)| AnnotationRule { key, test });
+    let decorates = option::of(vec(rule, 0..3));
+    let one = (vec("[a-z]{1,4}", 0..2), label_selector(), decorates, owns, related, prune, adopt, (resync, retry()))
+        .prop_map(move |(namespaces, label_selector, decorates, owns, related, prune, adopt, (resync, retry))| {
+            ReconcileBinding {
+                decorates: decorates.is_some(),
+                annotations: decorates.unwrap_or_default(),
+                name: BindingName::new("later"),
+                parent: owned(("example.com/v1", "App")),
+                namespaces,
+                label_selector,
+                owns: owns.into_iter().map(owned).collect(),
+                related,
+                prune,
+                adopt,
+                resync,
+                include_snapshots_from: [].into(),
+                queue: QueueName::Own(HookName::new("test").unwrap()),
+                retry,
+            }
+        });
     vec(one, 0..3).prop_map(|mut all| {
         for (i, binding) in all.iter_mut().enumerate() {
             binding.name = BindingName::new(format!("r{i}"));

@@ -51,6 +51,41 @@ fn related_objects_are_watched_where_parents_are_or_where_the_document_says() {
     assert!(asks.contains(&"watch configmaps in infra".to_owned()), "{asks:?}");
 }
 
+/// Each has sets of its own, and writes no status.
+#[test]
+fn any_number_of_bindings_decorate_one_kind() {
+    let one = "owns: [{apiVersion: v1, kind: Service}], decorates: true, name";
+    let other = format!("- {{apiVersion: example.com/v1, kind: App, {one}: second}}");
+    let spec = good(&format!("{}\n{other}", reconcile(&format!("{one}: first"))));
+    assert_eq!(spec.reconcilers.len(), 2);
+    let asks: Vec<_> = spec.asks().iter().map(ToString::to_string).collect();
+    assert!(asks.iter().any(|asks| *asks == "get, patch apps of example.com"), "{asks:?}");
+    assert!(!asks.iter().any(|asks| asks.contains("status")), "{asks:?}");
+}
+
+// mutant: crates/core/src/model/reconcile.rs: `self.annotations.iter().all(|rule| rule.holds(&head.metadata.annotations))` => `true`
+#[test]
+fn decorators_select_by_annotations_too() {
+    let selector = "annotationSelector: {matchAnnotations: {a/b: any text}, matchExpressions: [\
+        {key: c, operator: NotIn, values: [no]}, {key: d, operator: Exists}, {key: e, operator: DoesNotExist}]}";
+    let spec = good(&reconcile(&format!("owns: [{{apiVersion: v1, kind: Service}}], decorates: true, {selector}")));
+    let selects = |annotations: &str| {
+        spec.reconcilers[0].selects(&format!(r#"{{"metadata": {{"name": "x", "annotations": {annotations}}}}}"#))
+    };
+    assert!(selects(r#"{"a/b": "any text", "d": ""}"#) && selects(r#"{"a/b": "any \u0074ext", "c": "yes", "d": "1"}"#));
+    for other in [
+        r#"{"a/b": "text", "d": ""}"#,
+        r#"{"d": ""}"#,
+        r#"{"a/b": "any text", "c": "no", "d": ""}"#,
+        r#"{"a/b": "any text"}"#,
+        r#"{"a/b": "any text", "d": "", "e": ""}"#,
+        "{}",
+    ] {
+        assert!(!selects(other), "{other}");
+    }
+    assert!(!spec.reconcilers[0].selects("{}"));
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     const OWNS: &str = "owns: [{apiVersion: v1, kind: Service}]";
@@ -108,7 +143,27 @@ fn what_cannot_be_is_refused() {
             "reconcile[0].related[1].name",
             "once more",
         ),
-        (&format!("{OWNS}, decorates: []"), "reconcile[0].decorates", "not"),
+        (&format!("{OWNS}, decorates: []"), "reconcile[0].decorates", "must be true or false"),
+        (
+            &format!("{OWNS}, annotationSelector: {{matchAnnotations: {{a: b}}}}"),
+            "reconcile[0].annotationSelector",
+            "is for objects of others; add `decorates: true`",
+        ),
+        (
+            &format!("{OWNS}, decorates: true, annotationSelector: {{}}"),
+            "reconcile[0].annotationSelector.matchAnnotations",
+            "is missing",
+        ),
+        (
+            &format!("{OWNS}, decorates: true, annotationSelector: {{matchExpressions: [{{key: a, operator: In}}]}}"),
+            "reconcile[0].annotationSelector.matchExpressions[0].values",
+            "must not be empty",
+        ),
+        (
+            &format!("{OWNS}, decorates: true, annotationSelector: {{matchAnnotations: {{-a: b}}}}"),
+            "reconcile[0].annotationSelector.matchAnnotations.-a",
+            "which is not a label key",
+        ),
         (
             &format!("{OWNS}, namespace: {{labelSelector: {{}}}}"),
             "reconcile[0].namespace.labelSelector",

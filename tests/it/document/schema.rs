@@ -10,7 +10,7 @@ use super::read;
 const FULL: &str = include_str!("full.yaml");
 
 /// What only the reader can say: parts of its messages.
-const BEYOND: [&str; 21] = [
+const BEYOND: [&str; 22] = [
     "a crontab has 5 fields",
     "is not a value, a range",
     "is not known; there are @yearly",
@@ -27,6 +27,7 @@ const BEYOND: [&str; 21] = [
     "watches, one for each name",
     "once more",
     "has this kind, too",
+    "is for objects of others",
     "which stands for all",
     "has already",
     "the group of crdName",

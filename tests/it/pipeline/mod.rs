@@ -25,7 +25,7 @@ mod own_writes;
 mod parity;
 mod quarantine;
 mod queues;
-mod reconcile;
+pub mod reconcile;
 mod reconcile_languages;
 pub mod refused;
 mod replicas;

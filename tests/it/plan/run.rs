@@ -148,6 +148,26 @@ async fn an_object_is_reconciled_once() {
 }
 
 #[tokio::test]
+async fn an_object_is_decorated_once() {
+    let (files, component) = (Files::new(), guest_file("attach"));
+    let says =
+        r#"{"children": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}], "labels": {"x": "y"}}"#;
+    let account = format!(
+        "{{apiVersion: v1, kind: ServiceAccount, metadata: {{name: web, namespace: default, annotations: {{more: '{says}'}}}}}}"
+    );
+    let account = files.write("account.yaml", account);
+    let flags =
+        arguments(&["--binding", "more", "--event", "Added", "--plan", "-o", "json"], &[("--object", &account)]);
+    let ended = once(&component, &flags).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let data: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let kinds: Vec<_> =
+        data["writes"].as_array().unwrap().iter().map(|write| write["object"]["kind"].clone()).collect();
+    assert_eq!(kinds, ["ConfigMap", "ServiceAccount"], "{data:#}");
+    assert!(data["writes"].as_array().unwrap().iter().all(|write| write["dryRun"] == true), "{data:#}");
+}
+
+#[tokio::test]
 async fn the_hook_is_reported_what_its_bindings_make_of_the_state() {
     let files = Files::new();
     let component = files.write("tell.wasm", tell(MAPS));

@@ -65,6 +65,7 @@ fn answers(all: &[Record]) -> Vec<(&'static str, &RecordedAnswer)> {
         Asks::Validating { .. } => "validating",
         Asks::Mutating { .. } => "mutating",
         Asks::Conversion { .. } => "conversion",
+        Asks::Reconcile { .. } => "reconcile",
     };
     all.iter().filter_map(|record| Some((word(record), record.end.answer.as_ref()?))).collect()
 }

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use boathook_core::model::{
-    BindingName, CallError, CallReason, Cause, Create, Denial, IfExists, Limits, ObjectRef, Operation, Tick,
-    WriteOptions,
+    BindingName, CallError, CallReason, Cause, Create, Denial, EventType, IfExists, Limits, ObjectRef, Operation,
+    OwnCondition, OwnEvent, Tick, WriteOptions,
 };
 use boathook_operator::record::{
-    AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedQuestion,
-    RecordedTrigger, Request, decode, encode,
+    AmbientValues, Answer, Asks, Call, End, FormatError, Header, LogLine, Record, RecordedAnswer, RecordedChild,
+    RecordedQuestion, RecordedRelated, RecordedTrigger, Request, decode, encode,
 };
 use proptest::prelude::*;
 
@@ -91,10 +91,39 @@ fn answer() -> Record {
     Record { triggers: Vec::new(), question: Some(question), end, ..example() }
 }
 
+/// Of the end of a parent, which version 3 did not know.
+fn reconciled() -> Record {
+    let target =
+        ObjectRef { api_version: "v1".into(), kind: "ConfigMap".into(), namespace: Some("a".into()), name: "b".into() };
+    let asks = Asks::Reconcile {
+        finalizes: true,
+        parent: r#"{"kind":"Wish"}"#.into(),
+        children: vec![RecordedChild { target, object: "{}".into() }],
+        related: vec![RecordedRelated { entry: "pull".into(), object: "{}".into() }],
+    };
+    let answer = RecordedAnswer::Reconciled {
+        children: vec!["{}".into()],
+        none_wanted: true,
+        done: false,
+        status: Some(r#"{"left":1}"#.into()),
+        conditions: vec![OwnCondition {
+            r#type: "Ready".into(),
+            holds: None,
+            reason: "Asked".into(),
+            message: "m".into(),
+        }],
+        requeue_after: Some(500),
+        events: vec![OwnEvent { r#type: EventType::Warning, reason: "Late".into(), message: "m".into() }],
+    };
+    let question = RecordedQuestion { binding: BindingName::new("wishes"), snapshots: [].into(), asks };
+    let end = End { answer: Some(answer), ..example().end };
+    Record { triggers: Vec::new(), question: Some(question), end, ..example() }
+}
+
 /// Records that earlier Boathooks wrote. When this fails, the format is another one and needs another version.
 #[test]
 fn records_of_all_versions_are_read_for_ever() {
-    for (version, expected) in [(1, example()), (2, answer())] {
+    for (version, expected) in [(1, example()), (2, answer()), (4, reconciled())] {
         let path =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/records/version-{version}.record"));
         if std::env::var_os("BOATHOOK_UPDATE_DOCS").is_some() && !path.exists() {
@@ -145,9 +174,9 @@ fn a_bit_that_flipped_anywhere_is_found() {
 #[test]
 fn another_version_is_distinguished_from_damage() {
     let mut bytes = encode(&example()).unwrap();
-    bytes[8] = 4;
+    bytes[8] = 5;
     let error = decode(&bytes).unwrap_err().to_string();
-    assert!(error.starts_with("it has version 4; this boathook reads 1 to 3"), "{error}");
+    assert!(error.starts_with("it has version 5; this boathook reads 1 to 4"), "{error}");
 }
 
 proptest! {

@@ -5,6 +5,7 @@
 mod answers;
 mod bad;
 mod http;
+mod reconciled;
 mod replays;
 mod rings;
 mod secrets;

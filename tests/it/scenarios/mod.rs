@@ -74,6 +74,11 @@ async fn hello_app() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn service_per_pod() {
+    play_all("service-per-pod").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn test_guests() {
     for hook in ["fail", "forbidden", "metrics", "reviewer"] {
         play_all_in(&Path::new("hooks-wasm/test").join(hook), hook).await;

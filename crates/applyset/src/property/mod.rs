@@ -1,12 +1,14 @@
 //! Random histories of two sets in a small cluster: changes of what is desired, edits and deletions by others, claims of
 //! one object, failures, late watches, lost inputs, and crashes that lose all memory. Whatever happens, no write may
-//! break an invariant, and the end state depends only on what the parents want.
+//! break an invariant, and the end state depends only on what the parents want. The sets are those of two parents, or of two
+//! decorators of one parent.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod cluster;
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -69,6 +71,15 @@ enum Fate {
     Killed,
 }
 
+/// What the two sets are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// Each has a parent.
+    Parents,
+    /// They are of decorators of the same parent. It is deleted for a decorator that does not select it any more.
+    Decorators,
+}
+
 #[derive(Debug, Clone)]
 enum Event {
     Shown(Box<Object>),
@@ -77,6 +88,7 @@ enum Event {
 
 struct Actor {
     parent: Value,
+    decorator: Option<Arc<str>>,
     want: Vec<Option<usize>>,
     means_empty: bool,
     set: Set,
@@ -93,6 +105,7 @@ struct World {
     cluster: Cluster,
     actors: Vec<Actor>,
     now: Instant,
+    kind: Kind,
     /// What people created, and what they last put in.
     foreign: BTreeSet<String>,
     requests: usize,
@@ -122,14 +135,24 @@ fn member(name: &str, value: usize) -> Value {
     object
 }
 
+fn read(parent: &Value, decorator: Option<&Arc<str>>) -> Parent {
+    let parent = Parent::read(parent).unwrap();
+    match decorator {
+        Some(decorator) => parent.decorated_by(decorator),
+        None => parent,
+    }
+}
+
 impl Actor {
-    fn new(at: usize) -> Self {
-        let name = ["a", "b"][at];
+    fn new(at: usize, kind: Kind) -> Self {
+        let name = if kind == Kind::Parents { ["a", "b"][at] } else { "a" };
         let parent = json!({"apiVersion": "example.com/v1", "kind": "App",
             "metadata": {"name": name, "namespace": "n", "uid": format!("parent-{name}"), "generation": 1}});
+        let decorator = (kind == Kind::Decorators).then(|| format!("hook/{at}").into());
         Self {
-            set: Set::new(Parent::read(&parent).unwrap(), policy()),
+            set: Set::new(read(&parent, decorator.as_ref()), policy()),
             parent,
+            decorator,
             want: vec![None; 4],
             means_empty: false,
             events: VecDeque::new(),
@@ -145,18 +168,23 @@ impl Actor {
         wanted.filter_map(|(name, value)| Some(member(name, (*value)?))).collect()
     }
 
+    fn seen(&self) -> Parent {
+        read(&self.parent, self.decorator.as_ref())
+    }
+
     fn deleting(&self) -> bool {
         self.parent["metadata"].get("deletionTimestamp").is_some()
     }
 }
 
 impl World {
-    fn new(bad: bool) -> Self {
-        let actors = vec![Actor::new(0), Actor::new(1)];
+    fn new(kind: Kind, bad: bool) -> Self {
+        let actors = vec![Actor::new(0, kind), Actor::new(1, kind)];
         let mut world = Self {
             cluster: Cluster::default(),
             actors,
             now: Instant::now(),
+            kind,
             foreign: BTreeSet::new(),
             requests: 0,
             bad,
@@ -168,7 +196,7 @@ impl World {
     /// The operator starts, with no memory.
     fn start(&mut self, at: usize) {
         let actor = &mut self.actors[at];
-        actor.set = Set::new(Parent::read(&actor.parent).unwrap(), policy());
+        actor.set = Set::new(actor.seen(), policy());
         actor.events.clear();
         actor.selected.clear();
         actor.input = false;
@@ -217,7 +245,7 @@ impl World {
                 (actor.want, actor.means_empty) = (want, means_empty);
                 let generation = actor.parent["metadata"]["generation"].as_i64().unwrap() + 1;
                 actor.parent["metadata"]["generation"] = json!(generation);
-                actor.set.update_parent(Parent::read(&actor.parent).unwrap());
+                actor.set.update_parent(actor.seen());
                 self.answer(at);
             }
             Op::Edit(name, field, value) => {
@@ -261,7 +289,7 @@ impl World {
             Op::DeleteParent(at) => {
                 let actor = &mut self.actors[at];
                 actor.parent["metadata"]["deletionTimestamp"] = json!("2024-05-01T10:00:00Z");
-                actor.set.update_parent(Parent::read(&actor.parent).unwrap());
+                actor.set.update_parent(actor.seen());
             }
         }
     }
@@ -270,7 +298,7 @@ impl World {
         let actor = &mut self.actors[at];
         let (generation, means_empty) = (actor.parent["metadata"]["generation"].as_i64().unwrap(), actor.means_empty);
         let answer = Answer { generation, members: actor.members(&NAMES[at]), means_empty };
-        let desired = Desired::new(answer, &Parent::read(&actor.parent).unwrap(), &rules()).unwrap();
+        let desired = Desired::new(answer, &actor.seen(), &rules()).unwrap();
         assert_eq!(actor.set.desire(desired).is_ok(), actor.input, "an answer without inputs");
     }
 
@@ -328,6 +356,7 @@ impl World {
         let changes = self.cluster.changes;
         let result = match &request.verb {
             Verb::Mark { body } => {
+                assert_eq!(self.kind, Kind::Parents, "the parent of a decorator is not written to");
                 let body: Value = serde_json::from_str(body).unwrap();
                 let parent = &mut self.actors[at].parent;
                 for mapping in ["labels", "annotations"] {
@@ -530,8 +559,12 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn play(ops: Vec<Op>, bad: bool) -> World {
-    let mut world = World::new(bad);
+fn kind() -> impl Strategy<Value = Kind> {
+    prop::sample::select(vec![Kind::Parents, Kind::Decorators])
+}
+
+fn play(kind: Kind, ops: Vec<Op>, bad: bool) -> World {
+    let mut world = World::new(kind, bad);
     (0..2).for_each(|at| world.play(Op::Answer(at)));
     ops.into_iter().for_each(|op| world.play(op));
     world.settle();
@@ -545,27 +578,31 @@ proptest! {
     // mutant: crates/applyset/src/set/plan.rs: `Action::Create => Verb::Apply { body: with(member?, None, Some("1"))?` => `Action::Create => Verb::Apply { body: with(member?, None, None)?`
     // mutant: crates/applyset/src/set/mod.rs: `    if drift.is_empty() {` => `    if true {`
     #[test]
-    fn every_history_ends_as_the_parents_want(ops in prop::collection::vec(op(), 0..40)) {
-        play(ops, false).check_quiet();
+    fn every_history_ends_as_the_parents_want(kind in kind(), ops in prop::collection::vec(op(), 0..40)) {
+        play(kind, ops, false).check_quiet();
     }
 
     #[test]
-    fn a_member_that_fails_stops_no_other(ops in prop::collection::vec(op(), 0..30)) {
-        play(ops, true);
+    fn a_member_that_fails_stops_no_other(kind in kind(), ops in prop::collection::vec(op(), 0..30)) {
+        play(kind, ops, true);
     }
 
     // mutant: crates/applyset/src/set/plan.rs: `                Some(seen) if seen.owner == Owner::Us => {` => `                Some(seen) => {`
     #[test]
-    fn a_deleted_parent_leaves_nothing(ops in prop::collection::vec(op(), 0..30), at in 0..2_usize, more in prop::collection::vec(op(), 0..10)) {
-        play(ops.into_iter().chain([Op::DeleteParent(at)]).chain(more).collect(), false);
+    fn a_deleted_parent_leaves_nothing(kind in kind(), ops in prop::collection::vec(op(), 0..30), at in 0..2_usize, more in prop::collection::vec(op(), 0..10)) {
+        play(kind, ops.into_iter().chain([Op::DeleteParent(at)]).chain(more).collect(), false);
     }
 }
 
 /// The same history, killed after each request in turn.
 #[test]
 fn a_crash_after_any_request_changes_nothing() {
+    [Kind::Parents, Kind::Decorators].into_iter().for_each(crash_after_each);
+}
+
+fn crash_after_each(kind: Kind) {
     let end = |killed: Option<usize>| {
-        let mut world = World::new(false);
+        let mut world = World::new(kind, false);
         let step = |world: &mut World, count: usize| {
             for _ in 0..count {
                 for at in 0..2 {

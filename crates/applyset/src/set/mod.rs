@@ -598,8 +598,12 @@ impl Set {
     }
 
     /// Whether the parent needs the operator's finalizer, because the producer does something before the parent ends, or
-    /// because owner references do not delete all members, or not in the right order.
+    /// because owner references do not delete all members, or not in the right order. The parent of a decorator is somebody
+    /// else's, so only the former holds up its deletion.
     pub fn needs_finalizer(&self) -> bool {
+        if self.parent.decorator.is_some() {
+            return self.policy.finalizes;
+        }
         let members = self.desired.iter().flat_map(|desired| desired.members.iter());
         let mut first = None;
         let desired = members.map(|member| (&member.id, member.order));

@@ -310,7 +310,9 @@ impl Set {
     fn missing_need<'s>(&'s self, member: &'s Member, now: Instant) -> Option<By<'s>> {
         let namespace = member.id.namespace.as_deref();
         let other = namespace.filter(|namespace| self.parent.object.namespace.as_deref() != Some(*namespace));
-        if other.is_some_and(|namespace| !self.parent.marks.namespaces.contains(namespace)) {
+        let is_marked = |namespace: &str| self.parent.marks.namespaces.contains(namespace);
+        // A decorator's members are found by their label, in all namespaces.
+        if self.parent.decorator.is_none() && other.is_some_and(|namespace| !is_marked(namespace)) {
             return Some(By::Mark);
         }
         let is_there = |need: &Need| {

@@ -641,7 +641,7 @@ fn a_deleted_parent_is_torn_down_in_reverse() {
         }
         let mut disk = bench.foreign("PersistentVolumeClaim", "disk", |_| ());
         let labels = json!({PART_OF: bench.set.id().as_str()});
-        let owner = bench.set.parent.controller_reference();
+        let owner = bench.set.parent.owner_reference();
         bench.change(&mut disk, "x", |object| {
             object["metadata"]["labels"] = labels;
             object["metadata"]["ownerReferences"] = json!([owner]);
@@ -684,7 +684,7 @@ fn a_set_that_begins_after_its_members_were_orphaned_leaves_them() {
         bench.set.update_parent(parent(|object| {
             object["metadata"]["deletionTimestamp"] = json!("2024-05-01T10:00:00Z");
         }));
-        let (id, owner) = (bench.set.id().clone(), bench.set.parent.controller_reference());
+        let (id, owner) = (bench.set.id().clone(), bench.set.parent.owner_reference());
         for (name, namespace, owners) in
             [("a", "shop", json!([])), ("b", "shop", json!([owner])), ("c", "far", json!([]))]
         {

@@ -53,8 +53,8 @@ pub use object::{InvalidObject, Object};
 pub use path_key::{PathKey, hide_secrets, without_secret};
 pub use permission::{Permission, confine, missing};
 pub use reconcile::{
-    Adopt, Child, OwnCondition, OwnEvent, OwnedKind, PART_OF, PruneLimits, Reconcile, ReconcileBinding, Reconciled,
-    Related, RelatedObject, Role,
+    Adopt, AnnotationRule, AnnotationTest, Child, OwnCondition, OwnEvent, OwnedKind, PART_OF, PruneLimits, Reconcile,
+    ReconcileBinding, Reconciled, Related, RelatedObject, Role,
 };
 pub use requested::{CONVERT, MUTATE, SYSTEM, VALIDATE, WATCH, plural};
 pub use resource::{Resource, percent_encode};

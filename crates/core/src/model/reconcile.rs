@@ -1,6 +1,8 @@
 //! `reconcile[]`: a custom resource, and the objects that a hook wants for each of its objects.
 
-use std::{num::NonZeroU8, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, num::NonZeroU8, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
 
 use super::{
     BindingName, Content, EventType, FieldPath, KubernetesBinding, MayWatch, ObjectRef, QueueName, RetryPolicy,
@@ -18,6 +20,10 @@ pub struct ReconcileBinding {
     pub namespaces: Vec<String>,
     /// As the API takes it: `app=web,tier in (a,b)`.
     pub label_selector: Option<String>,
+    /// `decorates`: the parents are objects of others. Its hook attaches objects to them, and may set labels and annotations.
+    pub decorates: bool,
+    /// `annotationSelector`, only with `decorates`. All conditions must hold. The API server does not select by annotations.
+    pub annotations: Vec<AnnotationRule>,
     /// `owns`: the kinds that the hook may return.
     pub owns: Vec<OwnedKind>,
     /// `related`: what its hook reads, and what wakes its parents.
@@ -48,6 +54,36 @@ impl OwnedKind {
     /// `Deployment.apps`, or `ConfigMap` in the core group.
     pub fn group_kind(&self) -> String {
         if self.group().is_empty() { self.kind.to_string() } else { format!("{}.{}", self.kind, self.group()) }
+    }
+}
+
+/// One condition of `annotationSelector`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnotationRule {
+    pub key: String,
+    pub test: AnnotationTest,
+}
+
+/// What must be true of an annotation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnnotationTest {
+    In(Vec<String>),
+    /// Also true if there is no such annotation, as for labels.
+    NotIn(Vec<String>),
+    Exists,
+    DoesNotExist,
+}
+
+impl AnnotationRule {
+    fn holds(&self, annotations: &BTreeMap<Cow<'_, str>, Cow<'_, str>>) -> bool {
+        let value = annotations.get(self.key.as_str());
+        let is_one = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| *one == **value));
+        match &self.test {
+            AnnotationTest::In(values) => is_one(values),
+            AnnotationTest::NotIn(values) => !is_one(values),
+            AnnotationTest::Exists => value.is_some(),
+            AnnotationTest::DoesNotExist => value.is_none(),
+        }
     }
 }
 
@@ -153,7 +189,7 @@ pub struct RelatedObject {
 }
 
 /// What a hook wants for a parent.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reconciled {
     /// Objects as JSON.
     pub children: Vec<String>,
@@ -179,7 +215,7 @@ impl Reconciled {
 }
 
 /// An Event about the parent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnEvent {
     pub r#type: EventType,
     pub reason: String,
@@ -187,7 +223,7 @@ pub struct OwnEvent {
 }
 
 /// A condition that the hook itself sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnCondition {
     pub r#type: String,
     /// `None`: unknown.
@@ -202,9 +238,31 @@ pub const PART_OF: &str = "applyset.kubernetes.io/part-of";
 impl ReconcileBinding {
     /// Whether both are about objects of one kind. An object's set and its finalizer depend on the object alone, so two
     /// bindings with the same object would delete each other's children. Selectors are not compared: an object that one of
-    /// them selects may get the other's labels at any time.
+    /// them selects may get the other's labels at any time. Decorators have sets of their own, so any number may have an
+    /// object.
     pub fn has_parents_of(&self, other: &Self) -> bool {
-        (self.parent.group(), &self.parent.kind) == (other.parent.group(), &other.parent.kind)
+        !self.decorates
+            && !other.decorates
+            && (self.parent.group(), &self.parent.kind) == (other.parent.group(), &other.parent.kind)
+    }
+
+    /// Whether the parent, as JSON, has the wanted annotations. The watch has selected it by its labels.
+    pub fn selects(&self, parent: &str) -> bool {
+        #[derive(Default, Deserialize)]
+        struct Head<'a> {
+            #[serde(borrow, default)]
+            metadata: Metadata<'a>,
+        }
+        #[derive(Default, Deserialize)]
+        struct Metadata<'a> {
+            #[serde(borrow, default)]
+            annotations: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
+        }
+        if self.annotations.is_empty() {
+            return true;
+        }
+        let head: Head<'_> = serde_json::from_str(parent).unwrap_or_default();
+        self.annotations.iter().all(|rule| rule.holds(&head.metadata.annotations))
     }
 
     /// The bindings that watch its parents, its members, and what is related.

@@ -63,8 +63,8 @@ impl KubernetesBinding {
 }
 
 impl ReconcileBinding {
-    /// The calls that the operator makes for it: it writes members, the parents' status, and the parents' labels that say
-    /// which kinds their sets have.
+    /// The calls that the operator makes for it: it writes members, the parents' status, and the parents' labels and
+    /// annotations.
     pub fn asks(&self) -> Vec<Permission> {
         let calls = |kind: &OwnedKind, resources: &[&str], verbs: &[&str]| {
             let plural = plural(&kind.kind);
@@ -77,7 +77,9 @@ impl ReconcileBinding {
                 http: None,
             }
         };
-        let parents = calls(&self.parent, &["", "/status"], &["get", "patch"]);
+        // The status of objects of others is theirs.
+        let parts: &[&str] = if self.decorates { &[""] } else { &["", "/status"] };
+        let parents = calls(&self.parent, parts, &["get", "patch"]);
         let members = self.owns.iter().map(|kind| calls(kind, &[""], &["get", "create", "patch", "delete"]));
         std::iter::once(parents).chain(members).collect()
     }

@@ -88,7 +88,7 @@ impl Runs {
         Ok(report)
     }
 
-    /// Reconciles. What the hook answers is not recorded, because its writes are the operator's.
+    /// Reconciles. The hook's answers are recorded where it is asked.
     async fn reconciled(&self, hook: &Hook, caller: Caller, attempt: u32, task: reconcile::Task<'_>) -> RunReport {
         let services = &self.0;
         let pass = async {

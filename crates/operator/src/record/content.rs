@@ -6,12 +6,14 @@ use std::{
 };
 
 use boathook_core::model::{
-    AccessQuestion, AdmissionKind, BindingName, CallError, Caller, Cause, Conversion, ConversionRule, Denial,
+    AccessQuestion, AdmissionKind, BindingName, CallError, Caller, Cause, Child, Conversion, ConversionRule, Denial,
     EmitEvent, Failure, HookName, HttpError, HttpRequest, HttpResponse, Item, KindListing, Limits, ListQuery, Mutation,
-    ObjectRef, Operation, Page, Permission, QueueName, Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict,
-    WriteOptions,
+    ObjectRef, Operation, OwnCondition, OwnEvent, Page, Permission, QueueName, Reconcile, Reconciled, RelatedObject,
+    Resource, RetryPolicy, Review, Reviewed, Trigger, Verdict, WriteOptions,
 };
-use boathook_sandbox::{ConversionRequest, Host, LoadedHook, ReviewRequest, RunReport, RunRequest, Sandbox};
+use boathook_sandbox::{
+    ConversionRequest, Host, LoadedHook, ReconcileRequest, ReviewRequest, RunReport, RunRequest, Sandbox,
+};
 use serde::{Deserialize, Serialize};
 
 /// One run of a hook, or one answer.
@@ -281,6 +283,8 @@ pub enum Asked {
     Review(ReviewRequest),
     /// `convert`
     Conversion(ConversionRequest),
+    /// `reconcile` or `finalize`
+    Reconcile(Box<ReconcileRequest>),
 }
 
 /// The result of a call that ended.
@@ -291,6 +295,8 @@ pub enum Given {
     Review(Reviewed),
     /// Objects in another version.
     Objects(Vec<String>),
+    /// What a parent should become, or how far its end is.
+    Reconciled(Reconciled),
 }
 
 impl Asked {
@@ -300,6 +306,7 @@ impl Asked {
             Self::Run(request) => &request.caller,
             Self::Review(request) => &request.caller,
             Self::Conversion(request) => &request.caller,
+            Self::Reconcile(request) => &request.caller,
         }
     }
 
@@ -309,13 +316,15 @@ impl Asked {
             Self::Run(request) => request.limits,
             Self::Review(request) => request.limits,
             Self::Conversion(request) => request.limits,
+            Self::Reconcile(request) => request.limits,
         }
     }
 
-    /// The attempt, counted from 1. Answers have only one attempt.
+    /// The attempt, counted from 1. Answers to the API server have only one attempt.
     pub fn attempt(&self) -> u32 {
         match self {
             Self::Run(request) => request.attempt,
+            Self::Reconcile(request) => request.attempt,
             Self::Review(_) | Self::Conversion(_) => 1,
         }
     }
@@ -326,6 +335,31 @@ impl Asked {
             Self::Run(request) => request.triggers.first().map(|trigger| &trigger.binding),
             Self::Review(request) => Some(&request.review.binding),
             Self::Conversion(request) => Some(&request.conversion.binding),
+            Self::Reconcile(request) => Some(&request.reconcile.binding),
+        }
+    }
+
+    /// What waited in a queue for the call.
+    pub(super) fn waited(&self) -> &[Trigger] {
+        match self {
+            Self::Run(request) => &request.triggers,
+            Self::Reconcile(request) => std::slice::from_ref(&request.trigger),
+            Self::Review(_) | Self::Conversion(_) => &[],
+        }
+    }
+
+    /// The approximate size of the question's objects in bytes. The objects of a run's triggers are counted with the record.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Run(_) => 0,
+            Self::Review(request) => request.review.request.len(),
+            Self::Conversion(request) => request.conversion.objects.iter().map(String::len).sum(),
+            Self::Reconcile(request) => {
+                let Reconcile { parent, children, related, .. } = &request.reconcile;
+                let children = children.iter().map(|child| 128 + child.object.len());
+                let related = related.iter().map(|related| 128 + related.object.len());
+                parent.len() + children.chain(related).sum::<usize>()
+            }
         }
     }
 
@@ -334,6 +368,7 @@ impl Asked {
             Self::Run(request) => sandbox.run(hook, request, host).await.map(Given::from),
             Self::Review(request) => sandbox.review(hook, request, host).await.map(Given::from),
             Self::Conversion(request) => sandbox.convert(hook, request, host).await.map(Given::from),
+            Self::Reconcile(request) => sandbox.reconcile(hook, *request, host).await.map(Given::from),
         }
     }
 }
@@ -356,6 +391,27 @@ impl From<ConversionRequest> for Asked {
     }
 }
 
+impl From<ReconcileRequest> for Asked {
+    fn from(request: ReconcileRequest) -> Self {
+        Self::Reconcile(Box::new(request))
+    }
+}
+
+impl Given {
+    /// The approximate size of the objects in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Objects(objects) => objects.iter().map(String::len).sum(),
+            Self::Reconciled(reconciled) => reconciled.bytes(),
+            Self::Review(reviewed) => match &reviewed.mutation {
+                Mutation::Unchanged => 0,
+                Mutation::JsonPatch(text) | Mutation::Object(text) => text.len(),
+            },
+        }
+    }
+}
+
 impl From<()> for Given {
     fn from((): ()) -> Self {
         Self::Nothing
@@ -374,7 +430,13 @@ impl From<Vec<String>> for Given {
     }
 }
 
-/// A question of the API server.
+impl From<Reconciled> for Given {
+    fn from(reconciled: Reconciled) -> Self {
+        Self::Reconciled(reconciled)
+    }
+}
+
+/// A question to the hook: of the API server, or about the parent of a `reconcile` binding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedQuestion {
@@ -409,6 +471,34 @@ pub enum Asks {
         /// The objects as JSON.
         objects: Vec<String>,
     },
+    /// What a parent should become, or how far its end is.
+    Reconcile {
+        /// The question is to `finalize`.
+        finalizes: bool,
+        /// The parent as JSON.
+        parent: Arc<str>,
+        children: Vec<RecordedChild>,
+        related: Vec<RecordedRelated>,
+    },
+}
+
+/// A child of a parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedChild {
+    pub target: ObjectRef,
+    /// The object as JSON.
+    pub object: Arc<str>,
+}
+
+/// An object that a parent refers to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedRelated {
+    /// The entry of the document's `related`.
+    pub entry: Arc<str>,
+    /// The object as JSON.
+    pub object: Arc<str>,
 }
 
 /// A hook's answer.
@@ -438,6 +528,25 @@ pub enum RecordedAnswer {
         /// The objects as JSON.
         objects: Vec<String>,
     },
+    /// What a parent should become, or how far its end is.
+    Reconciled {
+        /// The objects as JSON.
+        children: Vec<String>,
+        /// No children are wanted.
+        none_wanted: bool,
+        /// Nothing is left to undo. Only `finalize` says so.
+        done: bool,
+        /// The status as JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conditions: Vec<OwnCondition>,
+        /// In milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        requeue_after: Option<u64>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        events: Vec<OwnEvent>,
+    },
 }
 
 impl RecordedQuestion {
@@ -458,12 +567,26 @@ impl RecordedQuestion {
                 let (from, to) = (rule.from.to_string(), rule.to.to_string());
                 (&conversion.binding, snapshots, Asks::Conversion { from, to, objects: objects.clone() })
             }
+            Asked::Reconcile(request) => {
+                let Reconcile { binding, parent, finalizes, children, related, snapshots } = &request.reconcile;
+                let child =
+                    |child: &Child| RecordedChild { target: child.target.clone(), object: child.object.clone() };
+                let other =
+                    |one: &RelatedObject| RecordedRelated { entry: one.entry.clone(), object: one.object.clone() };
+                let asks = Asks::Reconcile {
+                    finalizes: *finalizes,
+                    parent: parent.clone(),
+                    children: children.iter().map(child).collect(),
+                    related: related.iter().map(other).collect(),
+                };
+                (binding, snapshots, asks)
+            }
         };
         Some(Self { binding: binding.clone(), snapshots: snapshots.clone(), asks })
     }
 
     /// Makes the question again for a replay.
-    pub(super) fn restore(&self, caller: Caller, limits: Limits) -> Asked {
+    pub(super) fn restore(&self, caller: Caller, limits: Limits, header: &Header) -> Asked {
         // Nobody waits for the answer.
         let patience = Duration::MAX;
         let Self { binding, snapshots, asks } = self.clone();
@@ -479,22 +602,41 @@ impl RecordedQuestion {
                 let conversion = Conversion { binding, rule, objects };
                 Asked::Conversion(ConversionRequest { caller, conversion, snapshots, limits, patience })
             }
+            Asks::Reconcile { finalizes, parent, children, related } => {
+                // Only the log shows why the call happened.
+                let trigger = RecordedTrigger {
+                    binding: binding.clone(),
+                    cause: Cause::Synchronization,
+                    group: None,
+                    snapshots: snapshots.clone(),
+                    allow_failure: false,
+                };
+                let trigger = trigger.restore(&caller.hook, &header.queue);
+                let child = |RecordedChild { target, object }| Child { target, object };
+                let other = |RecordedRelated { entry, object }| RelatedObject { entry, object };
+                let reconcile = Reconcile {
+                    binding,
+                    parent,
+                    finalizes,
+                    children: children.into_iter().map(child).collect(),
+                    related: related.into_iter().map(other).collect(),
+                    snapshots,
+                };
+                ReconcileRequest { caller, attempt: header.attempt, trigger, reconcile, limits }.into()
+            }
         }
     }
 
-    /// The texts of the objects. Those in an `AdmissionRequest` are one text.
-    pub(super) fn texts(&mut self) -> &mut [String] {
+    /// Leaves the objects out.
+    pub(super) fn clear(&mut self) {
         match &mut self.asks {
-            Asks::Validating { request } | Asks::Mutating { request } => std::slice::from_mut(request),
-            Asks::Conversion { objects, .. } => objects,
-        }
-    }
-
-    /// The approximate size of the objects in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        match &self.asks {
-            Asks::Validating { request } | Asks::Mutating { request } => request.len(),
-            Asks::Conversion { objects, .. } => objects.iter().map(String::len).sum(),
+            Asks::Validating { request } | Asks::Mutating { request } => request.clear(),
+            Asks::Conversion { objects, .. } => objects.clear(),
+            Asks::Reconcile { parent, children, related, .. } => {
+                *parent = Arc::default();
+                children.clear();
+                related.clear();
+            }
         }
     }
 }
@@ -505,6 +647,12 @@ impl RecordedAnswer {
         match given {
             Given::Nothing => None,
             Given::Objects(objects) => Some(Self::Objects { objects: objects.clone() }),
+            Given::Reconciled(reconciled) => {
+                let Reconciled { children, none_wanted, done, status, conditions, requeue_after, events } =
+                    reconciled.clone();
+                let requeue_after = requeue_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
+                Some(Self::Reconciled { children, none_wanted, done, status, conditions, requeue_after, events })
+            }
             Given::Review(Reviewed { verdict, mutation }) => {
                 let Verdict { denied, warnings, audit_annotations } = verdict.clone();
                 let (patch, object) = match mutation.clone() {
@@ -514,14 +662,6 @@ impl RecordedAnswer {
                 };
                 Some(Self::Review { denied, warnings, audit_annotations, patch, object })
             }
-        }
-    }
-
-    /// The approximate size of the objects in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Review { patch, object, .. } => [patch, object].into_iter().flatten().map(String::len).sum(),
-            Self::Objects { objects } => objects.iter().map(String::len).sum(),
         }
     }
 }

@@ -20,8 +20,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::content::Record;
 
-/// The version that is written. Since version 2 there are records of answers, and since version 3 HTTP requests.
-pub const VERSION: u32 = 3;
+/// The version that is written. Since version 2 there are records of answers, since version 3 HTTP requests, and since
+/// version 4 the questions and answers of `reconcile` bindings.
+pub const VERSION: u32 = 4;
 
 /// The oldest version that can be read.
 pub const OLDEST: u32 = 1;

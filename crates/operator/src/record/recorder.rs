@@ -134,9 +134,9 @@ impl Begun {
         let Some(asked) = self.asked.take() else { return };
         let (notes, hook) = (self.host.take(), asked.caller().hook.clone());
         let (component, secrets) = (std::mem::take(&mut self.component), std::mem::take(&mut self.secrets));
-        let bytes = notes.bytes;
-        let taken = Box::new(Taken { asked, component, secrets, started: self.started, notes, report });
-        if !self.recorder.send(taken, bytes) {
+        let given = asked.bytes() + report.outcome.as_ref().map_or(0, Given::bytes);
+        let taken = Box::new(Taken { asked, component, secrets, started: self.started, notes, report, given });
+        if !self.recorder.send(taken) {
             self.recorder.observer.dropped(&hook);
         }
     }
@@ -165,7 +165,7 @@ impl Recorder {
         let done = waiting.clone();
         let work = move || {
             for taken in from {
-                let bytes = taken.notes.bytes;
+                let bytes = taken.bytes();
                 writer.take(*taken);
                 done.fetch_sub(bytes, Ordering::Relaxed);
             }
@@ -199,7 +199,8 @@ impl Recorder {
         }
     }
 
-    fn send(&self, taken: Box<Taken>, bytes: usize) -> bool {
+    fn send(&self, taken: Box<Taken>) -> bool {
+        let bytes = taken.bytes();
         if self.waiting.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > WAITING_BYTES {
             self.waiting.fetch_sub(bytes, Ordering::Relaxed);
             return false;
@@ -238,6 +239,15 @@ pub(super) struct Taken {
     pub started: SystemTime,
     pub notes: Notes,
     pub report: RunReport<Given>,
+    /// The bytes of the question and the answer.
+    pub given: usize,
+}
+
+impl Taken {
+    /// The bytes that wait for the writer.
+    fn bytes(&self) -> usize {
+        self.notes.bytes.saturating_add(self.given)
+    }
 }
 
 pub(super) struct Writer {
@@ -280,18 +290,18 @@ impl Writer {
 }
 
 fn record(taken: Taken, max_bytes: usize) -> Record {
-    let Taken { asked, component, started, mut notes, report, .. } = taken;
-    let waited: &[Trigger] = if let Asked::Run(request) = &asked { &request.triggers } else { &[] };
-    let triggers: Vec<RecordedTrigger> = waited.iter().map(RecordedTrigger::from).collect();
-    let (question, caller) = (RecordedQuestion::of(&asked), asked.caller());
-    let end = end(&report);
+    let Taken { asked, component, started, mut notes, report, given, .. } = taken;
+    let triggered: &[Trigger] = if let Asked::Run(request) = &asked { &request.triggers } else { &[] };
+    let triggers: Vec<RecordedTrigger> = triggered.iter().map(RecordedTrigger::from).collect();
+    let (mut question, caller) = (RecordedQuestion::of(&asked), asked.caller());
+    let mut end = end(&report);
     let mut header = Header {
         boathook: env!("CARGO_PKG_VERSION").to_owned(),
         engine: ENGINE.to_owned(),
         component,
         hook: caller.hook.to_string(),
         binding: asked.binding().map(ToString::to_string).unwrap_or_default(),
-        queue: waited.first().map(|trigger| trigger.queue.to_string()).unwrap_or_default(),
+        queue: asked.waited().first().map(|trigger| trigger.queue.to_string()).unwrap_or_default(),
         run: caller.run.to_string(),
         attempt: asked.attempt(),
         started: millis(started),
@@ -304,11 +314,11 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
     };
     let shared: usize = notes.snapshots.iter().filter_map(|(_, items)| items.as_ref()).map(size).sum();
     let reported: usize = triggers.iter().map(RecordedTrigger::bytes).sum();
-    let asked = question.as_ref().map_or(0, RecordedQuestion::bytes);
-    let given = reported + asked + end.answer.as_ref().map_or(0, RecordedAnswer::bytes);
-    if notes.full || notes.bytes.saturating_add(shared).saturating_add(given) > max_bytes {
+    if notes.full || notes.bytes.saturating_add(shared).saturating_add(reported).saturating_add(given) > max_bytes {
         header.incomplete = Some(format!("it would have more than {max_bytes} bytes"));
         notes.snapshots.clear();
+        question.iter_mut().for_each(RecordedQuestion::clear);
+        end.answer = None;
     }
     let ambient = notes.ambient();
     Record {

@@ -55,8 +55,16 @@ fn inputs(record: &mut Record, pass: &mut Pass<'_>, bindings: &[BindingName]) {
         }
         item(Arc::make_mut(&mut event.item), pass, secret);
     }
-    let asked = record.question.as_mut().map(RecordedQuestion::texts).into_iter().flatten();
-    asked.for_each(|text| pass.json(text));
+    match record.question.as_mut().map(|question| &mut question.asks) {
+        Some(Asks::Validating { request } | Asks::Mutating { request }) => pass.json(request),
+        Some(Asks::Conversion { objects, .. }) => objects.iter_mut().for_each(|object| pass.json(object)),
+        Some(Asks::Reconcile { parent, children, related, .. }) => {
+            pass.json(parent);
+            children.iter_mut().for_each(|child| pass.json(&mut child.object));
+            related.iter_mut().for_each(|one| pass.json(&mut one.object));
+        }
+        None => {}
+    }
     for snapshot in &mut record.snapshots {
         let secret = bindings.contains(&snapshot.binding);
         snapshot.items.iter_mut().flatten().for_each(|one| item(Arc::make_mut(one), pass, secret));
@@ -127,6 +135,9 @@ fn answer(record: &mut Record, pass: &mut Pass<'_>) -> bool {
             object.iter_mut().for_each(|object| pass.json(object));
         }
         Some(RecordedAnswer::Objects { objects }) => objects.iter_mut().for_each(|object| pass.json(object)),
+        Some(RecordedAnswer::Reconciled { children, status, .. }) => {
+            children.iter_mut().chain(status).for_each(|object| pass.json(object));
+        }
         None => {}
     }
     pass.found_new

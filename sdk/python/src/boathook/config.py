@@ -26,6 +26,13 @@ class LabelSelector(TypedDict, total=False):
     matchExpressions: list[LabelExpression]
 
 
+class AnnotationSelector(TypedDict, total=False):
+    """Like :class:`LabelSelector`. Values are any text."""
+
+    matchAnnotations: dict[str, str]
+    matchExpressions: list[LabelExpression]
+
+
 class NameSelector(TypedDict):
     matchNames: list[str]
 
@@ -135,6 +142,11 @@ class ReconcileBinding(TypedDict, total=False):
     related: list[RelatedKind]
     namespace: Names
     labelSelector: LabelSelector
+    #: The objects are others': the hook attaches its children to them, and may set labels and annotations on them. It
+    #: returns the object itself among the children for that, with these labels and annotations only.
+    decorates: bool
+    #: Objects with these annotations, with ``decorates``.
+    annotationSelector: AnnotationSelector
     prune: Prune
     #: What happens to an object that the hook returns, and that exists without being a child.
     adopt: Literal["never", "ifUnowned", "always"]

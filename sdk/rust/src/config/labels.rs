@@ -1,6 +1,6 @@
-//! A label selector, as in Kubernetes: `matchLabels` and `matchExpressions`.
+//! A label selector, as in Kubernetes: `matchLabels` and `matchExpressions`; and a selector of annotations like it.
 //!
-//! It never evaluates anything; the API server does.
+//! It never evaluates anything; the API server and the host do.
 
 use super::document::Fields;
 
@@ -46,13 +46,63 @@ impl Labels {
         operator: &str,
         values: Option<impl IntoIterator<Item = S>>,
     ) -> Self {
-        let mut item = Fields::default();
-        item.text("key", key);
-        item.text("operator", operator);
-        if let Some(values) = values {
-            item.texts("values", values);
-        }
-        self.0.push("matchExpressions", item);
+        expression(&mut self.0, key, operator, values);
         self
     }
+}
+
+/// Chooses objects by their annotations. All conditions must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Annotations(pub(super) Fields);
+
+impl Annotations {
+    /// No condition yet: everything matches.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The annotation has this value.
+    pub fn eq(mut self, key: &str, value: &str) -> Self {
+        self.0.within("matchAnnotations", |annotations| annotations.text(key, value));
+        self
+    }
+
+    /// The annotation has one of these values.
+    pub fn is_in<S: Into<String>>(mut self, key: &str, values: impl IntoIterator<Item = S>) -> Self {
+        expression(&mut self.0, key, "In", Some(values));
+        self
+    }
+
+    /// The annotation is missing or has none of these values.
+    pub fn not_in<S: Into<String>>(mut self, key: &str, values: impl IntoIterator<Item = S>) -> Self {
+        expression(&mut self.0, key, "NotIn", Some(values));
+        self
+    }
+
+    /// The annotation is there, with any value.
+    pub fn exists(mut self, key: &str) -> Self {
+        expression(&mut self.0, key, "Exists", None::<[&str; 0]>);
+        self
+    }
+
+    /// The annotation is missing.
+    pub fn missing(mut self, key: &str) -> Self {
+        expression(&mut self.0, key, "DoesNotExist", None::<[&str; 0]>);
+        self
+    }
+}
+
+fn expression<S: Into<String>>(
+    fields: &mut Fields,
+    key: &str,
+    operator: &str,
+    values: Option<impl IntoIterator<Item = S>>,
+) {
+    let mut item = Fields::default();
+    item.text("key", key);
+    item.text("operator", operator);
+    if let Some(values) = values {
+        item.texts("values", values);
+    }
+    fields.push("matchExpressions", item);
 }

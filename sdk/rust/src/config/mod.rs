@@ -15,7 +15,7 @@ mod schedule;
 pub use admission::{FailurePolicy, Mutating, Rule, Validating};
 pub use conversion::Conversion;
 pub use kubernetes::{Content, Kubernetes};
-pub use labels::Labels;
+pub use labels::{Annotations, Labels};
 pub use permission::{HttpPermission, Permission};
 pub use reconcile::{Adopt, Reconcile, Related};
 pub use rules::{Limits, Retry};

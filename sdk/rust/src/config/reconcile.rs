@@ -2,7 +2,7 @@
 
 use super::document::Fields;
 use super::document::Node;
-use super::labels::Labels;
+use super::labels::{Annotations, Labels};
 use super::rules::Retry;
 use std::time::Duration;
 
@@ -98,6 +98,19 @@ impl Reconcile {
     /// Only objects with these labels.
     pub fn labels(mut self, labels: Labels) -> Self {
         self.0.set("labelSelector", Node::Map(labels.0));
+        self
+    }
+
+    /// The objects are others': the hook attaches its children to them, and may set labels and annotations on them. It returns
+    /// the object itself among the children for that, with these labels and annotations only.
+    pub fn decorates(mut self) -> Self {
+        self.0.plain("decorates", true);
+        self
+    }
+
+    /// Only objects with these annotations, for a binding that [`decorates`](Self::decorates).
+    pub fn annotations(mut self, annotations: Annotations) -> Self {
+        self.0.set("annotationSelector", Node::Map(annotations.0));
         self
     }
 

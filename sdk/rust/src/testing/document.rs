@@ -94,6 +94,8 @@ pub(super) struct Reconciling {
     pub api_version: String,
     pub kind: String,
     #[serde(default)]
+    pub decorates: bool,
+    #[serde(default)]
     pub owns: Vec<OwnedKind>,
     #[serde(default)]
     pub related: Vec<Relating>,

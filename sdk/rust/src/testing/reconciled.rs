@@ -35,7 +35,8 @@ pub struct Reconciled {
 impl Kit {
     /// Asks the hook's function `reconcile` about an object that the test has [given](Self::given), and makes the
     /// cluster like the answer: children are stored as the parent's, other children of it are removed, and the status is
-    /// stored. What only a cluster does to children, such as `readyReplicas`, the test gives.
+    /// stored. What only a cluster does to children, such as `readyReplicas`, the test gives. The labels and annotations that
+    /// a decorator sets are stored, and those of an earlier answer stay.
     ///
     /// Panics if there is no such binding or object, and if the host would refuse the answer.
     #[track_caller]
@@ -144,7 +145,13 @@ impl Kit {
 
     #[track_caller]
     fn apply(&mut self, known: &Reconciling, mut parent: Object, before: &[Object], desired: Desired) -> Reconciled {
-        let Desired { children, none_wanted, status, conditions, requeue_after, events, .. } = desired;
+        let Desired { mut children, none_wanted, status, conditions, requeue_after, events, .. } = desired;
+        if known.decorates {
+            if status.is_some() || !conditions.is_empty() {
+                failed("the hook decorates objects of others, and returned a status or conditions of one");
+            }
+            parent = decorated(parent, &mut children);
+        }
         let children: Vec<_> = children.iter().map(|text| owned_by(&parent, known, text)).collect();
         if children.is_empty() && !none_wanted && !before.is_empty() {
             failed("the answer has no children, and does not say that none are wanted: see Desired::none");
@@ -163,12 +170,42 @@ impl Kit {
         if !matches!(status, Value::Null | Value::Object(_)) {
             failed(&format!("the status is no object: {status}"));
         }
-        if let Some(fields) = parent.as_object_mut() {
+        if let Some(fields) = parent.as_object_mut().filter(|_| !known.decorates) {
             fields.insert("status".to_owned(), status.clone());
         }
         self.place(parent);
         Reconciled { children, none_wanted, status, conditions, requeue_after, events, done: false }
     }
+}
+
+/// The parent with the labels and annotations that a decorator sets. The parent is not among the children after that.
+#[track_caller]
+fn decorated(mut parent: Object, children: &mut Vec<String>) -> Object {
+    let read = |text: &String| serde_json::from_str(text).map(Object).unwrap_or_default();
+    let is = |object: &Object| {
+        let place = object.namespace().or(parent.namespace());
+        (object.kind(), object.name(), place) == (parent.kind(), parent.name(), parent.namespace())
+            && object.api_version() == parent.api_version()
+    };
+    let set: Vec<_> = children.iter().map(read).filter(|object| is(object)).collect();
+    children.retain(|text| !is(&read(text)));
+    for object in set {
+        let mut fields = object.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        if let Some(other) = fields.find(|name| !["apiVersion", "kind", "metadata"].contains(name)) {
+            failed(&format!("a decorator sets only labels and annotations of {}, not {other}", parent.name()));
+        }
+        let of = |mapping: &str| object.pointer(&format!("/metadata/{mapping}")).cloned().unwrap_or_default();
+        let metadata = json!({"labels": of("labels"), "annotations": of("annotations")});
+        let metadata: serde_json::Map<_, _> = metadata
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .filter(|(_, v)| !v.is_null())
+            .collect();
+        patch::merge(&mut parent.0, &json!({ "metadata": metadata }));
+    }
+    parent
 }
 
 /// A child as the host would store it.
@@ -182,10 +219,12 @@ fn owned_by(parent: &Object, known: &Reconciling, text: &str) -> Object {
     if let (None, Some(namespace)) = (metadata.get("namespace"), parent.namespace()) {
         metadata.insert("namespace".to_owned(), namespace.into());
     }
-    let owner = json!({
+    let mut owner = json!({
         "apiVersion": parent.api_version(), "kind": parent.kind(), "name": parent.name(), "uid": parent.uid(),
-        "controller": true,
     });
+    if let Some(fields) = owner.as_object_mut().filter(|_| !known.decorates) {
+        fields.insert("controller".to_owned(), true.into());
+    }
     metadata.insert("ownerReferences".to_owned(), json!([owner]));
     let child = Object(Value::Object(child));
     if child.name().is_empty() {

@@ -112,9 +112,9 @@ async fn settled(cluster: &TestCluster) -> Vec<Value> {
     end_state(cluster).await
 }
 
-/// Runs an operator until it dies or `done` is true.
-async fn until_death(cluster: &TestCluster, life: &Arc<Life>, done: impl AsyncFn() -> bool) {
-    let operator = Operator::start(mortal(&cluster.cluster.url(), life), &guests(["wish"]), |_| ()).await;
+/// Runs an operator with this hook until it dies or `done` is true.
+async fn until_death(cluster: &TestCluster, hook: &str, life: &Arc<Life>, done: impl AsyncFn() -> bool) {
+    let operator = Operator::start(mortal(&cluster.cluster.url(), life), &guests([hook]), |_| ()).await;
     until("it died, or is done", async || (life.is_over() || done().await).then_some(())).await;
     drop(operator);
 }
@@ -136,7 +136,7 @@ async fn an_operator_that_dies_after_any_write_is_continued_by_the_next_one() {
     for most in 1..writes {
         let (cluster, first, second) = (cluster().await, Life::of(most), Life::of(usize::MAX));
         cluster.admin.create(&parent()).await.unwrap();
-        until_death(&cluster, &first, async || is_settled(&cluster).await).await;
+        until_death(&cluster, "wish", &first, async || is_settled(&cluster).await).await;
         let operator = Operator::start(mortal(&cluster.cluster.url(), &second), &guests(["wish"]), |_| ()).await;
         assert_eq!(settled(&cluster).await, expected, "after {most} writes");
         let created = first.created.load(Ordering::SeqCst) + second.created.load(Ordering::SeqCst);
@@ -158,7 +158,7 @@ async fn a_deletion_in_which_the_operator_dies_after_any_write_ends() {
         most += 1;
         let second = Life::of(most);
         let is_gone = async || cluster.admin.get(&parent()).await.unwrap().is_none();
-        until_death(&cluster, &second, is_gone).await;
+        until_death(&cluster, "wish", &second, is_gone).await;
         let finished = !second.is_over();
         let operator = Operator::start(cluster.admin.client.clone(), &guests(["wish"]), |_| ()).await;
         for object in [parent(), map("a"), map("b"), map("c")] {
@@ -171,4 +171,49 @@ async fn a_deletion_in_which_the_operator_dies_after_any_write_ends() {
     }
     // One for each child, and one for the finalizer.
     assert!((4..12).contains(&most), "{most}");
+}
+
+/// An object that a decorator does not select any more lives on, so nothing but the next operator takes the rest away.
+#[tokio::test]
+async fn a_decorator_that_dies_while_it_lets_go_is_continued() {
+    let says = json!({"children": [child("a", "1"), child("b", "1")], "labels": {"tier": "1"}});
+    let account = |selected: Value| {
+        let annotations = json!({"attach": says.to_string()});
+        let metadata =
+            json!({"name": "web", "namespace": "default", "labels": {"attach": selected}, "annotations": annotations});
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    };
+    let mut most = 0;
+    loop {
+        let cluster = TestCluster::start().await;
+        let (web, objects) = (account(json!("true")), [map("a"), map("b")]);
+        let tier = async || {
+            let found = cluster.admin.get(&web).await.unwrap().unwrap();
+            found["metadata"]["labels"].get("tier").is_some()
+        };
+        let count = async || {
+            let mut count = 0;
+            for object in &objects {
+                count += usize::from(cluster.admin.get(object).await.unwrap().is_some());
+            }
+            count
+        };
+        cluster.admin.create(&web).await.unwrap();
+        let operator = Operator::start(cluster.admin.client.clone(), &guests(["attach"]), |_| ()).await;
+        until("all is attached", async || (tier().await && count().await == 2).then_some(())).await;
+        operator.shutdown().await;
+        cluster.admin.apply(&account(Value::Null)).await.unwrap();
+        most += 1;
+        let second = Life::of(most);
+        until_death(&cluster, "attach", &second, async || !tier().await && count().await == 0).await;
+        let finished = !second.is_over();
+        let operator = Operator::start(cluster.admin.client.clone(), &guests(["attach"]), |_| ()).await;
+        until("all is gone", async || (!tier().await && count().await == 0).then_some(())).await;
+        drop(operator);
+        if finished {
+            break;
+        }
+    }
+    // One for each attachment, and one for the labels.
+    assert!((3..6).contains(&most), "{most}");
 }

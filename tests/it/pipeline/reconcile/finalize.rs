@@ -158,8 +158,8 @@ async fn a_version_without_finalize_takes_the_finalizer_away() {
 }
 
 /// Only the manager of a field removes it, and a hook of another name must not be another manager.
-// mutant: crates/operator/src/app/reconcile/send.rs: `Some("boathook.dev/marks".to_owned())` => `Some(format!("{}-marks", self.manager()))`
-//     with: crates/operator/src/app/reconcile/send.rs: `let Some(patch) = still_marked(made.as_deref(), &wanted) else { return Ok(wanted) };` => `return Ok(wanted);`
+// mutant: crates/operator/src/app/reconcile/send.rs: `field_manager: Some(self.names.manager.clone())` => `field_manager: Some(format!("{}-marks", self.manager()))`
+//     with: crates/operator/src/app/reconcile/send.rs: `let Some(patch) = still_marked(made.as_deref(), &wanted, &self.names) else { return Ok(wanted) };` => `return Ok(wanted);`
 #[tokio::test]
 async fn a_hook_of_another_name_takes_the_finalizer_away() {
     let pipeline = start().await;

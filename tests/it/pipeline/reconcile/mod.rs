@@ -7,6 +7,7 @@
 //! | `refused` | answers that cannot be, and parents that cannot have a status |
 //! | `crashes` | an operator that dies between any two writes |
 //! | `claims` | two hooks for one kind |
+//! | `decorates` | objects that are attached to those of others |
 //! | `finalize` | hooks that undo something before their parents end |
 //! | `related` | what parents refer to, and the Events of answers |
 //! | `tenants` | hooks of a tenant's bundle |
@@ -14,6 +15,7 @@
 mod behavior;
 mod claims;
 mod crashes;
+mod decorates;
 mod finalize;
 mod hello;
 mod refused;
@@ -38,7 +40,7 @@ fn definition(kind: &str) -> Value {
 }
 
 /// A cluster that serves the kinds of the guest `wish`.
-async fn cluster() -> TestCluster {
+pub async fn cluster() -> TestCluster {
     let cluster = TestCluster::start().await;
     for kind in ["Wish", "ClusterWish"] {
         cluster.admin.create(&definition(kind)).await.unwrap();

@@ -29,6 +29,8 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         parent: kind(fields),
         namespaces: fields.fields("namespace").map(|namespace| namespaces(&namespace)).unwrap_or_default(),
         label_selector: fields.fields("labelSelector").and_then(|labels| selector::labels(&labels)),
+        decorates: fields.boolean("decorates").unwrap_or_default(),
+        annotations: fields.fields("annotationSelector").map(|all| selector::annotations(&all)).unwrap_or_default(),
         owns: fields.items("owns").map(|item| owned(&item)).collect(),
         related: fields.items("related").map(|item| related(&item)).collect(),
         prune: fields.fields("prune").map(|fields| prune(&fields)).unwrap_or_default(),
@@ -40,7 +42,9 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         queue: QueueName::Own(hook.clone()),
         retry: policy::binding_retry(fields, retry),
     };
-    fields.not_yet("decorates", "attaching objects to those of others is");
+    fields.check(binding.decorates || !fields.has("annotationSelector"), "annotationSelector", || {
+        "is for objects of others; add `decorates: true`, or select by labels".to_owned()
+    });
     check_kinds(fields, &binding);
     check_related(fields, &binding);
     fields.finish();

@@ -1,6 +1,7 @@
 //! Checks selectors, and writes them as the API takes them in a query.
 
 use super::fields::{Fields, quoted};
+use crate::model::{AnnotationRule, AnnotationTest};
 
 /// `nameSelector` or `namespace.nameSelector`.
 pub(super) fn names(fields: &Fields<'_, '_>) -> Vec<String> {
@@ -70,6 +71,36 @@ fn label_terms(fields: &Fields<'_, '_>) -> Option<String> {
     (!terms.is_empty()).then(|| terms.join(","))
 }
 
+/// `annotationSelector`. Unlike the values of labels, those of annotations are any text.
+pub(super) fn annotations(fields: &Fields<'_, '_>) -> Vec<AnnotationRule> {
+    let mut rules = Vec::new();
+    for (key, value) in fields.string_map("matchAnnotations").unwrap_or_default() {
+        if check_key(fields, &format!("matchAnnotations.{key}"), key) {
+            rules.push(AnnotationRule { key: key.to_owned(), test: AnnotationTest::In(vec![value.to_owned()]) });
+        }
+    }
+    for item in fields.items("matchExpressions") {
+        rules.extend(annotation_expression(&item));
+    }
+    if !fields.has("matchAnnotations") && !fields.has("matchExpressions") {
+        let message = "is missing; an annotationSelector needs matchAnnotations, matchExpressions or both";
+        fields.wrong("matchAnnotations", message);
+    }
+    fields.finish();
+    rules
+}
+
+fn annotation_expression(fields: &Fields<'_, '_>) -> Option<AnnotationRule> {
+    let Expression { key, operator, values, valid } = expression(fields)?;
+    let test = match operator {
+        Operator::In => AnnotationTest::In(values),
+        Operator::NotIn => AnnotationTest::NotIn(values),
+        Operator::Exists => AnnotationTest::Exists,
+        Operator::DoesNotExist => AnnotationTest::DoesNotExist,
+    };
+    valid.then(|| AnnotationRule { key: key.to_owned(), test })
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Operator {
     In,
@@ -78,7 +109,16 @@ enum Operator {
     DoesNotExist,
 }
 
-fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
+/// One of `matchExpressions`.
+struct Expression<'v> {
+    key: &'v str,
+    operator: Operator,
+    values: Vec<String>,
+    /// Nothing was wrong with it so far.
+    valid: bool,
+}
+
+fn expression<'v>(fields: &Fields<'v, '_>) -> Option<Expression<'v>> {
     let key = fields.required_string("key");
     let operators = [
         ("In", Operator::In),
@@ -91,9 +131,6 @@ fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
     fields.finish();
     let (key, operator) = (key?, operator?);
     let mut valid = check_key(fields, "key", key);
-    for (i, value) in values.iter().enumerate() {
-        valid &= check_value(fields, &format!("values[{i}]"), value);
-    }
     let wants_values = matches!(operator, Operator::In | Operator::NotIn);
     if wants_values == values.is_empty() {
         let rule = if wants_values {
@@ -103,6 +140,14 @@ fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
         };
         fields.wrong("values", rule);
         valid = false;
+    }
+    Some(Expression { key, operator, values, valid })
+}
+
+fn label_expression(fields: &Fields<'_, '_>) -> Option<String> {
+    let Expression { key, operator, values, mut valid } = expression(fields)?;
+    for (i, value) in values.iter().enumerate() {
+        valid &= check_value(fields, &format!("values[{i}]"), value);
     }
     let values = values.join(",");
     valid.then(|| match operator {

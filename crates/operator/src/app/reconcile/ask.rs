@@ -12,12 +12,15 @@ use boathook_sandbox::{ReconcileRequest, RunReport};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::super::events;
 use super::{
-    Pass, nothing, retry,
+    super::events,
+    Pass,
+    decorations::{self, Decoration},
+    nothing, retry,
     sets::{Entry, Reconciler},
     status,
 };
+use crate::record::secrets::bindings_of_secrets;
 
 /// The parent of a question.
 pub(super) struct Subject<'a> {
@@ -67,20 +70,59 @@ impl Pass<'_> {
             reconcile,
             limits: self.hook.spec.limits,
         };
-        let host = self.services.operator.clone();
-        let report = self.services.sandbox.reconcile(&self.hook.component, request, host).await;
-        let (report, outcome) = report.split();
+        let (report, outcome) = self.recorded(request).await.split();
         match outcome {
             Ok(answer) if !status::is_object(&answer) => {
                 let message = "the status that the hook returned is not a JSON object".to_owned();
                 (report, Some(Failure { kind: FailureKind::Permanent, message, backtrace: None }))
             }
-            Ok(answer) => {
+            Ok(mut answer) => {
+                let decoration = match self.decoration(of.parent, &mut answer) {
+                    Ok(decoration) => decoration,
+                    Err(message) => {
+                        return (report, Some(Failure { kind: FailureKind::Permanent, message, backtrace: None }));
+                    }
+                };
                 self.report(of.parent, &answer);
-                (report, self.take(of, answer, seen).await.err())
+                let taken = self.take(of, answer, seen).await;
+                if let (Ok(()), Some(decoration)) = (&taken, decoration) {
+                    of.entry.decorates(decoration);
+                }
+                (report, taken.err())
             }
             Err(failure) => (report, Some(failure)),
         }
+    }
+
+    /// Calls the hook, and records the call if there is a recorder. What becomes of the answer is not recorded, because it
+    /// depends on the cluster and not on the hook.
+    async fn recorded(&self, request: ReconcileRequest) -> RunReport<Reconciled> {
+        let (sandbox, component) = (&self.services.sandbox, &self.hook.component);
+        let operator = self.services.operator.clone();
+        let Some(recorder) = &self.services.recorder else {
+            return sandbox.reconcile(component, request, operator).await;
+        };
+        let secrets = bindings_of_secrets(&self.hook.spec);
+        let begun = recorder.begin(operator, component.digest(), secrets, request.clone());
+        let report = sandbox.reconcile(component, request, begun.host()).await;
+        begun.end(&report);
+        report
+    }
+
+    /// What a decorator sets on its parent. It is not among the children after that.
+    fn decoration(&self, parent: &Parent, answer: &mut Reconciled) -> Result<Option<Decoration>, String> {
+        if self.decorator.is_none() {
+            return Ok(None);
+        }
+        let is_empty = |status: &str| status::fields(status).is_some_and(|fields| fields.is_empty());
+        if !answer.conditions.is_empty() || !answer.status.as_deref().is_none_or(is_empty) {
+            return Err(format!(
+                "the hook decorates {}, whose status is not the hook's: return no status and no conditions, and set labels \
+                 or annotations in place of them",
+                parent.object
+            ));
+        }
+        decorations::taken(&mut answer.children, &parent.object).map(Some)
     }
 
     async fn take(&self, of: &Subject<'_>, answer: Reconciled, seen: Option<[u8; 32]>) -> Result<(), Failure> {

@@ -8,7 +8,8 @@
 //! | `sets` | the sets of all parents: which exist, whose members are whose, and when each is due again |
 //! | `marks` | the finalizer of a parent, and a prune that waits for an approval |
 //! | `status` | the status of a parent |
-//! | `strays` | finalizers on objects that are not selected any more |
+//! | `strays` | what is left on objects that are not selected any more |
+//! | `decorations` | labels and annotations on objects of others |
 //!
 //! The crate `boathook-applyset` decides. This sends what it decides, and feeds it what watches show.
 //!
@@ -16,6 +17,7 @@
 //! parent has one run at a time, and one that failed waits for its back-off whatever happens in the meantime.
 
 mod ask;
+mod decorations;
 mod marks;
 mod send;
 mod sets;
@@ -27,18 +29,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Adopt, Limits, Parent, Policy, Stage};
+use boathook_applyset::{Adopt, Limits, Parent, Plan, Policy, Stage, conditions};
 use boathook_core::model::{
     self, BindingName, CallError, CallReason, Caller, Cause, EventType, Failure, FailureKind, HookName, HookSpec,
-    ObjectEvent, ObjectKey, ObjectRef, OwnEvent, Permission, ReconcileBinding, Resource, Role, Trigger, error_chain,
+    Object, ObjectEvent, ObjectKey, ObjectRef, OwnEvent, Permission, ReconcileBinding, Resource, Role, SnapshotSet,
+    Trigger, error_chain,
 };
 use boathook_sandbox::RunReport;
+use jiff::Timestamp;
 use serde_json::Value;
 
 pub(super) use self::sets::{Informed, Reconcilers};
 use self::{
     ask::Subject,
-    marks::{FINALIZER, Marks},
+    decorations::Decoration,
+    marks::{Marks, Names},
     sets::{Entry, Reconciler, Terms},
     status::Shown,
 };
@@ -46,6 +51,9 @@ use super::{Services, events, hooks::Hook};
 
 /// How soon a hook can be asked again about the same parent because it wants that.
 const SOONEST: Duration = Duration::from_millis(100);
+
+/// How often an object is read that a decorator does not select any more, and that it could not let go of.
+const UNWATCHED: Duration = Duration::from_secs(30);
 
 /// What a job of a hook with `reconcile` bindings is about.
 pub(super) enum Task<'j> {
@@ -78,6 +86,13 @@ pub(super) fn task<'j>(hook: &'j Hook, triggers: &'j [Trigger]) -> Option<Task<'
     }
 }
 
+/// A parent, as it was found.
+struct Found {
+    text: Arc<str>,
+    /// The binding selects it.
+    selected: bool,
+}
+
 /// One pass over one parent.
 pub(super) struct Pass<'a> {
     services: &'a Arc<Services>,
@@ -88,6 +103,9 @@ pub(super) struct Pass<'a> {
     /// Of the operator's own requests for the hook: with the hook's identity, and with the rights that the binding
     /// asked for.
     writer: Caller,
+    /// The identity of a decorator.
+    decorator: Option<Arc<str>>,
+    names: Names,
     trigger: &'a Trigger,
     attempt: u32,
 }
@@ -114,6 +132,10 @@ pub(super) fn listed(services: &Services, hook: &HookName, binding: &BindingName
     for wake in reconciler.invalid() {
         reconciler.push(wake, &services.queue);
     }
+    // An attachment of theirs may belong to an object that is not selected any more.
+    if let Some(terms) = reconciler.known() {
+        strays::attached(services, &terms);
+    }
 }
 
 /// Objects were listed. At the start, no parent refers to them yet. Later, their kind was not served before, or events were
@@ -131,9 +153,14 @@ fn push_all(services: &Services, terms: Arc<Terms>) {
     // If events were lost, so were triggers of parents.
     reconciler.nothing_is_queued();
     let now = services.snapshots.snapshot_set(&terms.hook);
+    let text = |object: &Option<Arc<str>>| object.clone().unwrap_or_default();
     for (key, parent) in now.items(&terms.binding.name).into_iter().flatten() {
-        reconciler.push(terms.wake(key, &parent.item.uid), &services.queue);
+        // The watch does not select by annotations.
+        if terms.binding.selects(&text(&parent.item.object)) || strays::is_marked(&text(&parent.item.object), &terms) {
+            reconciler.push(terms.wake(key, &parent.item.uid), &services.queue);
+        }
     }
+    strays::attached(services, &terms);
 }
 
 /// Another version of the hook runs. Its answers replace those of the version before. Bindings that did not change keep
@@ -172,7 +199,9 @@ impl<'a> Pass<'a> {
     ) -> Self {
         let permissions: Arc<[Permission]> = binding.asks().into();
         let writer = Caller { permissions, ..caller.clone() };
-        Self { services, hook, binding, caller, writer, trigger, attempt }
+        let decorator = sets::decorator(&hook.spec.name, binding);
+        let names = Names::of(decorator.as_deref());
+        Self { services, hook, binding, caller, writer, decorator, names, trigger, attempt }
     }
 
     /// Asks the hook, makes the cluster like the answer, and writes the status.
@@ -182,25 +211,48 @@ impl<'a> Pass<'a> {
         let terms = reconciler.terms(&self.hook.spec.name, self.binding, &event.resource);
         reconciler.begins(key, self.attempt);
         let now = self.services.snapshots.snapshot_set(&self.hook.spec.name);
-        let Some(item) = now.items(&self.binding.name).and_then(|parents| parents.get(key)) else {
-            return RunReport::without_guest(self.leave(&reconciler, key).await);
+        let watched = now.items(&self.binding.name).and_then(|parents| parents.get(key));
+        let watched = watched.map(|kept| kept.item.object.clone().unwrap_or_default());
+        let text = match watched.filter(|text| self.binding.selects(text)) {
+            Some(text) => text,
+            None if self.binding.decorates => return self.undecorate(&reconciler, &terms, event, &now).await,
+            None => return RunReport::without_guest(self.leave(&reconciler, key).await),
         };
-        if let Err(failure) = check_status(self.services, &event.resource).await {
+        if !self.binding.decorates
+            && let Err(failure) = check_status(self.services, &event.resource).await
+        {
             return RunReport::without_guest(Err(failure));
         }
-        let text = item.item.object.clone().unwrap_or_default();
+        self.reconcile(&reconciler, &terms, event, &now, Found { text, selected: true }).await
+    }
+
+    async fn reconcile(
+        &self,
+        reconciler: &Arc<Reconciler>,
+        terms: &Arc<Terms>,
+        event: &ObjectEvent,
+        now: &SnapshotSet,
+        found: Found,
+    ) -> RunReport {
+        let (key, Found { text, selected }) = (&event.item.key, found);
         let read = serde_json::from_str::<Value>(&text).map_err(|error| error.to_string());
         let read = read.and_then(|value| Parent::read(&value).map(|parent| (value, parent)).map_err(|e| e.to_string()));
-        let (value, parent) = match read {
+        let (value, mut parent) = match read {
             Ok(read) => read,
             Err(error) => return RunReport::without_guest(Err(Failure::of_host(error))),
         };
+        let ends = parent.deleting;
+        if let Some(decorator) = &self.decorator {
+            parent = parent.decorated_by(decorator);
+            // To a decorator, a parent that is not selected any more is one that ends.
+            parent.deleting |= !selected;
+        }
         let finalizes = self.finalizes();
         let begin = || (self.policy(finalizes), self.services.kept.nothing(&self.hook.tenant()));
-        let entry = reconciler.entry(key, &parent, begin, &now, self.binding);
+        let entry = reconciler.entry(key, &parent, begin, now, self.binding);
         if let Some(until) = entry.own_writes_until(Instant::now()) {
             // The event of that write reconciles the parent. If it does not come, this does.
-            self.due(&terms, &reconciler, &entry, Some(until), until);
+            self.due(terms, reconciler, &entry, Some(until), until);
             return nothing();
         }
         if let Stage::OtherTool(_) | Stage::OtherManager { .. } = entry.with(|set| set.stage()) {
@@ -210,7 +262,7 @@ impl<'a> Pass<'a> {
             let written = self.status(&entry, &value, shown).await;
             return RunReport::without_guest(written.map_err(|error| retry(format!("status: {}", error.message))));
         }
-        let (marks, approved) = Marks::read(&value);
+        let (marks, approved) = Marks::read(&value, &self.names);
         // Before the hook does anything outside the cluster.
         let marks = match self.mark(marks.clone(), marks.with_finalizer(finalizes && !parent.deleting), &value).await {
             Ok(marks) => marks,
@@ -218,7 +270,7 @@ impl<'a> Pass<'a> {
         };
         entry.with(|set| set.must_finalize(finalizes && parent.deleting && marks.finalizer));
         let subject = Subject {
-            reconciler: &reconciler,
+            reconciler,
             entry: &entry,
             text: &text,
             value: &value,
@@ -241,24 +293,104 @@ impl<'a> Pass<'a> {
         let plan = self.apply(&entry).await;
         let needs = entry.with(|set| set.needs_finalizer());
         let finalizer = keeps_finalizer(&plan.stage, parent.deleting, marks.finalizer, needs);
+        let is_over = !selected && plan.stage == Stage::Deleted;
+        // What an object that ends has on it ends with it.
+        let decorated = match (&self.decorator, ends) {
+            (Some(_), false) if is_over => self.decorate(&Decoration::default(), &value).await,
+            (Some(_), false) if selected => match entry.decoration() {
+                Some(decoration) => self.decorate(&decoration, &value).await,
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        };
         let wanted = Marks { finalizer, hold: plan.hold.clone() };
         let marked = self.mark(marks, wanted, &value).await.map(|marks| entry.has_finalizer(marks.finalizer));
+        let marked = decorated.and(marked);
         // A plan, or a run by hand, has no next run.
         let is_known = failure.is_none() && marked.is_ok() && !self.services.plan && !self.services.hold;
-        let written = if is_known && entry.postpones_status(&plan, reconciler.is_queued(key), Instant::now()) {
+        let written = if self.decorator.is_some() {
+            self.report_stalled(&entry, &plan, &parent);
+            Ok(())
+        } else if is_known && entry.postpones_status(&plan, reconciler.is_queued(key), Instant::now()) {
             Ok(())
         } else {
             let shown = Shown { plan: &plan, left: &left, failure: failure.as_ref(), generation: parent.generation };
             self.status(&entry, &value, shown).await
         };
-        if self.services.plan {
-            // Nothing was stored, so the next run begins as this one did. No watch shows what was sent.
+        if self.services.plan || is_over && marked.is_ok() {
+            // In a plan, nothing was stored, so the next run begins as this one did. No watch shows what was sent.
             reconciler.forget(key);
         } else {
-            self.due(&terms, &reconciler, &entry, plan.wake, Instant::now() + SOONEST);
+            // A watch with a label selector does not show an approval on what it does not select.
+            let again = (!selected).then(|| Instant::now() + UNWATCHED);
+            let at = [plan.wake, again].into_iter().flatten().min();
+            self.due(terms, reconciler, &entry, at, Instant::now() + SOONEST);
         }
-        let written = marked.and(written).map_err(|error| retry(format!("status: {}", error.message)));
+        let part = if self.decorator.is_some() { "labels and annotations" } else { "status" };
+        let written = marked.and(written).map_err(|error| retry(format!("{part}: {}", error.message)));
         RunReport { outcome: failure.map_or(written, Err), ..report }
+    }
+
+    /// The decorator does not select the parent any more, or the parent is gone. What was attached goes. Only who attached it
+    /// does that: the object may live long.
+    async fn undecorate(
+        &self,
+        reconciler: &Arc<Reconciler>,
+        terms: &Arc<Terms>,
+        event: &ObjectEvent,
+        now: &SnapshotSet,
+    ) -> RunReport {
+        let key = &event.item.key;
+        let known = reconciler.find(key).map(|entry| entry.with(|set| set.parent().uid.clone()));
+        let uid = known.or_else(|| reconciler.stray(key).map(|(_, uid)| uid)).unwrap_or_else(|| event.item.uid.clone());
+        let object = ObjectRef {
+            api_version: event.resource.api_version(),
+            kind: event.resource.kind.clone(),
+            namespace: key.namespace.as_deref().map(str::to_owned),
+            name: key.name.to_string(),
+        };
+        // A watch with a label selector does not show it.
+        let text = match self.services.operator.access.get(&self.writer, &object, None).await {
+            Ok(text) => text,
+            Err(error) if error.reason == CallReason::NotFound => {
+                reconciler.forget(key);
+                return nothing();
+            }
+            Err(error) => return RunReport::without_guest(Err(retry(error.message))),
+        };
+        let found: Value = serde_json::from_str(&text).unwrap_or_default();
+        if found.pointer("/metadata/uid").and_then(Value::as_str) != Some(&uid) {
+            // Kubernetes deletes what was attached to the one before.
+            reconciler.forget(key);
+            return nothing();
+        }
+        let (version, kind) = (object.api_version.as_str().into(), object.kind.as_str().into());
+        let text = match Object::from_json(&text, &version, &kind) {
+            Ok(object) => object.json,
+            Err(error) => return RunReport::without_guest(Err(Failure::of_host(error_chain(&error)))),
+        };
+        self.reconcile(reconciler, terms, event, now, Found { text, selected: false }).await
+    }
+
+    /// Says why attachments are not as desired. The status of the object is not the hook's, so it is in the log, and in an
+    /// Event if the hook has the permission for Events.
+    fn report_stalled(&self, entry: &Entry, plan: &Plan, parent: &Parent) {
+        entry.has_status();
+        let all = conditions(plan, parent.generation, &[], Timestamp::now());
+        let stalled = all.into_iter().find(|one| one.type_ == "Stalled" && one.status == "True");
+        let said = stalled.map(|one| match &*one.reason {
+            "ApprovalRequired" => (format!("{} in the annotation {}", one.message, self.names.approve), one.reason),
+            _ => (one.message, one.reason),
+        });
+        if !entry.says(said.as_ref().map(|(message, _)| message)) {
+            return;
+        }
+        let Some((message, reason)) = said else { return };
+        let (hook, object) = (&self.hook.spec.name, &parent.object);
+        tracing::warn!(%hook, binding = %self.binding.name, %object, reason, "attachments are not as desired: {message}");
+        let about = events::Parent { object: object.clone(), uid: parent.uid.to_string() };
+        let event = OwnEvent { r#type: EventType::Warning, reason, message };
+        self.services.events.answered(&self.hook.tenant(), hook, &self.binding.name, &about, &[event]);
     }
 
     /// Whether the hook does something before a parent ends.
@@ -295,7 +427,7 @@ impl<'a> Pass<'a> {
         if found.pointer("/metadata/uid").and_then(Value::as_str) != Some(uid) {
             return Ok(());
         }
-        let (marks, _) = Marks::read(&found);
+        let (marks, _) = Marks::read(&found, &self.names);
         if self.finalizes() && marks.finalizer {
             self.report_kept(object, uid);
             return Ok(());
@@ -306,8 +438,8 @@ impl<'a> Pass<'a> {
     fn report_kept(&self, object: &ObjectRef, uid: &str) {
         let message = format!(
             "the binding {} does not select the object any more, and the hook has not undone its work: give the object its \
-             labels again before you delete it, or undo the work yourself and remove the finalizer {FINALIZER}",
-            self.binding.name
+             labels again before you delete it, or undo the work yourself and remove the finalizer {}",
+            self.binding.name, self.names.finalizer
         );
         tracing::warn!(hook = %self.hook.spec.name, %object, "a finalizer is kept: {message}");
         let about = events::Parent { object: object.clone(), uid: uid.to_owned() };

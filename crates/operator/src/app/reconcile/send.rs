@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::{
     Pass,
-    marks::{FINALIZER, Marks, still_marked},
+    decorations::Decoration,
+    marks::{Marks, still_marked},
     sets::Entry,
     status::{self, Shown},
 };
@@ -125,6 +126,28 @@ impl Pass<'_> {
         }
     }
 
+    /// Sets a decorator's labels and annotations if the parent does not have them. Without force, so that two that want the
+    /// same label do not fight: the second one fails, and the error names the first one.
+    pub(super) async fn decorate(&self, decoration: &Decoration, parent: &Value) -> Result<(), CallError> {
+        let Some(body) = decoration.body(parent, &self.names) else { return Ok(()) };
+        let patch = Patch {
+            target: ObjectRef::of(parent),
+            body: PatchBody::Apply {
+                object: body.to_string(),
+                force: false,
+                field_manager: Some(self.names.decorates.clone()),
+            },
+            subresource: None,
+            ignore_missing: false,
+        };
+        match self.services.operator.access.write(&self.writer, &Operation::Patch(patch)).await {
+            Ok(_) => Ok(()),
+            // It was deleted in the meantime.
+            Err(error) if error.reason == CallReason::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes the parent's marks if it has others. Returns those that it has now.
     pub(super) async fn mark(&self, has: Marks, wanted: Marks, parent: &Value) -> Result<Marks, CallError> {
         if has == wanted {
@@ -132,22 +155,21 @@ impl Pass<'_> {
         }
         let mut object = status::identity(parent);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.extend(wanted.fields());
+            metadata.extend(wanted.fields(&self.names));
         }
         let patch = Patch {
             target: ObjectRef::of(parent),
             body: PatchBody::Apply {
                 object: object.to_string(),
                 force: true,
-                // Not the hook's own: another hook may have the parent later, and only the manager of a field removes it.
-                field_manager: Some("boathook.dev/marks".to_owned()),
+                field_manager: Some(self.names.manager.clone()),
             },
             subresource: None,
             ignore_missing: false,
         };
         let access = &self.services.operator.access;
         let made = access.write(&self.writer, &Operation::Patch(patch)).await?;
-        let Some(patch) = still_marked(made.as_deref(), &wanted) else { return Ok(wanted) };
+        let Some(patch) = still_marked(made.as_deref(), &wanted, &self.names) else { return Ok(wanted) };
         // Another manager set the marks, too.
         let patch = Patch {
             target: ObjectRef::of(parent),
@@ -156,8 +178,9 @@ impl Pass<'_> {
             ignore_missing: true,
         };
         let made = access.write(&self.writer, &Operation::Patch(patch)).await?;
-        if still_marked(made.as_deref(), &wanted).is_some() {
-            let message = format!("the finalizer {FINALIZER} of {} cannot be removed", ObjectRef::of(parent));
+        if still_marked(made.as_deref(), &wanted, &self.names).is_some() {
+            let message =
+                format!("the finalizer {} of {} cannot be removed", self.names.finalizer, ObjectRef::of(parent));
             return Err(CallError { reason: CallReason::Other, message, code: None, status: None });
         }
         Ok(wanted)

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{super::Services, status};
+use super::{super::Services, decorations::Decoration, marks::Names, status};
 
 /// How long the status of a parent that is written to again and again waits for the watch.
 const POSTPONED: Duration = Duration::from_secs(2);
@@ -49,19 +49,30 @@ impl Reconcilers {
     }
 }
 
+/// The identity of a decorator. It is in the IDs of its sets. `None`: the binding has parents of its own.
+pub(super) fn decorator(hook: &HookName, binding: &ReconcileBinding) -> Option<Arc<str>> {
+    binding.decorates.then(|| format!("{hook}/{}", binding.name).into())
+}
+
 /// What a parent's triggers need.
 pub(in super::super) struct Terms {
     pub hook: HookName,
     pub binding: ReconcileBinding,
     /// The kind of the parents, as it is served.
     pub resource: Arc<Resource>,
+    /// The identity of a decorator.
+    pub decorator: Option<Arc<str>>,
+    /// Of what is written to the parents.
+    pub names: Names,
     /// What must be listed before a parent is reconciled.
     inputs: Arc<[BindingName]>,
 }
 
 impl Terms {
     pub fn new(hook: &HookName, binding: &ReconcileBinding, resource: Arc<Resource>) -> Self {
-        Self { hook: hook.clone(), inputs: binding.inputs(), binding: binding.clone(), resource }
+        let decorator = decorator(hook, binding);
+        let names = Names::of(decorator.as_deref());
+        Self { hook: hook.clone(), inputs: binding.inputs(), binding: binding.clone(), resource, decorator, names }
     }
 
     /// A trigger for one parent. It carries no object: the run reads the newest one from the snapshot.
@@ -147,6 +158,7 @@ impl Informed {
     pub fn triggered(&self, mut trigger: Trigger) {
         let gone = trigger.event().filter(|(kind, _)| *kind == WatchEventKind::Deleted);
         match (&self.role, &mut trigger.cause) {
+            (Role::Parents, Cause::Event(event)) if !self.reconciler.concerns(event) => {}
             (Role::Parents, Cause::Event(event)) => {
                 // The run reads the newest state.
                 event.item = Arc::new(Item { object: None, ..(*event.item).clone() });
@@ -217,6 +229,23 @@ impl Reconciler {
     /// The newest terms.
     pub fn knows(&self, terms: Arc<Terms>) {
         self.state().terms = Some(terms);
+    }
+
+    /// The newest terms, if the parents were listed.
+    pub fn known(&self) -> Option<Arc<Terms>> {
+        self.state().terms.clone()
+    }
+
+    /// Whether a change of an object is about a parent. A decorator's watch does not select by annotations, so it shows objects
+    /// that are none.
+    fn concerns(&self, event: &ObjectEvent) -> bool {
+        let state = self.state();
+        let (Some(terms), Some(object)) = (&state.terms, &event.item.object) else { return true };
+        let key = &event.item.key;
+        let is_known =
+            || state.entries.contains_key(key) || state.strays.contains_key(key) || state.queued.contains(key);
+        let selected = event.kind != WatchEventKind::Deleted && terms.binding.selects(object);
+        !terms.binding.decorates || selected || is_known()
     }
 
     /// Puts a parent's trigger into the queue, unless one waits there. One is enough, because the run reads the newest
@@ -532,6 +561,10 @@ struct Known {
     share: Share,
     /// The last answer, without the children.
     answer: Option<Arc<Reconciled>>,
+    /// What the last answer of a decorator sets on the parent.
+    decoration: Option<Arc<Decoration>>,
+    /// What was last said about attachments that are not as desired.
+    said: Option<String>,
     /// What the answer depends on, if that is known.
     seen: Option<[u8; 32]>,
     /// The status that was written last, and what the API server made of it.
@@ -549,6 +582,8 @@ impl Entry {
             set,
             share,
             answer: None,
+            decoration: None,
+            said: None,
             seen: None,
             status: None,
             postponed: None,
@@ -638,6 +673,26 @@ impl Entry {
     /// The hook is not asked any more.
     pub fn is_over(&self) {
         self.edit(|known| known.requeue = None);
+    }
+
+    /// What the parent should have on it.
+    pub fn decorates(&self, decoration: Decoration) {
+        self.edit(|known| known.decoration = Some(Arc::new(decoration)));
+    }
+
+    pub fn decoration(&self) -> Option<Arc<Decoration>> {
+        self.edit(|known| known.decoration.clone())
+    }
+
+    /// Notes what is said about the attachments. Returns whether it is something else than before.
+    pub fn says(&self, message: Option<&String>) -> bool {
+        self.edit(|known| {
+            let is_news = known.said.as_ref() != message;
+            if is_news {
+                known.said = message.cloned();
+            }
+            is_news
+        })
     }
 
     pub fn answer(&self) -> Option<Arc<Reconciled>> {

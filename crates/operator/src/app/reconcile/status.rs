@@ -7,8 +7,12 @@ use serde_json::{Map, Value, json};
 
 /// Whether the hook's part of the status can be one.
 pub(super) fn is_object(answer: &Reconciled) -> bool {
-    let text = answer.status.as_deref();
-    text.is_none_or(|text| serde_json::from_str::<Map<String, Value>>(text).is_ok())
+    answer.status.as_deref().is_none_or(|text| fields(text).is_some())
+}
+
+/// The fields of a hook's part of the status.
+pub(super) fn fields(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).ok()
 }
 
 /// What a status shows.

@@ -306,7 +306,27 @@ pub(super) fn answer(answer: &RecordedAnswer) -> Value {
     match answer {
         RecordedAnswer::Review { .. } => readable(answer),
         RecordedAnswer::Objects { objects } => objects.iter().map(json).collect(),
+        RecordedAnswer::Reconciled { children, status, .. } => {
+            let mut value = readable(answer);
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("children".to_owned(), by_name(children.iter().map(json)));
+                fields.extend(status.as_ref().map(|status| ("status".to_owned(), json(status))));
+            }
+            value
+        }
     }
+}
+
+/// Children by their names, because their order in an answer decides nothing.
+fn by_name(children: impl Iterator<Item = Value>) -> Value {
+    let (mut named, mut counts) = (serde_json::Map::new(), BTreeMap::<String, usize>::new());
+    for child in children {
+        let name = ObjectRef::of(&child).to_string();
+        let count = counts.entry(name.clone()).or_default();
+        *count += 1;
+        named.insert(if *count == 1 { name } else { format!("{name} #{count}") }, child);
+    }
+    Value::Object(named)
 }
 
 /// A text that is equal for equal requests, however their JSON is formatted.

@@ -175,7 +175,7 @@ fn asked(record: &Record, tried: Option<&Tried>) -> Result<Asked, Unusable> {
         ..Caller::new(hook.clone(), RunId::new(process, number), permissions, header.dry_run)
     };
     Ok(match &record.question {
-        Some(question) => question.restore(caller, limits),
+        Some(question) => question.restore(caller, limits, header),
         None => Asked::Run(RunRequest {
             caller,
             attempt: header.attempt,

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 pub(super) use selector::labels as label_selector;
 
 use crate::model::{
-    AdmissionBinding, AdmissionKind, AdmissionRule, Adopt, BindingName, Content, ConversionBinding, ConversionRule,
-    HookSpec, KubernetesBinding, Limits, MatchCondition, MissedRuns, ObjectRef, OwnedKind, Permission, PruneLimits,
-    QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy, ScheduleBinding, format_duration,
+    AdmissionBinding, AdmissionKind, AdmissionRule, Adopt, AnnotationRule, AnnotationTest, BindingName, Content,
+    ConversionBinding, ConversionRule, HookSpec, KubernetesBinding, Limits, MatchCondition, MissedRuns, ObjectRef,
+    OwnedKind, Permission, PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy, ScheduleBinding,
+    format_duration,
 };
 
 /// The normalised document of a hook.
@@ -133,6 +134,9 @@ fn reconcile(binding: &ReconcileBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "kind", Some(json!(&*binding.parent.kind)));
     set(&mut item, "namespace", match_names(&binding.namespaces).map(|names| json!({ "nameSelector": names })));
     set(&mut item, "labelSelector", binding.label_selector.as_deref().map(selector::labels));
+    set(&mut item, "decorates", binding.decorates.then_some(json!(true)));
+    let annotations = list(&binding.annotations, annotation_rule);
+    set(&mut item, "annotationSelector", annotations.map(|rules| json!({ "matchExpressions": rules })));
     set(&mut item, "owns", list(&binding.owns, kind));
     set(&mut item, "related", list(&binding.related, related));
     let PruneLimits { max_share, max_objects } = binding.prune;
@@ -146,6 +150,18 @@ fn reconcile(binding: &ReconcileBinding, doubled: &HashSet<&str>) -> Value {
     set(&mut item, "resync", binding.resync.map(|period| json!(format_duration(period))));
     set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
     set(&mut item, "retry", Some(retry(&binding.retry)));
+    item
+}
+
+fn annotation_rule(rule: &AnnotationRule) -> Value {
+    let (operator, values) = match &rule.test {
+        AnnotationTest::In(values) => ("In", Some(values)),
+        AnnotationTest::NotIn(values) => ("NotIn", Some(values)),
+        AnnotationTest::Exists => ("Exists", None),
+        AnnotationTest::DoesNotExist => ("DoesNotExist", None),
+    };
+    let mut item = json!({ "key": rule.key, "operator": operator });
+    set(&mut item, "values", values.map(|values| json!(values)));
     item
 }
 
