@@ -18,4 +18,7 @@ pub struct Http {
     /// File with certificates (PEM) that hooks' requests trust in addition to the system's
     #[arg(long, value_name = "FILE", env = "BOATHOOK_HTTP_CA")]
     pub http_ca: Option<PathBuf>,
+    /// File with the credentials that the operator adds to requests of the admin's hooks. The hooks do not see them
+    #[arg(long, value_name = "FILE", env = "BOATHOOK_HTTP_CREDENTIALS")]
+    pub http_credentials: Option<PathBuf>,
 }

@@ -8,19 +8,19 @@ use std::{
     fmt, io,
     net::Ipv6Addr,
     sync::{Arc, OnceLock},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use boathook_core::{
     fair::Tenant,
     model::{
-        Caller, HookName, HttpBody, HttpBounds, HttpError, HttpHeader, HttpReason, HttpRequest, HttpResponse,
-        HttpTarget, Permission, READING, error_chain, is_dns_name, usual_port,
+        Caller, CredentialProblem, HookName, HttpBody, HttpBounds, HttpCredential, HttpError, HttpHeader, HttpReason,
+        HttpRequest, HttpResponse, HttpTarget, Permission, READING, error_chain, is_dns_name, usual_port,
     },
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header, uri::Authority};
-use http_body_util::{BodyExt as _, Full};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header, uri::Authority};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{
@@ -31,6 +31,8 @@ use rustls::ClientConfig;
 use tokio::time::timeout;
 
 use crate::{
+    OWN,
+    credential::{self, Secrets, Signed},
     reach::{Connector, NoAddress, NotPublic, Reach, Turns},
     tls::{TlsError, authorities, client_config},
 };
@@ -43,20 +45,6 @@ const MAX_URL: usize = 8 * 1024;
 
 /// The longest name of a method.
 const MAX_METHOD: usize = 32;
-
-/// Headers that say how a message is carried and not what it is. They are the operator's own.
-const OWN: [HeaderName; 10] = [
-    header::HOST,
-    header::CONNECTION,
-    header::CONTENT_LENGTH,
-    header::TRANSFER_ENCODING,
-    header::TE,
-    header::TRAILER,
-    header::UPGRADE,
-    header::EXPECT,
-    header::PROXY_AUTHORIZATION,
-    HeaderName::from_static("proxy-connection"),
-];
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("boathook/", env!("CARGO_PKG_VERSION")));
 
@@ -71,6 +59,15 @@ pub struct HttpConfig {
     pub time: Duration,
     /// Answers instead of the network, for tests of hooks. Default: none.
     pub answers: Option<Arc<dyn Answers>>,
+    /// The admin's credentials for the hooks that act as the operator itself. Default: none.
+    pub credentials: Vec<HookCredential>,
+}
+
+/// A credential for some of the admin's hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookCredential {
+    pub hooks: Vec<HookName>,
+    pub credential: HttpCredential,
 }
 
 /// Answers requests that permissions allow.
@@ -81,7 +78,13 @@ pub trait Answers: Send + Sync + 'static {
 
 impl Default for HttpConfig {
     fn default() -> Self {
-        Self { reach: Reach::Public(Arc::default()), ca: Vec::new(), time: Duration::from_secs(30), answers: None }
+        Self {
+            reach: Reach::Public(Arc::default()),
+            ca: Vec::new(),
+            time: Duration::from_secs(30),
+            answers: None,
+            credentials: Vec::new(),
+        }
     }
 }
 
@@ -93,7 +96,10 @@ impl fmt::Debug for dyn Answers {
 
 /// Sends the requests of all hooks. Cheap to clone.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client {
+    inner: Arc<Inner>,
+    secrets: Option<Arc<dyn Secrets>>,
+}
 
 impl Default for Client {
     fn default() -> Self {
@@ -118,13 +124,74 @@ impl Client {
     }
 
     fn checked_before(config: HttpConfig) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Inner {
             config,
             tls: OnceLock::new(),
             turns: Turns::default(),
             #[cfg(test)]
             lookup: None,
-        }))
+        };
+        Self { inner: Arc::new(inner), secrets: None }
+    }
+
+    /// The same, with credentials whose values are in Secrets.
+    pub fn with_secrets(&self, secrets: Arc<dyn Secrets>) -> Self {
+        Self { inner: self.inner.clone(), secrets: Some(secrets) }
+    }
+
+    /// Fails for a credential that can never be sent, whatever its values are.
+    pub fn check_declared(&self, credential: &HttpCredential) -> Result<(), CredentialProblem> {
+        self.url_of(credential).map(drop)
+    }
+
+    /// The root of its host.
+    fn url_of(&self, credential: &HttpCredential) -> Result<Uri, CredentialProblem> {
+        let invalid = |what: String| unusable(credential, credential::invalid(what));
+        let no_host = || {
+            let host = &credential.host;
+            invalid(format!("{host:?} is not one host: write \"api.example.com\", with a port if it is not 443"))
+        };
+        let pattern = credential.pattern().ok_or_else(no_host)?;
+        let host = credential.host.trim_start_matches("http://");
+        let scheme = if pattern.is_plain() { "http" } else { "https" };
+        let url: Uri = format!("{scheme}://{host}/").parse().map_err(|_| no_host())?;
+        credential::names(&credential.form).map_err(|problem| unusable(credential, problem))?;
+        if pattern.is_plain() && !Connector::new(&self.inner.config.reach, &url).may_be_plain(&url) {
+            let what = "it would be sent without TLS: an admin can allow this by --http-insecure-host";
+            return Err(invalid(format!("{what} {host}")));
+        }
+        Ok(url)
+    }
+
+    /// Why a credential of a hook with these permissions cannot be used. Its values are read, and sent nowhere.
+    pub async fn check_credential(
+        &self,
+        caller: &Caller,
+        credential: &HttpCredential,
+    ) -> Result<(), CredentialProblem> {
+        let url = self.url_of(credential)?;
+        let mut rules = caller.permissions.iter().filter_map(|permission| permission.http.as_ref());
+        if !rules.any(|rule| rule.covers_host(&credential.host)) {
+            let what = format!("no rule grants requests to {}", credential.host);
+            return Err(unusable(credential, credential::invalid(what)));
+        }
+        let (headers, body) = (HeaderMap::new(), Vec::new());
+        let request = Signed { method: &Method::GET, url: &url, headers: &headers, body: &body };
+        let secrets = self.secrets.as_deref();
+        let made = credential::headers_of(credential, secrets, caller, &request, SystemTime::now()).await;
+        made.map(drop).map_err(|problem| unusable(credential, problem))
+    }
+
+    /// The credential for a request to this place. The hooks of tenants have no part in the admin's.
+    fn credential<'a>(&'a self, caller: &'a Caller, target: &HttpTarget<'_>) -> Option<&'a HttpCredential> {
+        let is_for = |credential: &&HttpCredential| credential.is_for(target);
+        match &caller.identity {
+            Some(_) => caller.credentials.iter().find(is_for),
+            None => {
+                let own = self.inner.config.credentials.iter().filter(|one| one.hooks.contains(&caller.hook));
+                own.map(|one| &one.credential).find(is_for)
+            }
+        }
     }
 
     /// Sends a request, if the caller's permissions allow it. Dropping the future closes the connection.
@@ -153,7 +220,7 @@ impl Client {
         let named = format!("{method} {}", target.shown);
         let wrong = |reason, what: String| HttpError { reason, message: format!("{named}: {what}") };
         check_target(&caller.hook, &caller.permissions, &target)?;
-        let answers = self.0.config.answers.as_ref();
+        let answers = self.inner.config.answers.as_ref();
         let connector = self.connector(caller, &target.url);
         if answers.is_none() && !target.tls && !connector.may_be_plain(&target.url) {
             let what = format!(
@@ -175,9 +242,24 @@ impl Client {
             .pool_max_idle_per_host(0)
             .http1_max_buf_size(MAX_HEAD)
             .build(tls.wrap_connector(connector));
-        let request = built(&method, &target, headers, body).map_err(|what| wrong(HttpReason::Invalid, what))?;
-        let time = bounds.time.map_or(self.0.config.time, |time| time.min(self.0.config.time));
+        let mut request = built(&method, &target, headers, body).map_err(|what| wrong(HttpReason::Invalid, what))?;
+        let credential = self.credential(caller, &target.as_asked());
+        let failed = |credential: &HttpCredential, problem: CredentialProblem| {
+            wrong(HttpReason::Credential, unusable(credential, problem).message)
+        };
+        if let Some(credential) = credential {
+            let taken = credential::taken(credential, request.headers());
+            if let Some(name) = taken.map_err(|problem| failed(credential, problem))? {
+                let what = format!("{credential} sets the header {name}: leave it out");
+                return Err(wrong(HttpReason::Invalid, what));
+            }
+        }
+        let time = bounds.time.map_or(self.inner.config.time, |time| time.min(self.inner.config.time));
         let exchange = async {
+            if let Some(credential) = credential {
+                let added = self.add(credential, caller, &mut request).await;
+                added.map_err(|problem| failed(credential, problem))?;
+            }
             let response = client.request(request).await.map_err(|error| {
                 let (reason, what) = failure(&error, &target);
                 wrong(reason, what)
@@ -219,26 +301,44 @@ impl Client {
         }
     }
 
+    async fn add(
+        &self,
+        credential: &HttpCredential,
+        caller: &Caller,
+        request: &mut Request<Full<Bytes>>,
+    ) -> Result<(), CredentialProblem> {
+        let body = request.body().clone().collect().await.map(Collected::to_bytes).unwrap_or_default();
+        let about = Signed { method: request.method(), url: request.uri(), headers: request.headers(), body: &body };
+        let secrets = self.secrets.as_deref();
+        let headers = credential::headers_of(credential, secrets, caller, &about, SystemTime::now()).await?;
+        request.headers_mut().extend(headers);
+        Ok(())
+    }
+
     fn connector(&self, caller: &Caller, url: &Uri) -> Connector {
         let tenant = match &caller.identity {
             Some(identity) => Tenant::namespace(&identity.namespace),
             None => Tenant::hook(caller.hook.as_str()),
         };
-        let connector = Connector::new(&self.0.config.reach, url).in_turn(tenant, &self.0.turns);
+        let connector = Connector::new(&self.inner.config.reach, url).in_turn(tenant, &self.inner.turns);
         #[cfg(test)]
-        if let Some(lookup) = self.0.lookup {
+        if let Some(lookup) = self.inner.lookup {
             return connector.looking_up(lookup);
         }
         connector
     }
 
     fn tls(&self) -> Result<ClientConfig, TlsError> {
-        if let Some(tls) = self.0.tls.get() {
+        if let Some(tls) = self.inner.tls.get() {
             return Ok(tls.clone());
         }
-        let tls = client_config(&self.0.config.ca)?;
-        Ok(self.0.tls.get_or_init(|| tls).clone())
+        let tls = client_config(&self.inner.config.ca)?;
+        Ok(self.inner.tls.get_or_init(|| tls).clone())
     }
+}
+
+fn unusable(credential: &HttpCredential, CredentialProblem { kind, message }: CredentialProblem) -> CredentialProblem {
+    CredentialProblem { kind, message: format!("{credential} cannot be used: {message}") }
 }
 
 /// The place of a request.
@@ -477,113 +577,15 @@ mod tests {
         sync::Mutex,
     };
 
-    use boathook_core::model::{Allowance, Charge, HttpRule, Identity, RunId};
+    use boathook_core::model::{Allowance, Charge, Identity};
     use futures::{FutureExt as _, future::BoxFuture};
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::TcpListener,
-        task::JoinHandle,
     };
 
     use super::*;
-    use crate::Allowed;
-
-    /// Answers each connection with the same bytes, and notes what it receives.
-    struct Server {
-        address: SocketAddr,
-        seen: Arc<Mutex<Vec<String>>>,
-        task: JoinHandle<()>,
-    }
-
-    impl Drop for Server {
-        fn drop(&mut self) {
-            self.task.abort();
-        }
-    }
-
-    impl Server {
-        async fn start(answer: impl Into<Vec<u8>>) -> Self {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let (address, seen, answer) =
-                (listener.local_addr().unwrap(), Arc::<Mutex<Vec<String>>>::default(), answer.into());
-            let notes = seen.clone();
-            let task = tokio::spawn(async move {
-                loop {
-                    let (mut stream, _) = listener.accept().await.unwrap();
-                    let mut bytes = vec![0; 16 * 1024];
-                    let mut length = 0;
-                    while !whole(&bytes[..length]) {
-                        match stream.read(&mut bytes[length..]).await.unwrap() {
-                            0 => break,
-                            more => length += more,
-                        }
-                    }
-                    notes.lock().unwrap().push(String::from_utf8_lossy(&bytes[..length]).into_owned());
-                    if answer.is_empty() {
-                        // A server that never answers.
-                        std::mem::forget(stream);
-                    } else {
-                        let _ = stream.write_all(&answer).await;
-                    }
-                }
-            });
-            Self { address, seen, task }
-        }
-
-        async fn ok() -> Self {
-            Self::start("HTTP/1.1 200 OK\r\nx-a: b\r\ncontent-length: 2\r\n\r\nhi").await
-        }
-
-        fn seen(&self) -> Vec<String> {
-            self.seen.lock().unwrap().clone()
-        }
-
-        fn url(&self, path: &str) -> String {
-            format!("http://{}{path}", self.address)
-        }
-
-        /// An operator whose admin allows this server.
-        fn client(&self) -> Client {
-            client(&[], &[&self.address.to_string()])
-        }
-
-        fn rule(&self, methods: &[&str], paths: &[&str]) -> HttpRule {
-            rule(&format!("http://{}", self.address), methods, paths)
-        }
-    }
-
-    fn whole(request: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(request).to_lowercase();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
-        body.len() >= length
-    }
-
-    fn client(private: &[&str], insecure: &[&str]) -> Client {
-        let set = |hosts: &[&str]| hosts.iter().map(|host| (*host).to_owned()).collect();
-        let allowed = Allowed { private: set(private), insecure: set(insecure), networks: Vec::new() };
-        Client::new(HttpConfig { reach: Reach::Public(Arc::new(allowed)), ..HttpConfig::default() }).unwrap()
-    }
-
-    fn rule(host: &str, methods: &[&str], paths: &[&str]) -> HttpRule {
-        let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        HttpRule { hosts: vec![host.to_owned()], methods: list(methods), paths: list(paths) }
-    }
-
-    fn caller(rules: impl IntoIterator<Item = HttpRule>) -> Caller {
-        let rules = rules.into_iter().map(Permission::of_http).collect();
-        Caller::new(HookName::new("h").unwrap(), RunId::new("t", 1), rules, false)
-    }
-
-    fn request(method: &str, url: &str) -> HttpRequest {
-        HttpRequest { method: method.to_owned(), url: url.to_owned(), headers: Vec::new(), body: HttpBody::default() }
-    }
-
-    const BOUNDS: HttpBounds = HttpBounds { response: 64 * 1024, time: None };
-
-    fn header(name: &str, value: &[u8]) -> HttpHeader {
-        HttpHeader(name.to_owned(), HttpBody(value.to_vec()))
-    }
+    use crate::testing::{BOUNDS, Server, caller, client, header, request, rule};
 
     // mutant: crates/egress/src/client.rs: `check_target(&caller.hook, &caller.permissions, &target)?;` => ``
     #[tokio::test]
@@ -685,7 +687,7 @@ mod tests {
         let server = Server::ok().await;
         let port = server.address.port();
         let mut client = client(&[], &[]);
-        Arc::get_mut(&mut client.0).unwrap().lookup = Some(inside);
+        Arc::get_mut(&mut client.inner).unwrap().lookup = Some(inside);
         let caller = caller([rule(&format!("a.io:{port}"), &["GET"], &[])]);
         let url = format!("https://a.io:{port}/");
         let error = client.send(&caller, request("GET", &url), BOUNDS).await.unwrap_err();
@@ -811,7 +813,7 @@ mod tests {
             .boxed()
         }
         let mut client = client(&[], &[]);
-        Arc::get_mut(&mut client.0).unwrap().lookup = Some(never);
+        Arc::get_mut(&mut client.inner).unwrap().lookup = Some(never);
         let of = |namespace: &str, host: &str| {
             let identity = Identity { namespace: namespace.to_owned(), service_account: "hooks".to_owned() };
             Caller { identity: Some(Arc::new(identity)), ..caller([rule(host, &["GET"], &[])]) }
@@ -907,7 +909,7 @@ mod tests {
             std::future::ready(Err(io::Error::other("no such name"))).boxed()
         }
         let mut client = client(&[], &[]);
-        Arc::get_mut(&mut client.0).unwrap().lookup = Some(nowhere);
+        Arc::get_mut(&mut client.inner).unwrap().lookup = Some(nowhere);
         let caller = caller([rule("a.io", &["GET"], &[])]);
         let error = client.send(&caller, request("GET", "https://a.io/"), BOUNDS).await.unwrap_err();
         assert_eq!(error.reason, HttpReason::Name, "{error}");

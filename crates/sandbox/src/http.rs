@@ -174,6 +174,7 @@ impl Requests {
             HttpReason::Tls => Error::TlsCertificateError,
             HttpReason::Timeout => Error::ConnectionReadTimeout,
             HttpReason::Invalid => Error::HttpProtocolError,
+            HttpReason::Credential => Error::ConfigurationError,
             HttpReason::Limit => Error::InternalError(Some(error.message)),
         }
     }

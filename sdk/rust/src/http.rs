@@ -198,6 +198,8 @@ pub enum ErrorKind {
     Status(u16),
     /// It is not a request that can be sent.
     Invalid,
+    /// The operator has a credential for the host that it cannot use, for example because the Secret does not exist.
+    Credential,
     /// A limit of the run, or anything else.
     Other,
 }

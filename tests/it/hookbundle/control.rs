@@ -1,7 +1,10 @@
 //! What the controller does about a HookBundle, and what it says.
 
 use boathook_bundle::{Attestation, Document, Policy, PrivateKey, attach, sign};
-use boathook_core::tasks::Tasks;
+use boathook_core::{
+    model::{CredentialProblem, CredentialProblemKind},
+    tasks::Tasks,
+};
 use boathook_operator::hookbundle::release;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -402,4 +405,42 @@ async fn logins_come_from_the_own_namespace() {
     assert!(shown(&status).join("\n").contains("spec.source.oci.pullSecrets: Secret login"));
     stage.cluster.admin.create(&login("team")).await.unwrap();
     stage.condition("a", "Ready=True").await;
+}
+
+#[tokio::test]
+async fn credentials_that_cannot_be_used_are_a_condition_and_an_event() {
+    let (stage, desk) = (Stage::new().await, desk());
+    stage.push("a", "configmaps").await;
+    let problem = |kind, message: &str| CredentialProblem { kind, message: message.to_owned() };
+    *desk.credentials.lock().unwrap() = vec![
+        problem(CredentialProblemKind::Missing, "there is no Secret team/api"),
+        problem(CredentialProblemKind::Forbidden, "nobody may get it"),
+    ];
+    let _keeping = stage.keep(desk.clone());
+    let http = json!({"http": {"hosts": ["a.io"]}});
+    stage.bundle("a", json!({"grants": [get("configmaps"), http]})).await;
+    stage.condition("a", "Ready=True").await;
+    let credentials = |secret: &str| {
+        json!([
+            {"host": "a.io", "secretName": secret, "basic": {}},
+            {"host": "b.io", "secretName": secret, "awsSigV4": {"region": "r", "service": "s3"}},
+        ])
+    };
+    assert!(!shown(&stage.get("a").await.unwrap()["status"]).join("\n").contains("Credentials"));
+    stage.change("a", json!({"httpCredentials": credentials("api")})).await;
+    let status = stage.condition("a", "Credentials=False/SecretMissing").await;
+    let text = shown(&status).join("\n");
+    assert!(text.contains("there is no Secret team/api; nobody may get it") && text.contains("Ready=True"), "{text}");
+    let installed = desk.has(&id("a")).unwrap().credentials;
+    assert_eq!(installed[0].place, "spec.httpCredentials of HookBundle team/a");
+    assert_eq!(installed[0].keys(), ["username", "password"]);
+    assert_eq!(installed[1].keys(), ["accessKeyId", "secretAccessKey"]);
+    let missing = "Warning SecretMissing".to_owned();
+    until("its Event", async || stage.events("a").await.contains(&missing).then_some(())).await;
+
+    desk.credentials.lock().unwrap().clear();
+    stage.change("a", json!({"httpCredentials": credentials("other")})).await;
+    stage.condition("a", "Credentials=True/CredentialsReady").await;
+    stage.change("a", json!({"httpCredentials": []})).await;
+    stage.status("a", "no word about credentials", |status| !shown(status).join("\n").contains("Credentials=")).await;
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use boathook_bundle::{Allowed, Reach};
-use boathook_egress::{Client, HttpConfig};
+use boathook_egress::{Client, HookCredential, HttpConfig};
 use http::{Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, service::service_fn};
@@ -113,10 +113,19 @@ impl Server {
         self.allowed([self.host()])
     }
 
+    /// The same, and the admin has credentials for hooks.
+    pub fn client_with(&self, credentials: Vec<HookCredential>) -> Client {
+        self.configured([self.host()], credentials)
+    }
+
     fn allowed(&self, private: impl IntoIterator<Item = String>) -> Client {
+        self.configured(private, Vec::new())
+    }
+
+    fn configured(&self, private: impl IntoIterator<Item = String>, credentials: Vec<HookCredential>) -> Client {
         let private = private.into_iter().collect::<BTreeSet<_>>();
         let reach = Reach::Public(Arc::new(Allowed { private, ..Allowed::default() }));
-        Client::new(HttpConfig { reach, ca: self.ca.clone(), ..HttpConfig::default() }).unwrap()
+        Client::new(HttpConfig { reach, ca: self.ca.clone(), credentials, ..HttpConfig::default() }).unwrap()
     }
 }
 
@@ -156,7 +165,7 @@ async fn start(server: &Server) -> Pipeline {
 }
 
 /// What the guest says about one request.
-async fn said(pipeline: &Pipeline, name: &str, data: Value) -> Value {
+pub async fn said(pipeline: &Pipeline, name: &str, data: Value) -> Value {
     pipeline.create(fetch(name, data)).await;
     let about = |operator: &super::fixture::Operator| {
         let mut lines = operator.log.said("fetch");
@@ -167,7 +176,7 @@ async fn said(pipeline: &Pipeline, name: &str, data: Value) -> Value {
 }
 
 /// The audit line of a request to this path.
-fn audited(pipeline: &Pipeline, url: &str) -> Value {
+pub fn audited(pipeline: &Pipeline, url: &str) -> Value {
     let lines = pipeline.operator.log.told("audit");
     let of = |line: &&Value| line["verb"] == "http" && line["url"] == url;
     lines.iter().find(of).unwrap_or_else(|| panic!("no audit line for {url}: {lines:#?}")).clone()

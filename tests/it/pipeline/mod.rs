@@ -7,6 +7,7 @@ mod bundles;
 mod calls;
 mod changes;
 mod cli;
+mod credentials;
 mod cves;
 mod dead_hook;
 mod definitions;

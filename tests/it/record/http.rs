@@ -1,5 +1,7 @@
 //! HTTP requests in records: what they keep, what they withhold, and runs again without a network.
 
+use boathook_core::model::{CredentialForm, CredentialValues, HookName, HttpCredential};
+use boathook_egress::HookCredential;
 use serde_json::json;
 
 use super::{Recorded, altered, names, records, replay, replayed};
@@ -48,4 +50,32 @@ async fn a_run_with_requests_is_the_same_again_without_the_server_and_without_cr
     let told = told.to_string();
     assert_eq!(code, Some(1), "{told}");
     assert!(told.contains("permission") && told.contains("methods: [POST]"), "{told}");
+}
+
+/// The operator adds it after the request was recorded.
+// mutant: crates/egress/src/client.rs: `request.headers_mut().extend(headers);` => ``
+#[tokio::test]
+async fn a_record_has_nothing_of_a_credential_that_the_operator_adds() {
+    let (server, directory) = (Server::start().await, tempfile::tempdir().unwrap());
+    std::fs::write(directory.path().join("token"), "a-token-of-the-admin").unwrap();
+    let credential = HttpCredential {
+        host: server.host(),
+        values: CredentialValues::Directory(directory.path().to_owned()),
+        form: CredentialForm::Bearer { key: "token".to_owned() },
+        place: "credentials[0] of a file".to_owned(),
+    };
+    let client = server.client_with(vec![HookCredential { hooks: vec![HookName::new("fetch").unwrap()], credential }]);
+    let recorded = Recorded::start_with(&[("fetch", server.hook())], |options| options.http = client).await;
+    recorded
+        .pipeline
+        .create(fetch("n", json!({"url": server.url("/v1/echo"), "method": "POST", "body": "ping"})))
+        .await;
+    recorded.until("fetch", 2).await;
+    let (_records, path) = recorded.stop().await;
+    assert_eq!(server.seen()[0].authorization.as_deref(), Some("Bearer a-token-of-the-admin"));
+    let texts: Vec<_> = records(&path).iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    assert!(texts.iter().any(|text| text.contains("ping")), "{texts:#?}");
+    assert!(!texts.iter().any(|text| text.contains("a-token-of-the-admin")), "{texts:#?}");
+    let ended = replay(&[path.to_str().unwrap()]).await;
+    assert!(ended.stdout.ends_with("same, 0 differ"), "{} {}", ended.stdout, ended.stderr);
 }

@@ -174,6 +174,7 @@ async fn what_the_host_refuses_is_in_the_log() {
         (HttpReason::Tls, "Tls"),
         (HttpReason::Timeout, "Timeout"),
         (HttpReason::Invalid, "Invalid"),
+        (HttpReason::Credential, "Credential"),
         (HttpReason::Limit, "Other"),
     ] {
         let (lines, _collecting) = Lines::collect();

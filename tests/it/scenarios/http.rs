@@ -16,6 +16,9 @@ steps:
   - expect:
       logged: ['\"kind\":\"Timeout\"']
       http: [{method: POST, url: 'https://localhost:54321/v1/x', json: {a: 1}}, {url: 'https://localhost:54321/v1/other', times: 0}]
+  - http: {method: POST, url: 'https://localhost:54321/v1/x', fails: credential}
+  - create: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: refused, labels: {fetch: 'true'}}, data: {method: POST, url: 'https://localhost:54321/v1/x'}}
+  - expect: {logged: ['\"kind\":\"Credential\"']}
   - http: {method: POST, url: 'https://localhost:54321/v1/x', status: 201, body: stored}
   - create: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: again, labels: {fetch: 'true'}}, data: {method: POST, url: 'https://localhost:54321/v1/x', body: again}}
   - expect: {logged: ['\"status\":201'], http: [{method: POST, url: 'https://localhost:54321/v1/x', body: again}]}

@@ -6,8 +6,9 @@ use boathook_core::model::{HttpBody, HttpError, HttpHeader, HttpReason, HttpRequ
 use boathook_egress::Answers;
 
 /// What a request receives instead of a response, with the reason that the operator has for it.
-pub(super) const FAILS: [(&str, HttpReason); 4] = [
+pub(super) const FAILS: [(&str, HttpReason); 5] = [
     ("connection", HttpReason::Connection),
+    ("credential", HttpReason::Credential),
     ("name", HttpReason::Name),
     ("timeout", HttpReason::Timeout),
     ("tls", HttpReason::Tls),

@@ -6,7 +6,7 @@ use std::{error::Error as StdError, fmt, path::PathBuf, str::FromStr, sync::Arc,
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::{HookName, InterpreterRef, Limits, Permission};
+use super::{CredentialProblem, HookName, HttpCredential, InterpreterRef, Limits, Permission};
 
 /// Identifies a bundle in an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -183,6 +183,8 @@ pub struct Installation {
     pub identity: Option<Identity>,
     /// What its hooks are allowed. `None`: what they request.
     pub grants: Option<Vec<Permission>>,
+    /// What the operator adds to the HTTP requests of its hooks.
+    pub credentials: Vec<HttpCredential>,
     /// Its settings, a JSON object as text. `None`: `{}`.
     pub settings: Option<String>,
     /// The JSON Schema of its settings, as text, if it has one.
@@ -204,6 +206,7 @@ impl Installation {
             definitions: Vec::new(),
             identity: None,
             grants: None,
+            credentials: Vec::new(),
             settings: None,
             settings_schema: None,
             limits: LimitCaps::default(),
@@ -377,6 +380,12 @@ pub trait Installer: Send + Sync {
 
     /// The states of the bundle's hooks, ordered by name. Empty if there is no such bundle.
     fn states(&self, id: &BundleId) -> Vec<HookState>;
+
+    /// Why credentials of an installed bundle cannot be used. Their values are read, and sent nowhere.
+    fn check_credentials<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, Vec<CredentialProblem>> {
+        let _ = id;
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// Takes a note of a bundle: it counts for readiness, and until it is settled, nothing that its hooks registered is
     /// removed. [`Self::remove`] forgets it.

@@ -64,7 +64,17 @@ impl<'a> HostPattern<'a> {
         (valid && !is_usual).then_some(Self { tls, below, name, port })
     }
 
-    fn matches(&self, target: &HttpTarget<'_>) -> bool {
+    /// Whether it stands for one host, and not for all below a name.
+    pub fn is_one(&self) -> bool {
+        !self.below
+    }
+
+    /// Whether a request goes to such a host without TLS.
+    pub fn is_plain(&self) -> bool {
+        !self.tls
+    }
+
+    pub(super) fn matches(&self, target: &HttpTarget<'_>) -> bool {
         self.tls == target.tls && self.port == target.port && self.has(target.host)
     }
 
@@ -229,7 +239,8 @@ impl HttpRule {
             && self.covers_host(host)
     }
 
-    fn covers_host(&self, host: &str) -> bool {
+    /// Whether this rule is about every host of the host pattern.
+    pub fn covers_host(&self, host: &str) -> bool {
         let Some(asked) = HostPattern::parse(host) else { return false };
         self.hosts.iter().filter_map(|host| HostPattern::parse(host)).any(|host| host.covers(&asked))
     }
@@ -334,6 +345,8 @@ pub enum HttpReason {
     Timeout,
     /// It is not a request that can be sent.
     Invalid,
+    /// The credential for its host cannot be used.
+    Credential,
 }
 
 impl HttpReason {
@@ -349,6 +362,7 @@ impl HttpReason {
             Self::Tls => "tls",
             Self::Timeout => "timeout",
             Self::Invalid => "invalid",
+            Self::Credential => "credential",
         }
     }
 }

@@ -5,6 +5,7 @@
 mod bundle;
 mod call;
 mod chain;
+mod credential;
 mod crontab;
 mod duration;
 mod failure;
@@ -35,6 +36,7 @@ pub use call::{
     KindListing, ListQuery, ListedKind, Operation, Page, Patch, PatchBody, Propagation, Update, WriteOptions,
 };
 pub use chain::error_chain;
+pub use credential::{CredentialForm, CredentialProblem, CredentialProblemKind, CredentialValues, HttpCredential};
 pub use crontab::{Crontab, CrontabError};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};

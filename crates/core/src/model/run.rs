@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Failure, HookName, Identity, Permission, QueueName, RunId, Trigger, WriteOptions};
+use super::{Failure, HookName, HttpCredential, Identity, Permission, QueueName, RunId, Trigger, WriteOptions};
 
 /// Identifies a job in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,6 +63,8 @@ pub struct Caller {
     pub dry_run: bool,
     /// The identity of its requests. `None`: the operator itself.
     pub identity: Option<Arc<Identity>>,
+    /// What the host adds to its HTTP requests. The hook's own code does not see it.
+    pub credentials: Arc<[HttpCredential]>,
     /// What `settings.get` returns, a JSON object.
     pub settings: Arc<str>,
     /// The memory that answers may take.
@@ -80,6 +82,7 @@ impl Caller {
             permissions,
             dry_run,
             identity: None,
+            credentials: Arc::new([]),
             settings: "{}".into(),
             memory: Allowance::default(),
             writes: WriteOptions::default(),

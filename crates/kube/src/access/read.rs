@@ -1,6 +1,11 @@
 //! The calls `get`, `list`, `resolve` and `kinds`. They leave no audit record.
 
+use std::collections::BTreeMap;
+
 use boathook_core::model::{CallError, CallReason, Caller, KindListing, ListQuery, ObjectRef, Page, Resource};
+use k8s_openapi::ByteString;
+use secrecy::SecretSlice;
+use serde::Deserialize;
 
 use super::{
     Access, answer, errors,
@@ -66,6 +71,33 @@ impl Access {
     /// Lists the kinds that the API server serves. This needs no permission, either.
     pub async fn kinds(&self) -> Result<KindListing, CallError> {
         self.within_time(&"the list of kinds", self.discovery.all()).await
+    }
+
+    /// Reads values of a Secret for the operator's own use. The Secret is in the namespace of the hook's ServiceAccount,
+    /// and is read with the rights of that ServiceAccount, so that nobody uses a Secret through the operator who may not
+    /// read it. The hook's grants do not count, because the hook does not receive the values. `None`: no such key.
+    pub async fn secret_values(
+        &self,
+        caller: &Caller,
+        name: &str,
+        keys: &[&str],
+    ) -> Result<Vec<Option<SecretSlice<u8>>>, CallError> {
+        #[derive(Deserialize)]
+        struct Secret {
+            #[serde(default)]
+            data: BTreeMap<String, ByteString>,
+        }
+        let what = format!("get Secret {}", text::quoted(name));
+        let identity = caller.identity.as_deref();
+        let identity = identity.ok_or_else(|| errors::invalid(format!("{what}: the hook has no ServiceAccount")))?;
+        text::check_segment("name", name)?;
+        let secrets = Resource::of("v1", "Secret", "secrets", true);
+        let wire = ApiRequest::get(secrets.path(Some(&identity.namespace), Some(name), None));
+        let mut sent = RequestStats::default();
+        let answer = self.sender.send(Some(caller), &what, &wire, &mut sent).await?;
+        let unread = |_| errors::refused(CallReason::Other, format!("{what}: the answer is not a Secret"));
+        let Secret { data } = serde_json::from_slice(&answer).map_err(unread)?;
+        Ok(keys.iter().map(|key| data.get(*key).map(|ByteString(value)| value.clone().into())).collect())
     }
 
     /// Sends a GET whose response is an object.

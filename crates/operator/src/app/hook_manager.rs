@@ -405,8 +405,9 @@ impl HookManager {
         let permissions = narrow(spec.permissions.iter().cloned(), terms);
         let spec = HookSpec { permissions: permissions.into(), ..spec };
         self.check_rights(&spec, terms).await?;
-        let Terms { bundle, identity, settings, .. } = &**terms;
-        let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), settings: settings.clone() };
+        let Terms { bundle, identity, credentials, settings, .. } = &**terms;
+        let (credentials, settings) = (credentials.clone(), settings.clone());
+        let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), credentials, settings };
         Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
     }
 

@@ -11,8 +11,8 @@ use boathook_core::{
     hooks::{DocumentError, FileError, HookFile, SHELL, ShellError, parse},
     model::{
         AdmissionKind::{Mutating, Validating},
-        BindingName, BundleId, Caller, Failure, HookName, HookSpec, Identity, InvalidName, RunId, ScriptFunction,
-        Source,
+        BindingName, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName, RunId,
+        ScriptFunction, Source,
     },
     queue::HookQueueConfig,
 };
@@ -39,6 +39,8 @@ pub struct Bundled {
     pub bundle: BundleId,
     /// The ServiceAccount that makes its calls.
     pub identity: Option<Arc<Identity>>,
+    /// What the operator adds to its HTTP requests.
+    pub credentials: Arc<[HttpCredential]>,
     /// A JSON object.
     pub settings: Arc<str>,
 }
@@ -87,8 +89,9 @@ impl Hook {
     pub fn caller(&self, run: RunId, dry_run: bool) -> Caller {
         let caller = Caller::new(self.spec.name.clone(), run, self.spec.permissions.clone(), dry_run);
         match &self.bundled {
-            Some(Bundled { identity, settings, .. }) => {
-                Caller { identity: identity.clone(), settings: settings.clone(), ..caller }
+            Some(Bundled { identity, credentials, settings, .. }) => {
+                let (identity, credentials) = (identity.clone(), credentials.clone());
+                Caller { identity, credentials, settings: settings.clone(), ..caller }
             }
             None => caller,
         }

@@ -189,7 +189,7 @@ fn reason(reason: HttpReason) -> CallReason {
         HttpReason::Timeout => CallReason::Timeout,
         HttpReason::Invalid => CallReason::Invalid,
         HttpReason::Name | HttpReason::Connection | HttpReason::Tls => CallReason::Unavailable,
-        HttpReason::NotSent => CallReason::Other,
+        HttpReason::NotSent | HttpReason::Credential => CallReason::Other,
     }
 }
 

@@ -8,7 +8,7 @@
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
 //! | `reconcile`, `claims` | parents and their sets, and which hook has them |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
-//! | `bundles`, `scope`, `service_account`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
+//! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
 
@@ -20,6 +20,7 @@ mod bindings;
 mod bundles;
 mod claims;
 mod crd_watcher;
+mod credentials;
 mod events;
 mod health;
 mod history;
@@ -79,6 +80,7 @@ use answers::Answers;
 use api_server_health::Contact;
 use bundles::Bundles;
 use claims::Claims;
+use credentials::SecretsOfAccounts;
 use health::Health;
 use history::{History, LastRuns};
 use hook_manager::HookManager;
@@ -393,7 +395,7 @@ fn connect(
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),
-        http: options.http.clone(),
+        http: options.http.with_secrets(Arc::new(SecretsOfAccounts(access.clone()))),
         leadership: leadership.clone(),
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use boathook_core::model::{
-    AdmissionBinding, BundleId, HookName, HookSpec, Identity, KubernetesBinding, LimitCaps, MayWatch, Permission,
-    confine, missing,
+    AdmissionBinding, BundleId, HookName, HookSpec, HttpCredential, Identity, KubernetesBinding, LimitCaps, MayWatch,
+    Permission, confine, missing,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ pub(super) struct Terms {
     pub identity: Option<Arc<Identity>>,
     /// `None` grants what the hooks request.
     pub grants: Option<Vec<Permission>>,
+    pub credentials: Arc<[HttpCredential]>,
     pub settings: Arc<str>,
     pub limits: LimitCaps,
     pub confined_to: Option<Arc<str>>,
@@ -167,6 +168,7 @@ mod tests {
             bundle: BundleId { namespace: Some("prod".to_owned()), name: "team".to_owned() },
             identity: None,
             grants: None,
+            credentials: Arc::new([]),
             settings: "{}".into(),
             limits: LimitCaps::default(),
             confined_to: confined_to.map(Arc::from),

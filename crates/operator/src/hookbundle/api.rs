@@ -1,6 +1,6 @@
 //! The HookBundle resource: its types, and its CustomResourceDefinition. `kubectl explain` prints the doc comments.
 
-use boathook_core::model::READING;
+use boathook_core::model::{self, READING};
 use kube::{CustomResource, CustomResourceExt as _, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,6 +79,160 @@ impl HttpGrant {
     pub const MAX_ITEMS: usize = 64;
 }
 
+/// A credential for one host. Its values are the keys of a Secret in this namespace.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "[has(self.header), has(self.basic), has(self.bearer), has(self.awsSigV4)].exists_one(given, given)"
+)
+.message("needs exactly one of header, basic, bearer and awsSigV4"))]
+pub struct HttpCredential {
+    /// The host that receives it: api.example.com, api.example.com:8443 for another port than 443, and
+    /// `http://api.example.com` for a host without TLS, which the operator's admin must allow.
+    #[schemars(
+        length(min = 1, max = 270),
+        regex(pattern = r"^(http://)?([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$")
+    )]
+    pub host: String,
+
+    /// The name of the Secret. It is read for each request, so a change counts at once.
+    #[schemars(length(min = 1, max = 253))]
+    pub secret_name: String,
+
+    #[serde(flatten)]
+    pub form: CredentialForm,
+}
+
+/// How a credential is sent. Exactly one of these is set.
+#[derive(JsonSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialForm {
+    /// A header with the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<HeaderForm>,
+
+    /// A user's name and password, in the header authorization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basic: Option<BasicForm>,
+
+    /// A token, in the header authorization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bearer: Option<BearerForm>,
+
+    /// AWS Signature Version 4, in the header authorization.
+    #[serde(default, rename = "awsSigV4", skip_serializing_if = "Option::is_none")]
+    pub aws_sig_v4: Option<AwsSigV4Form>,
+}
+
+/// A header with the value.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeaderForm {
+    /// The name of the header, for example X-Api-Key.
+    #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9_-]+$"))]
+    pub name: String,
+
+    /// What stands before the value, for example "Token " with the space.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64), regex(pattern = "^[ -~]*$"))]
+    pub prefix: String,
+
+    /// The key in the Secret's data.
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub key: String,
+}
+
+/// A user's name and password.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BasicForm {
+    /// The key of the user's name in the Secret's data.
+    #[serde(default = "username")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub username_key: String,
+
+    /// The key of the password in the Secret's data.
+    #[serde(default = "password")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub password_key: String,
+}
+
+/// A token.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BearerForm {
+    /// The key in the Secret's data.
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub key: String,
+}
+
+/// AWS Signature Version 4.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AwsSigV4Form {
+    /// The region, for example eu-central-1.
+    #[schemars(length(min = 1, max = 63), regex(pattern = "^[a-z0-9-]+$"))]
+    pub region: String,
+
+    /// The service as signatures name it, for example s3 or execute-api.
+    #[schemars(length(min = 1, max = 63), regex(pattern = "^[a-z0-9-]+$"))]
+    pub service: String,
+
+    /// The key of the access key's id in the Secret's data.
+    #[serde(default = "access_key_id")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub access_key_id_key: String,
+
+    /// The key of the secret access key in the Secret's data.
+    #[serde(default = "secret_access_key")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub secret_access_key_key: String,
+
+    /// The key of the session's token in the Secret's data. Set it for temporary credentials only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = KEY))]
+    pub session_token_key: Option<String>,
+}
+
+fn username() -> String {
+    "username".to_owned()
+}
+
+fn password() -> String {
+    "password".to_owned()
+}
+
+fn access_key_id() -> String {
+    "accessKeyId".to_owned()
+}
+
+fn secret_access_key() -> String {
+    "secretAccessKey".to_owned()
+}
+
+impl CredentialForm {
+    /// The one form that is set. `None`: there is none, or more than one.
+    pub fn one(&self) -> Option<model::CredentialForm> {
+        match (&self.header, &self.basic, &self.bearer, &self.aws_sig_v4) {
+            (Some(HeaderForm { name, prefix, key }), None, None, None) => {
+                Some(model::CredentialForm::Header { name: name.clone(), prefix: prefix.clone(), key: key.clone() })
+            }
+            (None, Some(BasicForm { username_key, password_key }), None, None) => {
+                Some(model::CredentialForm::Basic { username: username_key.clone(), password: password_key.clone() })
+            }
+            (None, None, Some(BearerForm { key }), None) => Some(model::CredentialForm::Bearer { key: key.clone() }),
+            (None, None, None, Some(aws)) => Some(model::CredentialForm::AwsSigV4 {
+                access_key_id: aws.access_key_id_key.clone(),
+                secret_access_key: aws.secret_access_key_key.clone(),
+                session_token: aws.session_token_key.clone(),
+                region: aws.region.clone(),
+                service: aws.service.clone(),
+            }),
+            _ => None,
+        }
+    }
+}
+
 fn reading() -> Vec<String> {
     READING.map(str::to_owned).to_vec()
 }
@@ -155,6 +309,15 @@ pub struct HookBundleSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "atomic"))]
     pub grants: Vec<Grant>,
+
+    /// Credentials that the operator adds to the hooks' HTTP requests, each to one host of the grants. The hooks do not see
+    /// them. The ServiceAccount must be allowed to get the Secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 16),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["host"])
+    )]
+    pub http_credentials: Vec<HttpCredential>,
 
     /// The settings that the bundle's hooks read. They are checked against the bundle's schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,6 +412,8 @@ const GRANT: &str = "!has(self.grants) || self.grants.all(rule, has(rule.http) !
 /// A rough check of a reference. `bundle::Reference` has the exact rules.
 const REFERENCE: &str = "self.matches('^(oci://)?(localhost|[^/@ ]*[.:][^/@ ]*)\
     (/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$')";
+/// A key of a Secret, which is also the name of a file.
+const KEY: &str = "^[-._a-zA-Z0-9]+$";
 const DURATION: &str = "^([0-9]+([.][0-9]+)?(ms|s|m|h))+$";
 const BYTES: &str = "^[1-9][0-9]{0,14}(Ki|Mi|Gi|k|M|G)?$";
 
@@ -469,8 +634,8 @@ pub struct HookBundleStatus {
     pub hooks: Vec<HookStatus>,
 
     /// The conditions. Ready: whether the hooks of the running version are ready. Verified and Granted: the state of
-    /// the version that the spec selects. Progressing: whether something is under way. Suspended: whether spec.suspend
-    /// is set.
+    /// the version that the spec selects. Credentials: whether those of spec.httpCredentials can be used. Progressing:
+    /// whether something is under way. Suspended: whether spec.suspend is set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
@@ -555,7 +720,7 @@ pub struct HookStatus {
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// The type: Ready, Verified, Granted, Progressing or Suspended.
+    /// The type: Ready, Verified, Granted, Credentials, Progressing or Suspended.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub type_: String,

@@ -19,8 +19,9 @@ mod trimmed;
 mod version;
 
 pub use api::{
-    Approval, Available, Condition, Grant, HookBundle, HookBundleSpec, HookBundleStatus, HookStatus, HttpGrant, Key,
-    Limits, OciSource, Pending, SecretKey, SecretName, Source, Verification, definition,
+    Approval, Available, AwsSigV4Form, BasicForm, BearerForm, Condition, CredentialForm, Grant, HeaderForm, HookBundle,
+    HookBundleSpec, HookBundleStatus, HookStatus, HttpCredential, HttpGrant, Key, Limits, OciSource, Pending,
+    SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, release, run, served};
 pub use list::LIST_EVERY;

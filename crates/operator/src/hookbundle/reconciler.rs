@@ -11,7 +11,10 @@ use std::{
 
 use boathook_core::{
     fair::{Pool, Share, Tenant},
-    model::{BundleId, BundleNews, HookPhase, InstallError, Installation, Installer, Permission},
+    model::{
+        BundleId, BundleNews, CredentialProblem, CredentialProblemKind, HookPhase, HttpCredential, Identity,
+        InstallError, Installation, Installer, Permission,
+    },
 };
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -38,6 +41,10 @@ const RUNS_WRITTEN: Duration = Duration::from_secs(30);
 /// How often to check whether the ServiceAccount may still watch what hooks bind, because nothing reports a change of
 /// rights.
 const RIGHTS: Duration = Duration::from_secs(60);
+/// How often to check credentials that cannot be used, because somebody waits for the result of a remedy.
+const UNFIXED: Duration = Duration::from_secs(15);
+/// The time limit for a check of credentials.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The reason of a spec of which the operator keeps only a part.
 const TOO_LARGE: &str = "SpecTooLarge";
 
@@ -51,6 +58,16 @@ struct Failed {
     at: Instant,
     times: u32,
 }
+
+/// The last check of credentials.
+struct Credentials {
+    of: Installed,
+    at: Instant,
+    problems: Vec<CredentialProblem>,
+}
+
+/// What decides whether credentials can be used: themselves, who reads them, and the grants.
+type Installed = (Vec<HttpCredential>, Option<Identity>, Option<Vec<Permission>>);
 
 struct Running {
     version: Version,
@@ -78,6 +95,8 @@ pub(super) struct Reconciler {
     failed: BTreeMap<String, Failed>,
     /// Whether an installation waits for its turn.
     turned_away: bool,
+    /// Whether the credentials of the running version can be used.
+    credentials: Option<Credentials>,
     /// The status that was written last.
     status: Option<HookBundleStatus>,
     written: Option<Instant>,
@@ -117,7 +136,38 @@ impl Reconciler {
         if context.standby {
             return Reconciled { news: None, again: self.again(&of, LATER), standing: self.standing(&of, true) };
         }
+        self.check_credentials(&of, context).await;
         self.report(&of, old, context)
+    }
+
+    /// Checks the credentials after each change of what is installed, and again at intervals, because nothing reports a change of
+    /// a Secret.
+    async fn check_credentials(&mut self, of: &BundleRef<'_>, context: &Context<'_>) {
+        let Some(Running { installed, .. }) = &self.running else { return };
+        if installed.credentials.is_empty() {
+            self.credentials = None;
+            return;
+        }
+        let now = (&installed.credentials, &installed.identity, &installed.grants);
+        let good = |known: &Credentials| {
+            let pause = if known.problems.is_empty() { RIGHTS } else { UNFIXED };
+            (&known.of.0, &known.of.1, &known.of.2) == now && known.at.elapsed() < pause
+        };
+        if installed.suspended || self.credentials.as_ref().is_some_and(good) {
+            return;
+        }
+        let of_installed = (installed.credentials.clone(), installed.identity.clone(), installed.grants.clone());
+        let Some(_turn) = context.turn(of).await else {
+            self.turned_away = true;
+            return;
+        };
+        // Each credential that cannot be read is reported, so this is cut off as a whole only if the API server hangs.
+        let checked = timeout(PATIENCE, context.installer.check_credentials(&of.id())).await;
+        let problems = checked.unwrap_or_else(|_| {
+            let message = "the API server does not answer".to_owned();
+            vec![CredentialProblem { kind: CredentialProblemKind::Unknown, message }]
+        });
+        self.credentials = Some(Credentials { of: of_installed, at: Instant::now(), problems });
     }
 
     fn due(&self, of: &BundleRef<'_>) -> Due {
@@ -398,6 +448,7 @@ impl Reconciler {
                 waiting: waiting.as_ref(),
                 failed: failed.map(|failed| &failed.problem),
                 states: &states,
+                credentials: self.credentials.as_ref().map(|known| known.problems.as_slice()),
                 now: &now,
             },
             &old,

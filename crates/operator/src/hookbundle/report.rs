@@ -1,6 +1,8 @@
 //! The status of a HookBundle, from what is known about it, and the Events that its changes cause. Pure.
 
-use boathook_core::model::{HookPhase, HookState, InterpreterRef, Permission};
+use boathook_core::model::{
+    CredentialProblem, CredentialProblemKind, HookPhase, HookState, InterpreterRef, Permission,
+};
 
 use super::{
     Available, Condition, HookBundleStatus, HookStatus, Pending,
@@ -24,6 +26,8 @@ pub(super) struct Facts<'a> {
     /// Why the version that should have taken over did not.
     pub failed: Option<&'a Problem>,
     pub states: &'a [HookState],
+    /// Why credentials cannot be used. `None`: there are none, or they were not checked yet.
+    pub credentials: Option<&'a [CredentialProblem]>,
     /// In RFC 3339.
     pub now: &'a str,
 }
@@ -163,6 +167,7 @@ pub(super) fn condition<'a>(all: &'a [Condition], type_: &str) -> Option<&'a Con
 pub const READY: &str = "Ready";
 pub const VERIFIED: &str = "Verified";
 pub const GRANTED: &str = "Granted";
+pub const CREDENTIALS: &str = "Credentials";
 pub const PROGRESSING: &str = "Progressing";
 pub const SUSPENDED: &str = "Suspended";
 
@@ -179,10 +184,13 @@ pub fn all(facts: &Facts<'_>, old: &[Condition]) -> Vec<Condition> {
         (READY, Some(ready(facts))),
         (VERIFIED, verified(facts)),
         (GRANTED, granted(facts)),
+        (CREDENTIALS, facts.credentials.map(credentials)),
         (PROGRESSING, Some(progressing(facts))),
         (SUSPENDED, Some(suspended(facts))),
     ];
-    said.into_iter().filter_map(|(type_, says)| made(type_, says, facts, condition(old, type_))).collect()
+    // A spec without credentials says nothing about them.
+    let said = said.into_iter().filter(|(type_, says)| *type_ != CREDENTIALS || says.is_some());
+    said.filter_map(|(type_, says)| made(type_, says, facts, condition(old, type_))).collect()
 }
 
 /// If there is nothing to say, the previous condition stays.
@@ -303,6 +311,20 @@ fn granted(facts: &Facts<'_>) -> Option<Says> {
     }
 }
 
+fn credentials(problems: &[CredentialProblem]) -> Says {
+    let Some(first) = problems.first() else {
+        return Says(TRUE, "CredentialsReady", "the values of all credentials can be read".to_owned());
+    };
+    let (status, reason) = match first.kind {
+        CredentialProblemKind::Missing => (FALSE, "SecretMissing"),
+        CredentialProblemKind::Forbidden => (FALSE, "ServiceAccountForbidden"),
+        CredentialProblemKind::Invalid => (FALSE, "CredentialInvalid"),
+        CredentialProblemKind::Unknown => (UNKNOWN, "SecretUnread"),
+    };
+    let each: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    Says(status, reason, format!("requests to these hosts fail: {}", each.join("; ")))
+}
+
 /// Writes each rule as a line of YAML, without repetitions.
 fn rules(missing: &[Permission]) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -367,7 +389,7 @@ pub(super) fn status_events(old: &HookBundleStatus, new: &HookBundleStatus) -> V
     let mut events = Vec::new();
     events.extend(version(old, new));
     events.extend(pending(old, new));
-    for (type_, action) in [(VERIFIED, "Verify"), (GRANTED, "Grant")] {
+    for (type_, action) in [(VERIFIED, "Verify"), (GRANTED, "Grant"), (CREDENTIALS, "Authenticate")] {
         events.extend(problem(old, new, type_, action));
     }
     events.extend(stuck(old, new));
@@ -500,6 +522,7 @@ mod tests {
             waiting: None,
             failed: None,
             states: &[],
+            credentials: None,
             now: "2026-01-01T00:00:00Z",
         }
     }

@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
 use boathook_core::model::{
-    BundleId, DefinitionSource, HookSource, HttpRule, Identity, Installation, LimitCaps, Permission, parse_duration,
+    self, BundleId, CredentialValues, DefinitionSource, HookSource, HttpRule, Identity, Installation, LimitCaps,
+    Permission, parse_duration,
 };
 
-use super::{Grant, HookBundleSpec, HttpGrant, Limits};
+use super::{Grant, HookBundleSpec, HttpCredential, HttpGrant, Limits};
 
 /// The number of digits of a digest that people see.
 const SHOWN: usize = 12;
@@ -60,6 +61,7 @@ impl Version {
                 service_account: spec.service_account_name.clone(),
             }),
             grants: Some(permissions(&spec.grants)),
+            credentials: credentials(&spec.http_credentials, &id),
             settings,
             settings_schema: self.schema.clone(),
             limits: caps(spec.limits.as_ref()),
@@ -93,6 +95,19 @@ pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
             namespaces: grant.namespaces.clone(),
             http: None,
         },
+    });
+    each.collect()
+}
+
+/// The definition of HookBundles allows one form for each. One without it is left out, and so nothing of it is sent.
+fn credentials(all: &[HttpCredential], id: &BundleId) -> Vec<model::HttpCredential> {
+    let each = all.iter().filter_map(|HttpCredential { host, secret_name, form }| {
+        Some(model::HttpCredential {
+            host: host.clone(),
+            values: CredentialValues::Secret(secret_name.clone()),
+            form: form.one()?,
+            place: format!("spec.httpCredentials of HookBundle {id}"),
+        })
     });
     each.collect()
 }

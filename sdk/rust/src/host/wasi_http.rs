@@ -120,6 +120,9 @@ fn of_code(code: ErrorCode) -> Error {
         ErrorCode::ConnectionTerminated | ErrorCode::ConnectionRefused => {
             (ErrorKind::Connection, "the connection failed; the log has the reason")
         }
+        ErrorCode::ConfigurationError => {
+            (ErrorKind::Credential, "the credential for the host cannot be used; the log has the reason")
+        }
         ErrorCode::HttpProtocolError => (ErrorKind::Invalid, "it cannot be sent; the log has the reason"),
         ErrorCode::InternalError(Some(message)) => return Error::new(ErrorKind::Other, message),
         other => return Error::new(ErrorKind::Other, format!("{other:?}")),

@@ -17,8 +17,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BundleId, BundleNews, HookBundlesNews, HookName, HookPhase, HookSource, HookSpec, HookState, InstallError,
-    Installation, Installed, Installer, RequestedPermissions, error_chain,
+    BundleId, BundleNews, CredentialProblem, HookBundlesNews, HookName, HookPhase, HookSource, HookSpec, HookState,
+    InstallError, Installation, Installed, Installer, RequestedPermissions, error_chain,
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
@@ -27,6 +27,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     claims::Taken,
+    credentials,
     hold_reason::{self, Held, Origin},
     hook_manager::{HookManager, ReleaseError},
     hooks::{self, Hook},
@@ -179,6 +180,15 @@ impl Installer for Bundles {
         members.into_iter().map(state).collect()
     }
 
+    fn check_credentials<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, Vec<CredentialProblem>> {
+        async move {
+            let installation = self.0.slot(id).and_then(|slot| slot.known().installation.clone());
+            let Some(installation) = installation else { return Vec::new() };
+            credentials::check(&self.0.hook_manager.services, &installation).await
+        }
+        .boxed()
+    }
+
     fn requested<'a>(&'a self, hooks: &'a [HookSource]) -> BoxFuture<'a, Vec<RequestedPermissions>> {
         async move {
             let mut all = Vec::with_capacity(hooks.len());
@@ -258,6 +268,7 @@ impl Bundles {
             bundle: id.clone(),
             identity: wanted.identity.clone().map(Arc::new),
             grants: wanted.grants.clone(),
+            credentials: wanted.credentials.clone().into(),
             settings: settings.into(),
             limits: wanted.limits,
             confined_to: wanted.confined_to.as_deref().map(Arc::from),
