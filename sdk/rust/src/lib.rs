@@ -87,8 +87,8 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::admission::{Mutation, Review, Verdict};
     pub use crate::config::{
-        Config, Content, Conversion, FailurePolicy, HttpPermission, IntoConfig, Kubernetes, Labels, Limits, MissedRuns,
-        Mutating, Permission, Reconcile, Related, Retry, Rule, Schedule, Validating,
+        Config, Content, Conversion, DirectoryPermission, FailurePolicy, HttpPermission, IntoConfig, Kubernetes,
+        Labels, Limits, MissedRuns, Mutating, Permission, Reconcile, Related, Retry, Rule, Schedule, Validating,
     };
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};

@@ -6,6 +6,7 @@
 mod asked;
 mod bad;
 mod failing;
+mod files;
 mod http;
 mod languages;
 mod schema;
