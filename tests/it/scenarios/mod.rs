@@ -75,6 +75,11 @@ async fn hello_app() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn authorized_key() {
+    play_all("authorized-key").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn test_guests() {
     for hook in ["fail", "forbidden", "metrics", "reviewer"] {
         play_all_in(&Path::new("hooks-wasm/test").join(hook), hook).await;
