@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{http::Http, webhooks::https};
+use super::{directories::Directories, http::Http, node::Variables, webhooks::https};
 
 /// `boathook dev`
 #[derive(Debug, Args)]
@@ -57,6 +57,12 @@ pub struct Dev {
     /// Flags for HTTP requests.
     #[command(flatten)]
     pub http: Http,
+    /// Flags for directories.
+    #[command(flatten)]
+    pub directories: Directories,
+    /// Flags for variables.
+    #[command(flatten)]
+    pub variables: Variables,
     /// Also run the hooks of this directory, which are not watched for changes
     #[arg(long, value_name = "DIR")]
     pub hooks: Option<PathBuf>,

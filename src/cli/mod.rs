@@ -4,11 +4,13 @@ pub mod admin;
 pub mod author;
 pub mod bundle;
 pub mod dev;
+pub mod directories;
 pub mod hookbundle;
 pub mod http;
 pub mod interpreters;
 #[cfg(feature = "author")]
 pub mod modules;
+pub mod node;
 pub mod rbac;
 pub mod record;
 pub mod run;
@@ -146,6 +148,12 @@ pub struct Serve {
     /// Flags for HTTP requests.
     #[command(flatten)]
     pub http: http::Http,
+    /// Flags for directories.
+    #[command(flatten)]
+    pub directories: directories::Directories,
+    /// Flags for an operator of one node.
+    #[command(flatten)]
+    pub node: node::NodeAgent,
     /// Flags for the connection to the cluster.
     #[command(flatten, next_help_heading = "Cluster")]
     pub connection: Connection,

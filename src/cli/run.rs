@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Output, http::Http};
+use super::{Output, directories::Directories, http::Http, node::Variables};
 
 /// `boathook run`
 #[derive(Debug, Args)]
@@ -60,6 +60,12 @@ pub struct Run {
     /// Flags for HTTP requests.
     #[command(flatten)]
     pub http: Http,
+    /// Flags for directories.
+    #[command(flatten)]
+    pub directories: Directories,
+    /// Flags for variables.
+    #[command(flatten)]
+    pub variables: Variables,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

@@ -28,10 +28,11 @@ use serde_json::json;
 
 use super::{
     cluster::{write_kubeconfig, write_private},
-    connect, effects, http_client,
+    connect, effects, http_client, offered,
     rbac::local,
     runtime::{Stop, block_on},
     sandbox::{self, programs},
+    variables,
 };
 use crate::cli::{
     Connection,
@@ -219,6 +220,8 @@ fn options(place: &Place, hooks: &Path, args: &Dev, show: &Arc<Show>) -> anyhow:
     options.grace_period = GRACE;
     options.plan = args.plan;
     options.http = http_client::client(&args.http, &[])?;
+    options.directories = offered::directories(&args.directories)?;
+    options.variables = variables::variables(&args.variables)?;
     options.webhooks = webhooks(args);
     options.keep_last_run = args.rerun;
     options.effects = Some(show.clone());

@@ -46,6 +46,7 @@ mod language;
 mod modules;
 #[cfg(feature = "author")]
 mod new;
+mod offered;
 mod place;
 #[cfg(feature = "author")]
 mod projects;
@@ -64,6 +65,7 @@ mod summary;
 #[cfg(feature = "author")]
 mod test;
 mod uninstall;
+mod variables;
 
 #[cfg(feature = "author")]
 use crate::cli::{author::Author, record::Record};

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use boathook_core::model::Permission;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 pub(super) fn text(facts: &Value) -> String {
@@ -74,8 +76,12 @@ pub(super) fn may(asks: &Value) -> Vec<String> {
     or_nothing(items(Some(asks)).map(rule).collect())
 }
 
-/// `create, patch configmaps named team in web`
+/// `create, patch configmaps named team in web`, or what a rule of HTTP or of a directory has to say.
 fn rule(rule: &Value) -> String {
+    let others = Permission::deserialize(rule).ok().filter(|permission| !permission.is_of_kubernetes());
+    if let Some(permission) = others {
+        return permission.to_string();
+    }
     let words = |key: &str| {
         let words: Vec<_> = texts(rule.get(key).unwrap_or(&Value::Null)).filter(|word| !word.is_empty()).collect();
         words.join(", ")
@@ -145,6 +151,8 @@ mod tests {
                 {"apiGroups": ["", "apps"], "resources": ["pods", "deployments"], "verbs": ["get", "patch"]},
                 {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"], "resourceNames": ["a"], "namespaces": ["b"]},
                 {"apiGroups": [""], "resources": ["pods"], "verbs": ["mutate"], "resourceNames": [], "namespaces": []},
+                {"http": {"hosts": ["a.io"], "methods": ["GET"]}},
+                {"directory": {"name": "keys", "access": "write"}},
             ],
         });
         let expected = r#"Built:    x/web.wasm
@@ -160,6 +168,8 @@ Triggers: onStartup 3
 Requests: get, patch pods, deployments of apps
           get secrets named a in b
           mutate pods
+          GET at a.io
+          read, write directory keys
 Warning:  one
           two
 "#;

@@ -159,6 +159,7 @@ pub fn permission<'n>(names: impl IntoIterator<Item = &'n str>) -> Permission {
         resource_names: names.into_iter().map(str::to_owned).collect(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     }
 }
 

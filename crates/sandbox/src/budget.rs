@@ -4,7 +4,8 @@
 //! operation) and the bytes of its arguments and of its answer. If the budget does not cover that, a function whose
 //! type has an error returns it, so that the hook can end in good order. A function without an error ends the run. A
 //! hook that continues after [`PATIENCE`] refusals is also ended. WASI calls are not counted, because they cost no more
-//! than the guest's own time. Only an HTTP request is, with the bytes of the request and of its response.
+//! than the guest's own time. Only HTTP requests are, with the bytes of the request and of its response, and calls on files,
+//! with what is read and written.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -10,7 +10,7 @@ use boathook_core::model::{
 use futures::future::BoxFuture;
 use tracing::Level;
 
-use super::ambient::Ambient;
+use super::{ambient::Ambient, directories::Directories};
 
 /// The answer to a write: the object in the server's response, or `None` if there was nothing to write.
 pub type Written = Result<Option<String>, CallError>;
@@ -89,6 +89,11 @@ pub trait Host: Send + Sync + 'static {
     /// A run logs a line, within its budget. `fields` is a JSON object, or empty. This must be cheap. For hosts that
     /// keep records.
     fn logged(&self, _level: Level, _message: &str, _fields: &str) {}
+
+    /// The directories that runs may have, requested once before the run. Default: none.
+    fn directories(&self) -> Directories {
+        Directories::default()
+    }
 
     /// The source of the run's time and random numbers, requested once before the run. Default: the system.
     fn ambient(&self) -> Option<Arc<dyn Ambient>> {

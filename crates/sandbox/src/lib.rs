@@ -15,7 +15,7 @@
 //! | `invoke`, `store`, `context`, `output`, `trap`, `error` | one run: its instance, what goes in and comes out, why it ended |
 //! | `wit` | the WIT worlds as Rust types |
 //! | `exports` | the exports that answer webhooks |
-//! | `host`, `imports`, `http`, `snapshots`, `ambient` | the functions that a guest imports |
+//! | `host`, `imports`, `http`, `directories`, `files`, `snapshots`, `ambient` | the functions that a guest imports |
 //! | `filters` | jq programs, in instances of their own module |
 //!
 //! Only this crate knows wasmtime. A guest can waste nothing but its own budget. The crate never sees a Kubernetes
@@ -28,9 +28,11 @@ pub mod compiler;
 mod component;
 mod component_type;
 mod context;
+mod directories;
 mod engine;
 mod error;
 mod exports;
+mod files;
 mod filters;
 mod host;
 mod http;
@@ -61,6 +63,7 @@ use boathook_core::{
 use cache::Cache;
 use component::Loader;
 use engine::TickingEngine;
+use files::View;
 use futures::future::{BoxFuture, FutureExt as _};
 use interpreters::Interpreters;
 use invoke::Given;
@@ -73,10 +76,12 @@ use wasmtime::{
     Engine,
     component::{HasSelf, Linker},
 };
+use wasmtime_wasi::p2::bindings::filesystem;
 
 pub use ambient::Ambient;
 pub use compiler::{CompilerConfig, Engines};
 pub use component::LoadedHook;
+pub use directories::{Directories, Offer, OfferError};
 pub use error::{LoadError, SandboxError};
 pub use filters::{FilterConfig, Filters, Program, compile_filters};
 pub use host::{Host, Written};
@@ -414,6 +419,11 @@ impl Sandbox {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    // wasmtime-wasi has linked its own files.
+    linker.allow_shadowing(true);
+    filesystem::preopens::add_to_linker::<_, View<'static>>(&mut linker, State::files)?;
+    filesystem::types::add_to_linker::<_, View<'static>>(&mut linker, State::files)?;
+    linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wit::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     // No hook imports these interfaces. Only interpreters may.

@@ -42,6 +42,21 @@ pub(super) const BODY_CHUNK: usize = 16 * 1024;
 /// The HTTP requests of one run at the same time. Further ones wait.
 pub(super) const REQUESTS: usize = 4;
 
+/// The largest file that a run writes, in bytes.
+pub(super) const FILE: u64 = 64 * 1024 * 1024;
+
+/// How much hooks may add to one directory while the operator runs, less what they remove, in bytes.
+pub(super) const GROWTH: u64 = 256 * 1024 * 1024;
+
+/// The same for files and directories.
+pub(super) const NEW_ENTRIES: u64 = 10_000;
+
+/// The entries of a directory that is listed.
+pub(super) const LISTED: usize = 10_000;
+
+/// The files and directories that one run has open at a time.
+pub(super) const OPEN_FILES: usize = 64;
+
 /// The random bytes in one WASI call.
 pub(super) const RANDOM_BYTES: u64 = 1024 * 1024;
 

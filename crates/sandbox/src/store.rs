@@ -16,6 +16,7 @@ use crate::{
     ambient,
     budget::Budget,
     error::Reached,
+    files::{Files, View},
     host::Host,
     http::{Calls, Http},
     limits::{self, Bounds, MemoryMeter},
@@ -42,6 +43,7 @@ pub(super) struct State {
     pub(super) metrics: Reported,
     /// The call that waits for the rest of the operator. It is named if the time runs out.
     pub(super) waiting_in: Option<&'static str>,
+    files: Files,
     /// Created with the first use of `wasi:http`.
     http: Option<Http>,
     http_fields: WasiHttpCtx,
@@ -64,7 +66,7 @@ impl State {
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits::HANDLES);
-        // By default, there are clocks and random numbers, and no environment, arguments, files or network.
+        // By default, there are clocks and random numbers, and no environment, arguments or network.
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(Capture::new(log.clone(), Stream::Stdout))
             .stderr(Capture::new(log.clone(), Stream::Stderr))
@@ -74,17 +76,20 @@ impl State {
         }
         let wasi = wasi.build();
         let snapshots = snapshots.at(|| host.snapshot_set(&caller.hook));
+        let budget = Budget::new(bounds.limits());
+        let files = Files::new(&host.directories(), &caller, bounds, budget.clone(), log.clone());
         Self {
             host,
             caller: Caller { memory: Allowance::of(room.clone()), ..caller },
             bounds,
             memory: MemoryMeter::new(bounds.limits().memory, room.clone()),
             room,
-            budget: Budget::new(bounds.limits()),
+            budget,
             log,
             snapshots,
             metrics: Reported::default(),
             waiting_in: None,
+            files,
             http: None,
             http_fields: WasiHttpCtx::new(),
             table,
@@ -98,6 +103,11 @@ impl State {
     pub(super) fn writer(&self) -> Option<Caller> {
         let dry_run = self.caller.dry_run || self.writes.dry_run;
         (!self.writes.is_default()).then(|| Caller { dry_run, writes: self.writes, ..self.caller.clone() })
+    }
+
+    /// What the functions of `wasi:filesystem` work on.
+    pub(super) fn files(&mut self) -> View<'_> {
+        self.files.view(&mut self.table)
     }
 
     /// Sets the script that the interpreter reads.

@@ -87,8 +87,9 @@ pub use serde_json;
 pub mod prelude {
     pub use crate::admission::{Mutation, Review, Verdict};
     pub use crate::config::{
-        Annotations, Config, Content, Conversion, FailurePolicy, HttpPermission, IntoConfig, Kubernetes, Labels,
-        Limits, MissedRuns, Mutating, Permission, Reconcile, Related, Retry, Rule, Schedule, Validating,
+        Annotations, Config, Content, Conversion, DirectoryPermission, FailurePolicy, HttpPermission, IntoConfig,
+        Kubernetes, Labels, Limits, MissedRuns, Mutating, Permission, Reconcile, Related, Retry, Rule, Schedule,
+        Validating,
     };
     pub use crate::context::{Cause, Change, Context, Event, Trigger};
     pub use crate::error::{Error, Result, ResultExt};

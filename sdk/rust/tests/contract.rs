@@ -104,6 +104,8 @@ fn every_other_field() {
                 .namespaces(["one"]),
         )
         .http(HttpPermission::new(["api.example.com"]).methods(["GET", "POST"]).paths(["/v1/*"]))
+        .directory(DirectoryPermission::new("logs"))
+        .directory(DirectoryPermission::new("keys").write())
         .limits(
             Limits::new().memory("32Mi").time(Duration::from_secs(2)).host_calls(5).host_bytes("1Mi").log_bytes("1k"),
         )

@@ -34,9 +34,10 @@ use super::{
     effects::{print, style},
     http_client,
     inspect::hook_name,
+    offered,
     projects::warn_of_stale,
     runtime::{Stop, block_on},
-    sandbox,
+    sandbox, variables,
 };
 use crate::cli::{
     Connection, Output,
@@ -109,6 +110,8 @@ async fn once(args: &Run) -> anyhow::Result<ExitCode> {
     options.plan = args.plan;
     options.effects = Some(effects.clone());
     options.http = http_client::client(&args.http, &[])?;
+    options.directories = offered::directories(&args.directories)?;
+    options.variables = variables::variables(&args.variables)?;
     let ended = on(target_objects, options, &spec, input).await?;
     let all = std::mem::take(&mut *effects.all.lock().unwrap_or_else(PoisonError::into_inner));
     let succeeded = match &ended {

@@ -27,8 +27,9 @@ use tracing::{debug, error, info, warn};
 use super::{
     admin, connect, directories,
     effects::Plan,
-    hookbundles, http_client,
+    hookbundles, http_client, offered,
     runtime::{Stop, block_on_threads},
+    variables::{self, NODE_NAME},
 };
 use crate::cli::{self, Serve, hookbundle::Mode, webhooks::Webhooks};
 
@@ -49,6 +50,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
     let parts = Parts::of(limit);
     block_on_threads(parts.threads, async {
         let (log, traces) = init_telemetry(&args)?;
+        alone_on_its_node(&mut args)?;
         let only_hook_bundles = only_hook_bundles(&args)?;
         raise_file_limit();
         let mut stop = Stop::new()?;
@@ -152,6 +154,25 @@ impl End {
     }
 }
 
+/// A node agent keeps no HookBundles, because each replica would write their status.
+fn alone_on_its_node(args: &mut Serve) -> anyhow::Result<()> {
+    if !args.node.node_agent {
+        return Ok(());
+    }
+    if variables::variables(&args.node.variables)?.get(NODE_NAME).is_none() {
+        bail!(
+            "--node-agent: the node is not known: set NODE_NAME in the environment, from spec.nodeName of the Pod, or give \
+             --var NODE_NAME=NAME"
+        );
+    }
+    if args.hook_bundles.hook_bundles == Mode::On {
+        bail!("--node-agent: a node agent runs no HookBundles: leave --hook-bundles out, and give --hooks or --bundle");
+    }
+    args.hook_bundles.hook_bundles = Mode::Off;
+    args.webhooks.no_webhooks = true;
+    Ok(())
+}
+
 /// Whether the cluster's HookBundles are the only source of hooks. An error if there is no source at all.
 fn only_hook_bundles(args: &Serve) -> anyhow::Result<bool> {
     if args.hooks.is_some() || !args.bundles.bundles.is_empty() {
@@ -204,6 +225,9 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
     let mut options = Options::new(client, "").context("cannot find this program's own file")?;
     options.http = http_client::client(&args.http, &args.hook_bundles.private_network)?;
+    options.directories = offered::directories(&args.directories)?;
+    options.variables = variables::variables(&args.node.variables)?;
+    options.node_agent = args.node.node_agent;
     options.hooks = args.hooks;
     options.record = record;
     options.webhooks = webhooks;

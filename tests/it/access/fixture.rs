@@ -162,6 +162,7 @@ pub fn permission(groups: &[&str], resources: &[&str], verbs: &[&str], namespace
         resource_names: Vec::new(),
         namespaces: list(namespaces),
         http: None,
+        directory: None,
     }
 }
 

@@ -36,6 +36,7 @@ pub fn hook(name: &str, component: &[u8], resource: &str) -> HookInput {
             resource_names: Vec::new(),
             namespaces: Vec::new(),
             http: None,
+            directory: None,
         }],
     }
 }

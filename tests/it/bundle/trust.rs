@@ -252,7 +252,15 @@ async fn a_signer_may_send_http_requests_only_where_the_policy_says() {
 fn asked(words: usize) -> Permission {
     let many = |what: &str| (0..words).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
     let (verbs, namespaces) = (vec!["get".to_owned()], Vec::new());
-    Permission { api_groups: many("g"), resources: many("r"), verbs, resource_names: many("n"), namespaces, http: None }
+    Permission {
+        api_groups: many("g"),
+        resources: many("r"),
+        verbs,
+        resource_names: many("n"),
+        namespaces,
+        http: None,
+        directory: None,
+    }
 }
 
 /// A stranger writes the config, and all of it is compared in one go.

@@ -5,9 +5,10 @@ use std::{num::NonZeroU32, time::Duration};
 use boathook_core::{
     hooks::print,
     model::{
-        Adopt, AnnotationRule, AnnotationTest, BindingName, Content, FieldPath, HookName, HookSpec, HttpRule,
-        KubernetesBinding, Limits, MissedRuns, ObjectRef, OwnedKind, Permission, PruneLimits, QueueName, RateLimit,
-        ReconcileBinding, Related, RetryPolicy, ScheduleBinding, StartupBinding, WatchEventKind,
+        Adopt, AnnotationRule, AnnotationTest, BindingName, Content, DirectoryAccess, DirectoryRule, FieldPath,
+        HookName, HookSpec, HttpRule, KubernetesBinding, Limits, MissedRuns, ObjectRef, OwnedKind, Permission,
+        PruneLimits, QueueName, RateLimit, ReconcileBinding, Related, RetryPolicy, ScheduleBinding, StartupBinding,
+        WatchEventKind,
     },
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -290,6 +291,7 @@ fn permission() -> impl Strategy<Value = Permission> {
             resource_names: once(resource_names),
             namespaces: once(namespaces),
             http: None,
+            directory: None,
         },
     )
 }
@@ -306,6 +308,15 @@ fn http() -> impl Strategy<Value = Permission> {
         .prop_map(|(hosts, methods, paths)| Permission::of_http(HttpRule { hosts, methods, paths }))
 }
 
+fn directories() -> impl Strategy<Value = Vec<Permission>> {
+    let names = proptest::sample::subsequence(vec!["keys", "logs", "a-1"], 0..=3);
+    let access = select(vec![DirectoryAccess::Read, DirectoryAccess::Write]);
+    (names, access).prop_map(|(names, access)| {
+        let rule = |name: &str| DirectoryRule { name: name.to_owned(), access };
+        names.into_iter().map(|name| Permission::of_directory(rule(name))).collect()
+    })
+}
+
 fn spec() -> impl Strategy<Value = HookSpec> {
     let named = (vec(kubernetes(), 0..5), vec(schedule(), 0..3), 0..4_usize, vec(0..20_usize, 0..4));
     let bindings = (named, reconcilers()).prop_map(|((mut kubernetes, mut schedules, doubled, own), reconcilers)| {
@@ -317,8 +328,8 @@ fn spec() -> impl Strategy<Value = HookSpec> {
     let limits = (bytes(), duration(), 0..(1_u64 << 50), bytes(), bytes());
     let rate = option::of((prop_oneof![Just(Duration::ZERO), duration()], any::<NonZeroU32>()));
     let regarding = option::of(("[a-z]{1,5}/v1", text(), option::of(text()), text()));
-    let permissions =
-        (vec(permission(), 0..3), vec(http(), 0..3)).prop_map(|(kubernetes, http)| [kubernetes, http].concat());
+    let permissions = (vec(permission(), 0..3), vec(http(), 0..3), directories())
+        .prop_map(|(kubernetes, http, directories)| [kubernetes, http, directories].concat());
     (bindings, option::of((any::<i32>(), retry())), permissions, limits, 1..=1000_usize, rate, regarding).prop_map(
         |((kubernetes, schedules, reconcilers), startup, permissions, limits, concurrency, rate, regarding)| {
             let (memory, time, host_calls, host_bytes, log_bytes) = limits;

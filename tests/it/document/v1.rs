@@ -24,6 +24,9 @@ permissions:
   http:
   - {hosts: [api.example.com]}
   - {hosts: ["*.example.com:8443", "http://[::1]"], methods: [POST, "*"], paths: [/v1/*, /healthz]}
+  directories:
+  - {name: logs}
+  - {name: keys, access: write}
 schedule:
 - {name: hourly, crontab: "0 * * * *", queue: slow, allowFailure: true, includeSnapshotsFrom: [pods]}
 kubernetes:
@@ -49,9 +52,10 @@ kubernetes:
     assert_eq!((spec.concurrency, spec.limits.memory, spec.limits.host_calls), (4, 128 << 20, 50));
     let permission = &spec.permissions[0];
     assert_eq!((&*permission.verbs, &*permission.namespaces), (&["get".into(), "patch".into()][..], &["b".into()][..]));
-    let http: Vec<_> = spec.permissions[1..].iter().map(ToString::to_string).collect();
+    let others: Vec<_> = spec.permissions[1..].iter().map(ToString::to_string).collect();
     let other = "POST, * at *.example.com:8443, http://[::1] under /v1/*, /healthz";
-    assert_eq!(http, ["GET, HEAD at api.example.com", other]);
+    let directories = ["read directory logs", "read, write directory keys"];
+    assert_eq!(others, ["GET, HEAD at api.example.com", other, directories[0], directories[1]]);
     let schedule = &spec.schedules[0];
     assert_eq!((&schedule.queue, schedule.allow_failure), (&QueueName::Shared("slow".into()), true));
     assert_eq!((schedule.retry.initial.as_secs(), schedule.retry.multiplier), (1, 3.0));
@@ -285,12 +289,16 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     ] {
         refused(&http(rule), &format!("permissions.http[0].{place}"), part);
     }
-}
-
-#[test]
-fn what_comes_later_is_refused_and_says_so() {
-    let text = "configVersion: v1\nonStartup: 1\npermissions: {files: [{path: a}]}";
-    let found = read(text).expect_err(text).problems;
-    assert!(found.iter().all(|problem| problem.kind == ProblemKind::NotYet), "{text}: {found:#?}");
-    assert!(found.iter().any(|problem| problem.message.starts_with("not yet: ")), "{text}: {found:#?}");
+    let directories = |rules: &str| format!("configVersion: v1\nonStartup: 1\npermissions: {{directories: [{rules}]}}");
+    for (rules, place, part) in [
+        ("{access: read}", "[0].name", "is missing"),
+        ("{name: Keys}", "[0].name", "lower-case letters"),
+        ("{name: ../etc}", "[0].name", "lower-case letters"),
+        ("{name: ''}", "[0].name", "is empty"),
+        ("{name: a, access: all}", "[0].access", "allowed: read, write"),
+        ("{name: a, path: /etc}", "[0].path", "allowed: access, name"),
+        ("{name: a}, {name: a, access: write}", "[1].name", "once more"),
+    ] {
+        refused(&directories(rules), &format!("permissions.directories{place}"), part);
+    }
 }

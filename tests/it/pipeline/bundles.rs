@@ -89,6 +89,7 @@ fn secrets(verbs: &[&str]) -> Permission {
         resource_names: Vec::new(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     }
 }
 

@@ -54,6 +54,7 @@ fn bundle(shelf: &Shelf, server: &Server, secret: &str) -> Installation {
         resource_names: Vec::new(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     };
     Installation {
         identity: account("prod"),

@@ -154,6 +154,7 @@ async fn a_tenant_defines_nothing_that_it_was_not_allowed() {
         resource_names: Vec::new(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     };
     let hooks = ["example.com", "apps", ""].map(&all).to_vec();
     let error = installer.install(bundle(hooks.clone())).await.unwrap_err();

@@ -29,6 +29,7 @@ fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Permission {
         resource_names: Vec::new(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     }
 }
 

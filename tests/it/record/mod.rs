@@ -4,6 +4,7 @@
 
 mod answers;
 mod bad;
+mod directories;
 mod http;
 mod reconciled;
 mod replays;

@@ -2,6 +2,7 @@
 
 mod calls;
 mod compiler;
+mod directories;
 mod go;
 mod guests;
 mod hostile;

@@ -12,13 +12,16 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 54] = [
+pub(super) const WRONG: [(&str, &str); 57] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
     ("- name", "1:1: the file: must be a mapping, not a list"),
     ("name: 5\nsteps: []", "1:7: name: must be a text, not 5"),
-    ("name: x\nsteps: []\nwhen: now", "3:1: when: is not known here; allowed: faults, given, http, name, steps"),
+    (
+        "name: x\nsteps: []\nwhen: now",
+        "3:1: when: is not known here; allowed: faults, files, given, http, name, steps, variables",
+    ),
     ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
     ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
     ("name: x\nsteps: [{sleep: 1s}]", "2:10: steps[0].sleep: is not known here"),
@@ -46,6 +49,9 @@ pub(super) const WRONG: [(&str, &str); 54] = [
     ("name: x\nhttp: [{url: u, status: 99}]\nsteps: []", "http[0]: status is 99; it is from 200 to 599"),
     ("name: x\nhttp: [{url: u, body: a, json: {}}]\nsteps: []", "http[0]: has just one of body and json"),
     ("name: x\nsteps: [{http: {url: u, fails: tls, body: a}}]", "steps[0].http: a request that fails has no response"),
+    ("name: x\nfiles: {keys/a: b}\nsteps: []", "files: \"keys/a\" is not the path of a file in a directory"),
+    ("name: x\nfiles: {/keys/../a: b}\nsteps: []", "is not the path of a file in a directory"),
+    ("name: x\nvariables: {node: b}\nsteps: []", "variables: \"node\" is not the name of a variable"),
     ("name: x\nsteps: [{http: {url: u, fails: never}}]", "is \"never\"; allowed: connection, name, timeout, tls"),
     ("name: x\nsteps: [{tick: ''}]", "2:16: steps[0].tick: must be a text"),
     ("name: x\nsteps: [{restart: cluster}]", "2:19: steps[0].restart: is \"cluster\"; allowed: operator"),

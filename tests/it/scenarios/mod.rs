@@ -6,6 +6,7 @@
 mod asked;
 mod bad;
 mod failing;
+mod files;
 mod http;
 mod languages;
 mod schema;
@@ -76,6 +77,11 @@ async fn hello_app() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn service_per_pod() {
     play_all("service-per-pod").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn authorized_key() {
+    play_all("authorized-key").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

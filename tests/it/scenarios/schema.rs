@@ -10,12 +10,14 @@ use super::bad::WRONG;
 const PUBLISHED: &str = include_str!("../../../docs/reference/scenario.schema.json");
 
 /// What only the reader can say: parts of its messages.
-const BEYOND: [&str; 1] = ["at most 10m"];
+const BEYOND: [&str; 2] = ["at most 10m", "is not the path of a file in a directory"];
 
 const FULL: &str = "name: all
 given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
 faults: [{verb: patch, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, answer: 409, times: 2}]
 http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: u, json: [1]}, {url: u, fails: timeout}]
+files: {/keys/a/b: text, /logs/: ''}
+variables: {NODE_NAME: n1}
 steps:
   - create: &secret {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
   - apply: *secret
@@ -41,6 +43,7 @@ steps:
       onlyWrites: []
       metrics: [{name: m, labels: {a: b}, value: 1.5}]
       http: [{url: u}, {method: POST, url: u, body: a, times: 0}, {url: u, json: {a: b}}]
+      files: {/keys/a/b: text}
       failures: [{kind: limit-time, message: x, times: 1}, {kind: trap, atLeast: 2}, {kind: host}]
       within: 15s
   - expect: {onlyWrites: []}

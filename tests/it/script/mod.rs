@@ -5,6 +5,7 @@
 pub mod book;
 mod build;
 mod bundles;
+mod directories;
 mod hostile;
 mod interpreters;
 mod joined;

@@ -5,7 +5,7 @@ use std::{
     fmt::Write as _,
 };
 
-use boathook_core::model::{HookSpec, HttpRule, Permission};
+use boathook_core::model::{DirectoryAccess, HookSpec, HttpRule, Permission};
 use serde_json::{Value, json};
 
 use super::{
@@ -133,8 +133,10 @@ pub fn permissions_yaml(permissions: &[Permission]) -> String {
         return "permissions: {}\n".to_owned();
     }
     let mut out = "permissions:\n".to_owned();
-    let (http, kubernetes): (Vec<_>, Vec<_>) = permissions.iter().partition(|permission| permission.http.is_some());
-    for (key, permissions) in [("kubernetes", kubernetes), ("http", http)] {
+    let (kubernetes, others): (Vec<_>, Vec<_>) =
+        permissions.iter().partition(|permission| permission.is_of_kubernetes());
+    let (http, directories): (Vec<_>, Vec<_>) = others.into_iter().partition(|permission| permission.http.is_some());
+    for (key, permissions) in [("kubernetes", kubernetes), ("http", http), ("directories", directories)] {
         if !permissions.is_empty() {
             let _ = writeln!(out, "  {key}:");
         }
@@ -145,6 +147,11 @@ pub fn permissions_yaml(permissions: &[Permission]) -> String {
 
 /// A permission as an item of a list, each line behind `start`.
 pub(super) fn permission_lines(start: &str, permission: &Permission, out: &mut String) {
+    if let Some(rule) = &permission.directory {
+        let access = if rule.access == DirectoryAccess::Write { "write" } else { "read" };
+        let _ = writeln!(out, "{start}- {{name: {}, access: {access}}}", rule.name);
+        return;
+    }
     let none = Vec::new();
     let http = |part: fn(&HttpRule) -> &Vec<String>| permission.http.as_ref().map_or(&none, part);
     let all = [

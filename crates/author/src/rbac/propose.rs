@@ -167,6 +167,7 @@ pub fn propose(needs: &[Need]) -> Vec<Proposed> {
                 resource_names: list(names),
                 namespaces: list(namespaces),
                 http: None,
+                directory: None,
             },
             why,
         })
@@ -263,7 +264,8 @@ mod tests {
     /// `GROUPS RESOURCES VERBS NAMESPACES NAMES`.
     fn merged(lines: &[&str]) -> Vec<String> {
         let text = |one: &Proposed| {
-            let Permission { api_groups, resources, verbs, resource_names, namespaces, http: _ } = &one.permission;
+            let Permission { api_groups, resources, verbs, resource_names, namespaces, http: _, directory: _ } =
+                &one.permission;
             [api_groups, resources, verbs, namespaces, resource_names].map(|texts| texts.join(",")).join(" ")
         };
         propose(&needs(lines)).iter().map(text).collect()

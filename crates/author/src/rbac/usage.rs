@@ -122,9 +122,9 @@ fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
     }
     let refused = refused(&uses, &spec.permissions);
     wanted.extend(missing(&refused));
-    // What a run sends over HTTP is not compared with what it may send, so these permissions stay as they are.
-    let http = spec.permissions.iter().filter(|permission| permission.http.is_some()).cloned();
-    let proposed = permissions(wanted).into_iter().chain(http).collect();
+    // What a run sends over HTTP, and its files, are not compared with its permissions, so these stay as they are.
+    let others = spec.permissions.iter().filter(|permission| !permission.is_of_kubernetes()).cloned();
+    let proposed = permissions(wanted).into_iter().chain(others).collect();
     Usage { hook: spec.name.clone(), unknown: false, unused, refused, proposed }
 }
 
@@ -280,6 +280,7 @@ fn permissions(wanted: BTreeSet<Wanted>) -> Vec<Permission> {
             resource_names,
             namespaces,
             http: None,
+            directory: None,
         })
         .collect();
     permissions.sort_by(|a, b| (&a.api_groups, &a.resources).cmp(&(&b.api_groups, &b.resources)));
@@ -335,6 +336,7 @@ mod tests {
             resource_names,
             namespaces,
             http: None,
+            directory: None,
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod admin;
 mod contexts;
+mod directories;
 mod document;
 mod faults;
 mod files;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use boathook_core::model::{HttpRule, Permission};
+use boathook_core::model::{DirectoryRule, HttpRule, Permission};
 use serde::Deserialize;
 
 use super::{Attestation, Digest, Identity, IdentityParts, KeyError, PublicKey};
@@ -276,10 +276,12 @@ struct May {
     namespaces: Option<Vec<String>>,
     #[serde(default)]
     http: Option<HttpRule>,
+    #[serde(default)]
+    directory: Option<DirectoryRule>,
 }
 
 impl May {
-    /// `None`: it is neither a rule of Kubernetes nor one of HTTP.
+    /// `None`: it is not exactly one of a rule of Kubernetes, one of HTTP and one of a directory.
     fn permission(self) -> Option<Permission> {
         match self {
             Self {
@@ -289,7 +291,17 @@ impl May {
                 resource_names: None,
                 namespaces: None,
                 http: Some(rule),
+                directory: None,
             } => Some(Permission::of_http(rule)),
+            Self {
+                api_groups: None,
+                resources: None,
+                verbs: None,
+                resource_names: None,
+                namespaces: None,
+                http: None,
+                directory: Some(rule),
+            } => Some(Permission::of_directory(rule)),
             Self {
                 api_groups: Some(api_groups),
                 resources: Some(resources),
@@ -297,9 +309,11 @@ impl May {
                 resource_names,
                 namespaces,
                 http: None,
+                directory: None,
             } => {
                 let [resource_names, namespaces] = [resource_names, namespaces].map(Option::unwrap_or_default);
-                Some(Permission { api_groups, resources, verbs, resource_names, namespaces, http: None })
+                let (http, directory) = (None, None);
+                Some(Permission { api_groups, resources, verbs, resource_names, namespaces, http, directory })
             }
             _ => None,
         }
@@ -309,8 +323,12 @@ impl May {
 fn ceiling(at: &str, may: Option<Vec<May>>) -> Result<Option<Vec<Permission>>, PolicyError> {
     let wrong = |why: String| PolicyError::Rule { at: at.to_owned(), why };
     let read = |may: May| {
-        let neither = || wrong("each rule of `may` has apiGroups, resources and verbs, or http alone".to_owned());
+        let neither =
+            || wrong("each rule of `may` has apiGroups, resources and verbs, or http or directory alone".to_owned());
         let permission = may.permission().ok_or_else(neither)?;
+        if let Some(problem) = permission.directory.as_ref().and_then(DirectoryRule::problem) {
+            return Err(wrong(format!("in `may`, directory.name {problem}")));
+        }
         match permission.http.as_ref().and_then(|rule| rule.problems().into_iter().next()) {
             Some((place, problem)) => Err(wrong(format!("in `may`, http.{place} {problem}"))),
             None => Ok(permission),
@@ -457,6 +475,11 @@ mod tests {
             ("- {match: r.io/a, digests: [], unsigned: true, require: [sbom]}\n", "`require` needs `keys`"),
             ("- {match: r.io/a, keys: [{name: x, file: team.pub}], require: [vex]}\n", "cannot be read as a policy"),
             ("- {match: r.io/a, unsinged: true}\n", "cannot be read as a policy"),
+            ("- {match: r.io/a, unsigned: true, may: [{directory: {name: A}}]}\n", "in `may`, directory.name is \"A\""),
+            (
+                "- {match: r.io/a, unsigned: true, may: [{directory: {name: a}, http: {hosts: [a.io]}}]}\n",
+                "or http or directory alone",
+            ),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(what), "{text}: {error}");

@@ -6,8 +6,8 @@ use std::{num::NonZeroU32, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AdmissionBinding, BindingName, ConversionBinding, HookName, Identity, ObjectRef, Permission, QueueName,
-    ReconcileBinding, Role,
+    AdmissionBinding, BindingName, ConversionBinding, DirectoryRule, HookName, Identity, ObjectRef, Permission,
+    QueueName, ReconcileBinding, Role,
 };
 
 /// A hook's checked configuration.
@@ -26,7 +26,7 @@ pub struct HookSpec {
     pub admission: Vec<AdmissionBinding>,
     /// `kubernetesCustomResourceConversion[]`, in the document's order.
     pub conversions: Vec<ConversionBinding>,
-    /// `permissions.kubernetes[]` and then `permissions.http[]`, each in the document's order.
+    /// `permissions.kubernetes[]`, then `permissions.http[]` and `permissions.directories[]`, each in the document's order.
     pub permissions: Arc<[Permission]>,
     pub limits: Limits,
     /// `concurrency`: runs at the same time on different objects. Only the webhook server bounds answers.
@@ -82,6 +82,15 @@ impl HookSpec {
             .chain(reconcilers.iter().map(BindingRef::Reconcile))
             .chain(admission.iter().map(BindingRef::Admission))
             .chain(conversions.iter().map(BindingRef::Conversion))
+    }
+
+    /// The directories that the hook requests.
+    pub fn directories(&self) -> impl Iterator<Item = &DirectoryRule> {
+        self.permissions.iter().filter_map(|permission| permission.directory.as_ref())
+    }
+
+    pub fn has_directories(&self) -> bool {
+        self.directories().next().is_some()
     }
 
     /// Whether nothing ever runs the hook.

@@ -7,6 +7,7 @@ mod call;
 mod chain;
 mod credential;
 mod crontab;
+mod directory;
 mod duration;
 mod failure;
 mod field_path;
@@ -25,6 +26,7 @@ mod script;
 mod snapshot;
 mod trigger;
 mod uses;
+mod variables;
 mod webhook;
 
 pub use bundle::{
@@ -38,6 +40,7 @@ pub use call::{
 pub use chain::error_chain;
 pub use credential::{CredentialForm, CredentialProblem, CredentialProblemKind, CredentialValues, HttpCredential};
 pub use crontab::{Crontab, CrontabError};
+pub use directory::{DirectoryAccess, DirectoryRule};
 pub use duration::{format_duration, parse_duration};
 pub use failure::{Failure, FailureKind, Limit};
 pub use field_path::FieldPath;
@@ -65,6 +68,7 @@ pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction
 pub use snapshot::{Item, Items, Kept, SnapshotSet};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};
 pub use uses::{ScriptPlace, ScriptProblem, ScriptRequest, ScriptUses};
+pub use variables::{UnknownVariable, Variables, is_variable};
 pub use webhook::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Conversion, ConversionBinding, ConversionRule, Denial,
     FailurePolicy, MatchCondition, MatchPolicy, Mutation, ReinvocationPolicy, Requested, Review, Reviewed, SideEffects,

@@ -1,19 +1,20 @@
-//! What may be done, in the terms of RBAC's PolicyRule and of HTTP, and whether one set of rules is within another. Pure.
-//! In doubt, something is missing.
+//! What may be done, in the terms of RBAC's PolicyRule, of HTTP and of directories, and whether one set of rules is within
+//! another. Pure. In doubt, something is missing.
 
 use std::{collections::HashSet, fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
-use super::HttpRule;
+use super::{DirectoryRule, HttpRule};
 
 /// A rule with more missing pieces than this is missing as a whole, because pieces are for people to read.
 const MAX_PIECES: usize = 256;
 
 /// One entry of `permissions.kubernetes[]`, in the terms of RBAC's PolicyRule. Within one list, `*` stands for all. Or one
-/// entry of `permissions.http[]`, whose other lists are empty, so that it allows nothing of Kubernetes.
+/// entry of `permissions.http[]` or `permissions.directories[]`, whose other lists are empty, so that it allows nothing of
+/// Kubernetes.
 ///
-/// Both are in one type, so that whatever is requested is declared, granted, limited and approved in one way.
+/// All are in one type, so that whatever is requested is declared, granted, limited and approved in one way.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Permission {
@@ -30,14 +31,19 @@ pub struct Permission {
     pub namespaces: Vec<String>,
     /// Set for an entry of `permissions.http[]`.
     pub http: Option<HttpRule>,
+    /// Set for an entry of `permissions.directories[]`.
+    pub directory: Option<DirectoryRule>,
 }
 
-/// A permission as JSON: the five lists, or `http`.
+/// A permission as JSON: the five lists, or `http`, or `directory`.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 enum Written {
     Http {
         http: HttpRule,
+    },
+    Directory {
+        directory: DirectoryRule,
     },
     #[serde(rename_all = "camelCase")]
     Kubernetes {
@@ -53,8 +59,9 @@ impl From<Written> for Permission {
     fn from(written: Written) -> Self {
         match written {
             Written::Http { http } => Self::of_http(http),
+            Written::Directory { directory } => Self::of_directory(directory),
             Written::Kubernetes { api_groups, resources, verbs, resource_names, namespaces } => {
-                Self { api_groups, resources, verbs, resource_names, namespaces, http: None }
+                Self { api_groups, resources, verbs, resource_names, namespaces, http: None, directory: None }
             }
         }
     }
@@ -62,10 +69,11 @@ impl From<Written> for Permission {
 
 impl From<Permission> for Written {
     fn from(permission: Permission) -> Self {
-        let Permission { api_groups, resources, verbs, resource_names, namespaces, http } = permission;
-        match http {
-            Some(http) => Self::Http { http },
-            None => Self::Kubernetes { api_groups, resources, verbs, resource_names, namespaces },
+        let Permission { api_groups, resources, verbs, resource_names, namespaces, http, directory } = permission;
+        match (http, directory) {
+            (Some(http), _) => Self::Http { http },
+            (None, Some(directory)) => Self::Directory { directory },
+            (None, None) => Self::Kubernetes { api_groups, resources, verbs, resource_names, namespaces },
         }
     }
 }
@@ -74,12 +82,25 @@ impl Permission {
     /// An entry of `permissions.http[]`.
     pub fn of_http(rule: HttpRule) -> Self {
         let [api_groups, resources, verbs, resource_names, namespaces] = std::array::from_fn(|_| Vec::new());
-        Self { api_groups, resources, verbs, resource_names, namespaces, http: Some(rule) }
+        let http = Some(rule);
+        Self { api_groups, resources, verbs, resource_names, namespaces, http, directory: None }
     }
 
-    /// The same in this namespace only. HTTP has no namespaces.
+    /// An entry of `permissions.directories[]`.
+    pub fn of_directory(rule: DirectoryRule) -> Self {
+        let [api_groups, resources, verbs, resource_names, namespaces] = std::array::from_fn(|_| Vec::new());
+        let directory = Some(rule);
+        Self { api_groups, resources, verbs, resource_names, namespaces, http: None, directory }
+    }
+
+    /// Whether it is an entry of `permissions.kubernetes[]`.
+    pub fn is_of_kubernetes(&self) -> bool {
+        self.http.is_none() && self.directory.is_none()
+    }
+
+    /// The same in this namespace only. HTTP and directories have no namespaces.
     pub fn within(self, namespace: &str) -> Self {
-        if self.http.is_some() {
+        if !self.is_of_kubernetes() {
             return self;
         }
         Self { namespaces: vec![namespace.to_owned()], ..self }
@@ -123,10 +144,13 @@ impl Permission {
     }
 }
 
-/// One line: `create, patch deployments of apps in a, b`, or that of an [`HttpRule`].
+/// One line: `create, patch deployments of apps in a, b`, or that of an [`HttpRule`] or a [`DirectoryRule`].
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(rule) = &self.http {
+            return rule.fmt(f);
+        }
+        if let Some(rule) = &self.directory {
             return rule.fmt(f);
         }
         let group = |group: &String| if group.is_empty() { "core".to_owned() } else { group.clone() };
@@ -157,8 +181,8 @@ pub fn missing(requested: &[Permission], granted: &[Permission]) -> Vec<Permissi
         .collect()
 }
 
-/// The part of the permissions that is within a namespace. Objects of all namespaces become those of this one. HTTP has no
-/// namespaces.
+/// The part of the permissions that is within a namespace. Objects of all namespaces become those of this one. HTTP and
+/// directories have no namespaces.
 pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
     let reaches = |permission: &&Permission| {
         permission.namespaces.is_empty() || permission.namespaces.iter().any(|one| one == namespace)
@@ -170,6 +194,11 @@ pub fn confine(permissions: &[Permission], namespace: &str) -> Vec<Permission> {
 fn missing_of(requested: &Permission, granted: &[Grant<'_>], left: &mut usize) -> Option<Vec<Permission>> {
     if let Some(rule) = &requested.http {
         return missing_of_http(requested, rule, granted, left);
+    }
+    if let Some(rule) = &requested.directory {
+        *left = left.checked_sub(granted.len().max(1))?;
+        let covered = granted.iter().any(|grant| grant.directory.is_some_and(|grant| grant.covers(rule)));
+        return Some(if covered { Vec::new() } else { vec![requested.clone()] });
     }
     let (mut missing, mut all) = (Vec::new(), true);
     let (names, namespaces) = (or_all(&requested.resource_names), or_all(&requested.namespaces));
@@ -251,6 +280,7 @@ impl Place<'_> {
             resource_names: list(self.name),
             namespaces: list(self.namespace),
             http: None,
+            directory: None,
         }
     }
 }
@@ -285,6 +315,7 @@ struct Grant<'a> {
     names: Words<'a>,
     namespaces: Words<'a>,
     http: Option<&'a HttpRule>,
+    directory: Option<&'a DirectoryRule>,
 }
 
 impl<'a> Grant<'a> {
@@ -299,6 +330,7 @@ impl<'a> Grant<'a> {
             names: Words::of(&rule.resource_names),
             namespaces: Words::of(&rule.namespaces),
             http: rule.http.as_ref(),
+            directory: rule.directory.as_ref(),
         }
     }
 
@@ -327,6 +359,7 @@ impl<'a> Grant<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::model::DirectoryAccess;
 
     fn permission(words: usize) -> Permission {
         let many = |what: &str| (0..words).map(|n| format!("{what}{n}")).collect::<Vec<_>>();
@@ -337,13 +370,15 @@ mod tests {
             resource_names: many("n"),
             namespaces: many("s"),
             http: None,
+            directory: None,
         }
     }
 
     fn all() -> Permission {
         let star = || vec!["*".to_owned()];
         let (resource_names, namespaces) = (Vec::new(), Vec::new());
-        Permission { api_groups: star(), resources: star(), verbs: star(), resource_names, namespaces, http: None }
+        let (http, directory) = (None, None);
+        Permission { api_groups: star(), resources: star(), verbs: star(), resource_names, namespaces, http, directory }
     }
 
     fn http(hosts: &[&str], methods: &[&str], paths: &[&str]) -> Permission {
@@ -391,6 +426,30 @@ mod tests {
         assert_eq!(confine(&granted, "ns")[..2], granted[..2]);
     }
 
+    fn directory(name: &str, access: DirectoryAccess) -> Permission {
+        Permission::of_directory(DirectoryRule { name: name.to_owned(), access })
+    }
+
+    // mutant: crates/core/src/model/directory.rs: `self.name == other.name && self.access >= other.access` => `self.name == other.name`
+    // mutant: crates/core/src/model/directory.rs: `self.name == other.name && self.access >= other.access` => `self.access >= other.access`
+    // mutant: crates/core/src/model/permission.rs: `if let Some(rule) = &requested.directory {` => `if let Some(rule) = requested.directory.as_ref().filter(|_| false) {`
+    #[test]
+    fn a_directory_is_granted_by_name_and_access() {
+        use DirectoryAccess::{Read, Write};
+        let granted = [directory("keys", Write), directory("logs", Read), all(), http(&["a.io"], &["*"], &[])];
+        for requested in [directory("keys", Read), directory("keys", Write), directory("logs", Read)] {
+            assert_eq!(missing(std::slice::from_ref(&requested), &granted), [], "{requested}");
+        }
+        for requested in [directory("logs", Write), directory("other", Read)] {
+            assert_eq!(missing(std::slice::from_ref(&requested), &granted), [requested]);
+        }
+        // A directory is neither Kubernetes nor HTTP, and has no namespaces.
+        assert_eq!(missing(&[all()], &granted[..2]), [all()]);
+        assert_eq!(confine(&granted, "ns")[..2], granted[..2]);
+        assert_eq!(granted[0].to_string(), "read, write directory keys");
+        assert_eq!(Permission::first_missing(&granted[..1], &[], &mut 0), None);
+    }
+
     #[test]
     fn a_permission_is_of_one_kind() {
         let rule = http(&["a.io"], &["GET"], &[]);
@@ -404,12 +463,21 @@ mod tests {
             format!(r#"{{{lists},"http":{{"hosts":["a.io"]}}}}"#),
             r#"{"http":{"hosts":["a.io"],"ports":[1]}}"#.to_owned(),
             r#"{"http":null}"#.to_owned(),
+            r#"{"http":{"hosts":["a.io"]},"directory":{"name":"keys"}}"#.to_owned(),
+            format!(r#"{{{lists},"directory":{{"name":"keys"}}}}"#),
+            r#"{"directory":{"name":"keys","access":"all"}}"#.to_owned(),
             r#"{"apiGroups":[],"resources":[],"verbs":[]}"#.to_owned(),
         ] {
             assert!(serde_json::from_str::<Permission>(&text).is_err(), "{text}");
         }
         let reading = serde_json::from_str::<Permission>(r#"{"http":{"hosts":["a.io"]}}"#).unwrap();
         assert_eq!(reading, http(&["a.io"], &["GET", "HEAD"], &[]));
+        let keys = directory("keys", DirectoryAccess::Write);
+        let text = serde_json::to_string(&keys).unwrap();
+        assert_eq!(text, r#"{"directory":{"name":"keys","access":"write"}}"#);
+        assert_eq!(serde_json::from_str::<Permission>(&text).unwrap(), keys);
+        let reading = serde_json::from_str::<Permission>(r#"{"directory":{"name":"keys"}}"#).unwrap();
+        assert_eq!(reading, directory("keys", DirectoryAccess::Read));
     }
 
     // mutant: crates/core/src/model/permission.rs: `*left = left.checked_sub(work)?;` => `*left = left.saturating_sub(work);`

@@ -1,5 +1,5 @@
-//! Everything that a hook requests, in the terms of permissions: its own calls and HTTP requests, what it watches, and what
-//! the API server should ask it.
+//! Everything that a hook requests, in the terms of permissions: its own calls, HTTP requests and directories, what it
+//! watches, and what the API server should ask it.
 //!
 //! Pure, and the same in every cluster: a rule gives the name of a kind, and no cluster is needed.
 
@@ -75,6 +75,7 @@ impl ReconcileBinding {
                 resource_names: Vec::new(),
                 namespaces: self.namespaces.clone(),
                 http: None,
+                directory: None,
             }
         };
         // The status of objects of others is theirs.
@@ -124,7 +125,15 @@ impl ConversionBinding {
 
 fn permission(api_groups: Vec<String>, resources: Vec<String>, verb: &str) -> Permission {
     let (resource_names, namespaces) = (Vec::new(), Vec::new());
-    Permission { api_groups, resources, verbs: vec![verb.to_owned()], resource_names, namespaces, http: None }
+    Permission {
+        api_groups,
+        resources,
+        verbs: vec![verb.to_owned()],
+        resource_names,
+        namespaces,
+        http: None,
+        directory: None,
+    }
 }
 
 /// The plural of a kind, by the rule that gives most plurals.

@@ -43,6 +43,7 @@ impl Right {
             resource_names: self.name.iter().cloned().collect(),
             namespaces: self.namespace.iter().cloned().collect(),
             http: None,
+            directory: None,
         }
     }
 }

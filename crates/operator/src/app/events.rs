@@ -300,6 +300,7 @@ async fn apply(operator: &HostCalls, hook: &Hook, note: &Note, event: Value) -> 
         resource_names: Vec::new(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     };
     // The operator speaks of failures, and the hook of its parents.
     let permissions = if note.about.is_some() { hook.spec.permissions.clone() } else { Arc::new([permission]) };

@@ -397,9 +397,11 @@ impl HookManager {
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
         let hook = hooks::load_for(&tenant, name, &bytes, &self.services.sandbox).await?;
         let requested = hook.spec.asks();
+        // A tenant's request is not granted, which says more than that a directory is not offered.
         if source.declared.as_ref().is_some_and(|declared| *declared != requested) {
             return Err(Held::Understated);
         }
+        let hook = if namespace.is_none() { self.fitted(hook)? } else { self.with_variables(hook)? };
         let spec = scope(hook.spec, terms)?;
         granted(&narrow(requested, terms), terms).map_err(Held::Ungranted)?;
         let permissions = narrow(spec.permissions.iter().cloned(), terms);
@@ -446,8 +448,22 @@ impl HookManager {
     /// Loads one of the directory's hooks, unless another hook reconciles its objects.
     async fn load_file(&self, file: HookFile) -> Result<Hook, HookLoadError> {
         let hook = load_file(file, &self.services.sandbox).await?;
+        let hook = self.fitted(hook)?;
         let claim = self.claim(&hook.spec).await?;
         Ok(Hook { claim: Some(claim), ..hook })
+    }
+
+    /// A hook of the admin's as it runs in this operator, if it can.
+    fn fitted(&self, hook: Hook) -> Result<Hook, HookLoadError> {
+        hooks::check_directories(&hook, &self.services.operator.directories)?;
+        self.with_variables(hook)
+    }
+
+    fn with_variables(&self, hook: Hook) -> Result<Hook, HookLoadError> {
+        if self.services.node_agent {
+            hooks::check_for_every_node(&hook.spec)?;
+        }
+        Ok(Hook { spec: hook.spec.with_variables(&self.services.variables)?, ..hook })
     }
 
     /// Claims what the hook reconciles, and stops the confined hooks that give way to it. They are tried again when it is

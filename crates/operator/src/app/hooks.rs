@@ -12,11 +12,11 @@ use boathook_core::{
     model::{
         AdmissionKind::{Mutating, Validating},
         BindingName, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName, RunId,
-        ScriptFunction, Source,
+        ScriptFunction, Source, UnknownVariable,
     },
     queue::HookQueueConfig,
 };
-use boathook_sandbox::{Filters, LoadError, LoadedHook, Sandbox};
+use boathook_sandbox::{Directories, Filters, LoadError, LoadedHook, Sandbox};
 use tokio_util::sync::CancellationToken;
 
 use super::claims::{Claim, ClaimedTwice};
@@ -82,7 +82,7 @@ impl Hook {
     pub fn is_pure(&self) -> bool {
         let reads =
             |import: &String| ["boathook:hook/kube", "boathook:hook/snapshots"].iter().any(|it| import.starts_with(it));
-        !self.component.imports().iter().any(reads)
+        !self.component.imports().iter().any(reads) && !self.spec.has_directories()
     }
 
     /// The caller of a run's host calls.
@@ -125,6 +125,20 @@ pub enum HookLoadError {
     Document(#[from] DocumentError),
     #[error(transparent)]
     Claimed(#[from] ClaimedTwice),
+    #[error(transparent)]
+    Variable(#[from] UnknownVariable),
+    /// It does what only one replica may do.
+    #[error(
+        "its document has {key}, and a node agent runs each hook on every node: load the hook into an operator that is not a \
+         node agent"
+    )]
+    NodeAgent {
+        /// The key of the document.
+        key: &'static str,
+    },
+    /// It requests a directory that it cannot have.
+    #[error("permissions.directories: {0}")]
+    Directory(String),
     /// The operator is ending, or its parser of documents has a defect.
     #[error("its configuration was not read completely")]
     Unread(#[source] tokio::task::JoinError),
@@ -289,6 +303,29 @@ fn check_exports(spec: &HookSpec, component: &LoadedHook) -> Result<(), HookLoad
     ];
     let missing = needed.into_iter().find(|(_, _, bound, exported)| *bound && !exported);
     missing.map_or(Ok(()), |(key, export, ..)| Err(HookLoadError::Export { key, export }))
+}
+
+/// Checks that every node can run the hook at the same time. Two that reconcile the same objects would write against each other,
+/// and the API server asks only one.
+pub(super) fn check_for_every_node(spec: &HookSpec) -> Result<(), HookLoadError> {
+    let keys = [
+        ("reconcile", !spec.reconcilers.is_empty()),
+        ("kubernetesValidating", spec.admission.iter().any(|binding| binding.kind == Validating)),
+        ("kubernetesMutating", spec.admission.iter().any(|binding| binding.kind == Mutating)),
+        ("kubernetesCustomResourceConversion", !spec.conversions.is_empty()),
+    ];
+    let found = keys.into_iter().find(|(_, there)| *there);
+    found.map_or(Ok(()), |(key, _)| Err(HookLoadError::NodeAgent { key }))
+}
+
+/// Checks that the hook can have the directories that it requests.
+pub(super) fn check_directories(hook: &Hook, offered: &Directories) -> Result<(), HookLoadError> {
+    if hook.spec.has_directories() && hook.component.script().is_some() {
+        let why = "a script has no files of the operator's machine: write the hook in a language that is compiled, such as Rust";
+        return Err(HookLoadError::Directory(why.to_owned()));
+    }
+    let refusal = hook.spec.directories().find_map(|rule| offered.refusal(rule));
+    refusal.map_or(Ok(()), |why| Err(HookLoadError::Directory(why)))
 }
 
 /// All hooks of the operator. Each name is in one of the two maps.

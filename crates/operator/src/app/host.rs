@@ -12,7 +12,7 @@ use boathook_core::{
 };
 use boathook_egress::{Client, shown};
 use boathook_kube::{access::Access, election::Leadership};
-use boathook_sandbox::{Host, Written};
+use boathook_sandbox::{Directories, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -29,6 +29,8 @@ pub struct HostCalls {
     pub http: Client,
     /// What is not only read is sent over HTTP while this process leads.
     pub leadership: Leadership,
+    /// What the admin offers of this machine.
+    pub directories: Directories,
     /// What bindings match.
     pub snapshots: Arc<Snapshots>,
     /// Counts calls.
@@ -156,6 +158,10 @@ impl Host for HostCalls {
 
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
         self.snapshots.snapshot_set(hook)
+    }
+
+    fn directories(&self) -> Directories {
+        self.directories.clone()
     }
 
     fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {

@@ -396,6 +396,7 @@ fn connect(
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),
         http: options.http.with_secrets(Arc::new(SecretsOfAccounts(access.clone()))),
+        directories: options.directories.clone(),
         leadership: leadership.clone(),
         snapshots: snapshots.clone(),
         metrics: shown.metrics.clone(),
@@ -433,6 +434,8 @@ fn connect(
         schedules_tick: options.schedules_tick,
         plan: options.plan,
         hold: options.hold,
+        node_agent: options.node_agent,
+        variables: options.variables.clone(),
         tasks,
         jumps: watch::Sender::default(),
     };

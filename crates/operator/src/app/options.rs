@@ -2,9 +2,9 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use boathook_core::{effect::Sink, queue::QueueConfig};
+use boathook_core::{effect::Sink, model::Variables, queue::QueueConfig};
 use boathook_kube::{access::AccessConfig, election::ElectionConfig, watch::StreamConfig};
-use boathook_sandbox::SandboxConfig;
+use boathook_sandbox::{Directories, SandboxConfig};
 
 use super::{SettingsConfig, sources::Awaited, webhooks::WebhookOptions};
 use crate::{
@@ -73,6 +73,13 @@ pub struct Options {
     pub access: AccessConfig,
     /// Sends the HTTP requests of hooks. Default: to public addresses, with TLS.
     pub http: boathook_egress::Client,
+    /// The directories of this machine that hooks may request. Default: none.
+    pub directories: Directories,
+    /// The values of variables in selectors. Default: none.
+    pub variables: Variables,
+    /// Whether this is one of several replicas that all run their hooks, each for its node. Hooks that reconcile or answer the
+    /// API server are refused. Default: false.
+    pub node_agent: bool,
 }
 
 impl Options {
@@ -106,6 +113,9 @@ impl Options {
             sandbox: SandboxConfig::default(),
             access: AccessConfig::default(),
             http: boathook_egress::Client::default(),
+            directories: Directories::default(),
+            variables: Variables::default(),
+            node_agent: false,
         })
     }
 }

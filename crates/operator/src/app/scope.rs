@@ -251,6 +251,7 @@ mod tests {
             resource_names: Vec::new(),
             namespaces: list(namespaces),
             http: None,
+            directory: None,
         }
     }
 

@@ -172,6 +172,7 @@ mod tests {
             resource_names: Vec::new(),
             namespaces: words(namespaces),
             http: None,
+            directory: None,
         }
     }
 

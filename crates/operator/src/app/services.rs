@@ -9,7 +9,7 @@ use boathook_core::{
     effect::Sink,
     fair::Pool,
     filter::Snapshots,
-    model::{BindingName, HookName, MetricOp, RunId},
+    model::{BindingName, HookName, MetricOp, RunId, Variables},
     queue,
     tasks::Tasks,
 };
@@ -63,6 +63,10 @@ pub(super) struct Services {
     pub plan: bool,
     /// Whether hooks are started but not run.
     pub hold: bool,
+    /// Whether other replicas run the same hooks at the same time.
+    pub node_agent: bool,
+    /// The values of variables in selectors.
+    pub variables: Variables,
     pub tasks: Tasks,
     /// Notifies that the wall clock was set.
     pub jumps: watch::Sender<()>,

@@ -328,8 +328,13 @@ fn credentials(problems: &[CredentialProblem]) -> Says {
 /// Writes each rule as a line of YAML, without repetitions.
 fn rules(missing: &[Permission]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for grant in grants(missing) {
-        let line = format!("- {}", serde_json::to_string(&grant).unwrap_or_default());
+    let ungrantable = missing.iter().filter_map(|permission| permission.directory.as_ref());
+    let ungrantable = ungrantable.map(|rule| {
+        format!("# {rule}: a HookBundle cannot grant it; the operator's admin can load the hook with --hooks")
+    });
+    let grants = grants(missing).into_iter();
+    let lines_of = grants.map(|grant| format!("- {}", serde_json::to_string(&grant).unwrap_or_default()));
+    for line in lines_of.chain(ungrantable) {
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -617,6 +622,7 @@ mod tests {
             resource_names: Vec::new(),
             namespaces: list(&["team"]),
             http: None,
+            directory: None,
         };
         let http = HttpRule { hosts: list(&["a.io"]), methods: list(&["GET"]), paths: Vec::new() };
         let waiting = Waiting {

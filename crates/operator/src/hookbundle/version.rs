@@ -94,6 +94,7 @@ pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
             resource_names: grant.resource_names.clone(),
             namespaces: grant.namespaces.clone(),
             http: None,
+            directory: None,
         },
     });
     each.collect()
@@ -112,9 +113,11 @@ fn credentials(all: &[HttpCredential], id: &BundleId) -> Vec<model::HttpCredenti
     each.collect()
 }
 
-/// Returns rules that can be pasted into `spec.grants`.
+/// Returns rules that can be pasted into `spec.grants`. There are none for directories, which hooks of HookBundles cannot
+/// have.
 pub(super) fn grants(permissions: &[Permission]) -> Vec<Grant> {
-    let each = permissions.iter().flat_map(|permission| {
+    let grantable = permissions.iter().filter(|permission| permission.directory.is_none());
+    let each = grantable.flat_map(|permission| {
         let kubernetes = Grant {
             api_groups: permission.api_groups.clone(),
             resources: permission.resources.clone(),

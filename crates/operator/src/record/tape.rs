@@ -12,7 +12,7 @@ use boathook_core::model::{
     HttpResponse, Items, KindListing, ListQuery, MetricOp, MetricSample, MetricValue, ObjectRef, Operation, Page,
     PatchBody, Resource, SnapshotSet,
 };
-use boathook_sandbox::{Ambient, Host, Written};
+use boathook_sandbox::{Ambient, Directories, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
 use rand::RngCore as _;
 use tracing::Level;
@@ -323,6 +323,10 @@ impl Host for Recording {
 
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
         self.host.snapshot_set(hook)
+    }
+
+    fn directories(&self) -> Directories {
+        self.host.directories()
     }
 
     fn check_metric(&self, caller: &Caller, sample: &MetricSample, in_run: usize) -> Result<(), String> {

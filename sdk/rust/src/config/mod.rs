@@ -16,7 +16,7 @@ pub use admission::{FailurePolicy, Mutating, Rule, Validating};
 pub use conversion::Conversion;
 pub use kubernetes::{Content, Kubernetes};
 pub use labels::{Annotations, Labels};
-pub use permission::{HttpPermission, Permission};
+pub use permission::{DirectoryPermission, HttpPermission, Permission};
 pub use reconcile::{Adopt, Reconcile, Related};
 pub use rules::{Limits, Retry};
 pub use schedule::{MissedRuns, Schedule};
@@ -135,6 +135,12 @@ impl Config {
     /// Ask for HTTP requests to hosts outside the cluster. May be given many times.
     pub fn http(mut self, permission: HttpPermission) -> Self {
         self.0.within("permissions", |fields| fields.push("http", permission.0));
+        self
+    }
+
+    /// Ask for a directory of the operator's machine. May be given many times, each with another name.
+    pub fn directory(mut self, permission: DirectoryPermission) -> Self {
+        self.0.within("permissions", |fields| fields.push("directories", permission.0));
         self
     }
 

@@ -1,4 +1,4 @@
-//! A permission that a hook asks for: in the words of an RBAC rule, or for HTTP.
+//! A permission that a hook asks for: in the words of an RBAC rule, for HTTP, or for a directory.
 //!
 //! Asking grants nothing: the admin's grants decide.
 
@@ -87,6 +87,33 @@ impl HttpPermission {
     /// Only these paths, without the query. A `*` at the end stands for all that begin so.
     pub fn paths<S: Into<String>>(mut self, paths: impl IntoIterator<Item = S>) -> Self {
         self.0.texts("paths", paths);
+        self
+    }
+}
+
+/// A directory of the operator's machine, which the operator's admin offers by this name.
+///
+/// The hook opens its files with [`std::fs`], below `/NAME`.
+///
+/// ```
+/// use boathook_sdk::prelude::*;
+///
+/// DirectoryPermission::new("keys").write();
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectoryPermission(pub(super) Fields);
+
+impl DirectoryPermission {
+    /// Reads the files of the directory.
+    pub fn new(name: impl Into<String>) -> Self {
+        let mut map = Fields::default();
+        map.text("name", &name.into());
+        Self(map)
+    }
+
+    /// Also writes, creates, renames and removes files and directories in it.
+    pub fn write(mut self) -> Self {
+        self.0.text("access", "write");
         self
     }
 }

@@ -2,9 +2,11 @@
 
 use std::{fmt, time::Duration};
 
+use boathook_core::model::Variables;
 use serde_json::Value;
 
 use super::{
+    directories::{self, ScenarioFile},
     faults::{ANSWERS, VERBS},
     http::{self, FAILS},
     reader::{Fields, describe},
@@ -44,6 +46,10 @@ pub struct Scenario {
     pub(super) faults: Vec<Fault>,
     /// Responses to the hook's HTTP requests.
     pub(super) http: Vec<http::Answer>,
+    /// The files of the hook's directories.
+    pub(super) files: Vec<ScenarioFile>,
+    /// The values of variables in selectors.
+    pub(super) variables: Variables,
     pub(super) steps: Vec<Step>,
 }
 
@@ -130,11 +136,32 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let faults = faults.filter_map(|(node, path)| fault(node, &path, problems)).collect();
     let http = fields.items("http").into_iter().flatten();
     let http = http.filter_map(|(node, path)| http_answer(node, &path, problems)).collect();
+    let files = files(&fields);
+    let variables = variables(&fields);
     fields.need("steps");
     let steps = fields.items("steps").into_iter().flatten().filter_map(|(node, path)| step(node, &path, problems));
     let steps = steps.collect();
     fields.finish();
-    Some(Scenario { name: name?.to_owned(), given, faults, http, steps })
+    Some(Scenario { name: name?.to_owned(), given, faults, http, files, variables, steps })
+}
+
+fn files(fields: &Fields<'_>) -> Vec<ScenarioFile> {
+    let files = fields.texts("files").into_iter().map(|(path, text)| ScenarioFile { path, text });
+    let good = |file: &ScenarioFile| {
+        let problem = directories::problem(&file.path);
+        problem.inspect(|problem| fields.wrong(format!("files: {problem}"))).is_none()
+    };
+    files.filter(good).collect()
+}
+
+fn variables(fields: &Fields<'_>) -> Variables {
+    let mut variables = Variables::default();
+    for (name, value) in fields.texts("variables") {
+        if let Err(problem) = variables.set(&name, &value) {
+            fields.wrong(format!("variables: {problem}"));
+        }
+    }
+    variables
 }
 
 fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
@@ -467,6 +494,8 @@ pub struct Expect {
     pub metrics: Vec<Metric>,
     /// HTTP requests that were sent.
     pub http: Vec<Sent>,
+    /// The texts of files.
+    pub(super) files: Vec<ScenarioFile>,
     pub failures: Vec<Failures>,
     /// The response to the last admission request.
     pub admission: Option<Reviewed>,
@@ -545,6 +574,7 @@ impl Expect {
             "onlyWrites",
             "metrics",
             "http",
+            "files",
             "failures",
             "admission",
             "conversion",
@@ -560,6 +590,7 @@ impl Expect {
             only_writes: each(&fields, "onlyWrites", write),
             metrics: each(&fields, "metrics", metric).unwrap_or_default(),
             http: each(&fields, "http", sent).unwrap_or_default(),
+            files: files(&fields),
             failures: each(&fields, "failures", failures).unwrap_or_default(),
             admission: one(&fields, "admission", Reviewed::read),
             conversion: one(&fields, "conversion", Converted::read),

@@ -4,6 +4,7 @@ use boathook_core::model::{HttpRequest, Verdict};
 use serde_json::Value;
 
 use super::{
+    directories::ScenarioFile,
     document::{Count, Expect, Failures, Line, Metric, Sent, SentBody, Write},
     log::{Log, Written},
     matcher::{Difference, differences, shown},
@@ -22,6 +23,8 @@ pub(super) struct Seen {
     pub metrics: String,
     /// The HTTP requests of the hook. Empty if none is expected.
     pub http: Vec<HttpRequest>,
+    /// The expected files as they are.
+    pub files: Vec<Option<String>>,
     /// The result of the last request.
     pub answer: Option<Answer>,
 }
@@ -73,6 +76,7 @@ pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<
     }
     wrong.extend(expect.metrics.iter().filter_map(|metric| metric.differs(&seen.metrics)).map(Wrong::from));
     wrong.extend(expect.http.iter().filter_map(|sent| sent.differs(&seen.http)).map(Wrong::from));
+    wrong.extend(files(expect, &seen.files));
     let failures = log.failures(hook);
     wrong.extend(expect.failures.iter().filter_map(|wanted| wanted.differs(&failures)).map(Wrong::from));
     wrong.extend(answer(expect, seen.answer.as_ref()));
@@ -80,6 +84,15 @@ pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<
         wrong.push("the operator logged more than can be judged".to_owned().into());
     }
     wrong
+}
+
+fn files(expect: &Expect, found: &[Option<String>]) -> Vec<Wrong> {
+    let differs = |(file, found): (&ScenarioFile, &Option<String>)| match found {
+        Some(text) if *text == file.text => None,
+        Some(text) => Some(format!("files: {}: {:?} expected, and it has {text:?}", file.path, file.text).into()),
+        None => Some(format!("files: {}: is not there", file.path).into()),
+    };
+    expect.files.iter().zip(found).filter_map(differs).collect()
 }
 
 /// The differences of the response to the last request.
@@ -365,8 +378,21 @@ mod tests {
 
     fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
         let (present, absent, logged, metrics, failures, within) = Default::default();
-        let (admission, conversion, http) = (None, None, Vec::new());
-        Expect { present, absent, logged, writes, only_writes, metrics, http, failures, admission, conversion, within }
+        let (admission, conversion, http, files) = (None, None, Vec::new(), Vec::new());
+        Expect {
+            present,
+            absent,
+            logged,
+            writes,
+            only_writes,
+            metrics,
+            http,
+            files,
+            failures,
+            admission,
+            conversion,
+            within,
+        }
     }
 
     #[test]

@@ -15,20 +15,21 @@ use std::{
 };
 
 use boathook_cluster::Cluster;
-use boathook_core::model::{HookName, error_chain, format_duration};
+use boathook_core::model::{HookName, Variables, error_chain, format_duration};
 use boathook_egress::HttpConfig;
 use boathook_operator::{
     app::{App, Hook, Options},
     record::RecordConfig,
     webhook::Answerer,
 };
-use boathook_sandbox::{Sandbox, SandboxConfig};
+use boathook_sandbox::{Directories, Sandbox, SandboxConfig};
 use jiff::Timestamp;
 use kube::Client;
 use tempfile::TempDir;
 
 use super::{
     admin::{Admin, AdminError},
+    directories::Place,
     document::{Action, Expect, Fault, Object, Question, Scenario, Step},
     faults::{Armed, Faults},
     http::Servers,
@@ -82,6 +83,7 @@ struct Play<'p> {
     operator: Operator,
     faults: Faults,
     servers: Servers,
+    place: Place,
     settings: &'p Settings,
     edits: Vec<Edit>,
     /// The last request and its result.
@@ -109,10 +111,16 @@ pub(super) async fn play(
         arm(&faults, &admin, fault).await.map_err(|error| early(format!("faults[{n}] {}: {error}", fault.object)))?;
     }
     let servers = Servers::new(&scenario.http);
-    let outside = Outside { client: faults.client(client), servers: servers.clone() };
+    let place = Place::new(&scenario.files).map_err(early)?;
+    let outside = Outside {
+        client: faults.client(client),
+        servers: servers.clone(),
+        directories: place.offered(&scenario.files).map_err(early)?,
+        variables: scenario.variables.clone(),
+    };
     let ticks = scenario.ticks_by_itself();
     let operator = Operator::start(hook, hooks, outside, settings, ticks, log.clone()).await.map_err(early)?;
-    let mut play = Play { admin, operator, faults, servers, settings, edits: Vec::new(), asked: None };
+    let mut play = Play { admin, operator, faults, servers, place, settings, edits: Vec::new(), asked: None };
     for (n, step) in scenario.steps.iter().enumerate() {
         let failed = |text| Failure { step: Some((n, step.place.line)), text, log: log.tail() };
         play = play.take(step).await.map_err(failed)?;
@@ -215,7 +223,8 @@ impl Play<'_> {
         let (present, absent) = (self.read(&expect.present).await?, self.read(&expect.absent).await?);
         let answer = self.asked.as_ref().map(|(_, answer)| answer.clone());
         let http = if expect.http.is_empty() { Vec::new() } else { self.servers.sent() };
-        Ok(Seen { present, absent, metrics, http, answer })
+        let files = expect.files.iter().map(|file| self.place.read(&file.path)).collect();
+        Ok(Seen { present, absent, metrics, http, files, answer })
     }
 
     async fn read(&self, objects: &[Object]) -> Result<Vec<Option<serde_json::Value>>, String> {
@@ -357,6 +366,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Outside {
     client: Client,
     servers: Servers,
+    directories: Directories,
+    variables: Variables,
 }
 
 pub struct Operator {
@@ -381,6 +392,8 @@ impl Operator {
         let mut options = Options::new(outside.client, hooks).map_err(|error| error.to_string())?;
         let http = HttpConfig { answers: Some(Arc::new(outside.servers)), ..HttpConfig::default() };
         options.http = boathook_egress::Client::new(http).map_err(|error| error_chain(&error))?;
+        options.directories = outside.directories;
+        options.variables = outside.variables;
         options.sandbox = settings.sandbox.clone();
         options.schedules_tick = ticks;
         options.grace_period = Duration::from_secs(10);

@@ -19,8 +19,6 @@ pub(super) struct Fields<'v, 'r> {
     reader: &'r Problems<'r>,
     /// Keys that are known here, present or not.
     known: RefCell<BTreeSet<&'static str>>,
-    /// Keys that are known only to be refused.
-    later: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'v, 'r> Fields<'v, 'r> {
@@ -30,8 +28,7 @@ impl<'v, 'r> Fields<'v, 'r> {
             reader.wrong(path, format!("must be a mapping, not {}", describe(value)));
             return None;
         };
-        let (known, later) = Default::default();
-        Some(Self { map, path: path.to_owned(), reader, known, later })
+        Some(Self { map, path: path.to_owned(), reader, known: RefCell::default() })
     }
 
     /// Whether the key is present, with any value.
@@ -82,17 +79,6 @@ impl<'v, 'r> Fields<'v, 'r> {
             self.wrong(key, "is missing");
         }
         value
-    }
-
-    /// Refuses a key that a later version will support.
-    pub fn not_yet(&self, key: &'static str, feature: &str) {
-        self.later.borrow_mut().insert(key);
-        if self.has(key) {
-            let message = format!(
-                "not yet: {feature} not available in this version of Boathook; remove it or wait for a later one"
-            );
-            self.reader.not_yet(&self.child(key), message);
-        }
     }
 
     fn typed<T>(&self, key: &'static str, what: &str, read: impl Fn(&'v Value) -> Option<T>) -> Option<T> {
@@ -267,8 +253,8 @@ impl<'v, 'r> Fields<'v, 'r> {
 
     /// The keys that were not taken.
     pub fn unknown(&self) -> Vec<&'v str> {
-        let (known, later) = (self.known.borrow(), self.later.borrow());
-        let strange = |key: &&str| !known.contains(key) && !later.contains(key);
+        let known = self.known.borrow();
+        let strange = |key: &&str| !known.contains(key);
         self.map.keys().map(String::as_str).filter(strange).collect()
     }
 

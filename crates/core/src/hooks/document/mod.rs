@@ -19,7 +19,7 @@ use crate::model::{HookName, HookSpec};
 use fields::{Fields, describe};
 pub use print::print;
 use problem::Problems;
-pub use problem::{DocumentError, Problem, ProblemKind};
+pub use problem::{DocumentError, Problem};
 pub use yaml::{plain as plain_scalar, read_yaml};
 
 /// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with a jq program, if

@@ -5,7 +5,7 @@ use std::{collections::HashSet, num::NonZeroU32, time::Duration};
 use serde_json::Value;
 
 use super::fields::{Fields, describe, quoted, whole};
-use crate::model::{HttpRule, Limits, Permission, READING, RateLimit, RetryPolicy};
+use crate::model::{DirectoryAccess, DirectoryRule, HttpRule, Limits, Permission, READING, RateLimit, RetryPolicy};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -102,11 +102,29 @@ const VERBS: [&str; 7] = ["get", "list", "create", "update", "patch", "delete", 
 /// `permissions`, which a hook only requests. The admin grants them.
 pub(super) fn permissions(document: &Fields<'_, '_>) -> Vec<Permission> {
     let Some(fields) = document.fields("permissions") else { return Vec::new() };
-    fields.not_yet("files", "access to files is");
     let kubernetes = fields.items("kubernetes").map(|item| permission(&item));
-    let rules = kubernetes.chain(fields.items("http").map(|item| http(&item))).collect();
+    let http = fields.items("http").map(|item| http(&item));
+    let rules = kubernetes.chain(http).chain(directories(&fields)).collect();
     fields.finish();
     rules
+}
+
+fn directories(fields: &Fields<'_, '_>) -> Vec<Permission> {
+    let mut seen = HashSet::new();
+    let read = |item: Fields<'_, '_>| {
+        let accesses = [("read", DirectoryAccess::Read), ("write", DirectoryAccess::Write)];
+        let access = item.word("access", &accesses).unwrap_or_default();
+        let name = item.required_string("name").unwrap_or_default().to_owned();
+        let rule = DirectoryRule { name, access };
+        let again = || format!("is {} once more; name each directory once", quoted(&rule.name));
+        let problem = rule.problem().or_else(|| (!seen.insert(rule.name.clone())).then(again));
+        if let Some(problem) = problem.filter(|_| !rule.name.is_empty()) {
+            item.wrong("name", problem);
+        }
+        item.finish();
+        Permission::of_directory(rule)
+    };
+    fields.items("directories").map(read).collect()
 }
 
 fn http(fields: &Fields<'_, '_>) -> Permission {
@@ -139,13 +157,14 @@ fn permission(fields: &Fields<'_, '_>) -> Permission {
         resource_names: fields.some_strings("resourceNames").unwrap_or_default(),
         namespaces: fields.some_strings("namespaces").unwrap_or_default(),
         http: None,
+        directory: None,
     };
     let check = |key: &str, texts: &[String], good: &dyn Fn(&str) -> bool, hint: &str| {
         for (i, text) in texts.iter().enumerate().filter(|(_, text)| !good(text)) {
             fields.wrong(&format!("{key}[{i}]"), format!("is {}; {hint}", quoted(text)));
         }
     };
-    let Permission { api_groups, resources, verbs, resource_names, namespaces, http: _ } = &permission;
+    let Permission { api_groups, resources, verbs, resource_names, namespaces, http: _, directory: _ } = &permission;
     let lists = [("apiGroups", api_groups), ("resources", resources), ("verbs", verbs)];
     once(fields, lists.into_iter().chain([("resourceNames", resource_names), ("namespaces", namespaces)]));
     check("verbs", &permission.verbs, &|verb| VERBS.contains(&verb), &format!("allowed: {}", VERBS.join(", ")));

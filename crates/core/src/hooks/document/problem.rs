@@ -7,14 +7,6 @@ const MAX_PROBLEMS: usize = 100;
 const MAX_PATH: usize = 200;
 const MAX_MESSAGE: usize = 2000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProblemKind {
-    /// The document is wrong.
-    Wrong,
-    /// The document is right, but this version of Boathook does not support it.
-    NotYet,
-}
-
 /// One thing that is wrong with a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -22,7 +14,6 @@ pub struct Problem {
     pub path: String,
     /// What is wrong there, and what is allowed.
     pub message: String,
-    pub kind: ProblemKind,
 }
 
 impl fmt::Display for Problem {
@@ -77,19 +68,12 @@ impl<'c> Problems<'c> {
     }
 
     pub fn wrong(&self, path: &str, message: impl Into<String>) {
-        self.add(path, &message.into(), ProblemKind::Wrong);
-    }
-
-    pub fn not_yet(&self, path: &str, message: impl Into<String>) {
-        self.add(path, &message.into(), ProblemKind::NotYet);
-    }
-
-    fn add(&self, path: &str, message: &str, kind: ProblemKind) {
+        let message = &message.into();
         let mut problems = self.problems.borrow_mut();
         if problems.len() == MAX_PROBLEMS {
             self.more.set(self.more.get() + 1);
         } else {
-            problems.push(Problem { path: short(path, MAX_PATH), message: short(message, MAX_MESSAGE), kind });
+            problems.push(Problem { path: short(path, MAX_PATH), message: short(message, MAX_MESSAGE) });
         }
     }
 

@@ -1,7 +1,7 @@
 //! Checks selectors, and writes them as the API takes them in a query.
 
 use super::fields::{Fields, quoted};
-use crate::model::{AnnotationRule, AnnotationTest};
+use crate::model::{AnnotationRule, AnnotationTest, is_variable};
 
 /// `nameSelector` or `namespace.nameSelector`.
 pub(super) fn names(fields: &Fields<'_, '_>) -> Vec<String> {
@@ -194,7 +194,7 @@ fn check_key(fields: &Fields<'_, '_>, path: &str, key: &str) -> bool {
 }
 
 fn check_value(fields: &Fields<'_, '_>, path: &str, value: &str) -> bool {
-    fields.check(is_label_text(value), path, || {
+    fields.check(is_label_text(value) || is_variable(value), path, || {
         let rule = "up to 63 letters, digits, '-', '_', '.'";
         format!("has the value {}, which is not a label value ({rule})", quoted(value))
     })

@@ -18,6 +18,7 @@ fn permission(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Permission
         resource_names: Vec::new(),
         namespaces: Vec::new(),
         http: None,
+        directory: None,
     }
 }
 
@@ -178,7 +179,7 @@ fn words() -> impl Strategy<Value = String> {
 type Lists = (Vec<String>, Vec<String>, Vec<String>, Vec<String>, Vec<String>);
 
 fn of_lists((api_groups, resources, verbs, resource_names, namespaces): Lists) -> Permission {
-    Permission { api_groups, resources, verbs, resource_names, namespaces, http: None }
+    Permission { api_groups, resources, verbs, resource_names, namespaces, http: None, directory: None }
 }
 
 fn permissions() -> impl Strategy<Value = Vec<Permission>> {
@@ -273,7 +274,7 @@ proptest! {
             verbs: written.verbs,
             resource_names: Vec::new(),
             namespaces: written.namespaces,
-            http: None,
+            http: None, directory: None,
         };
         prop_assert!(allows(&[suggested], &asked.verb, &subject), "{text}");
     }

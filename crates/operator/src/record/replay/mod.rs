@@ -37,6 +37,8 @@ const TIME: Duration = Duration::from_secs(60);
 pub enum Unusable {
     #[error("the record is incomplete: {0}")]
     Incomplete(String),
+    #[error("the hook reads files of a directory, and a record has none: repeat the run with `boathook run --dir`")]
+    Directories,
     #[error("the record's hook name is not valid")]
     Hook(#[from] InvalidName),
     #[error("the record's run id {0:?} is not the ID of a run")]
@@ -161,6 +163,11 @@ fn asked(record: &Record, tried: Option<&Tried>) -> Result<Asked, Unusable> {
     let header = &record.header;
     if let Some(reason) = &header.incomplete {
         return Err(Unusable::Incomplete(reason.clone()));
+    }
+    let tried_permissions = tried.map(|tried| &*tried.permissions);
+    let directory = |permissions: &[Permission]| permissions.iter().any(|permission| permission.directory.is_some());
+    if directory(&header.permissions) || tried_permissions.is_some_and(directory) {
+        return Err(Unusable::Directories);
     }
     let hook = HookName::new(&header.hook)?;
     let number = header.run.rsplit_once('-').and_then(|(process, number)| Some((process, number.parse().ok()?)));

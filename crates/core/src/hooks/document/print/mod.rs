@@ -37,9 +37,12 @@ pub fn print(spec: &HookSpec) -> Value {
     set(&mut document, "kubernetesCustomResourceConversion", conversions);
     set(&mut document, "settings", spec.rate.as_ref().map(rate));
     let mut permissions = json!({});
-    let (http, kubernetes): (Vec<_>, Vec<_>) = spec.permissions.iter().partition(|rule| rule.http.is_some());
+    let (kubernetes, others): (Vec<_>, Vec<_>) = spec.permissions.iter().partition(|rule| rule.is_of_kubernetes());
+    let http: Vec<_> = others.iter().filter_map(|rule| rule.http.as_ref()).collect();
+    let directories: Vec<_> = others.iter().filter_map(|rule| rule.directory.as_ref()).collect();
     set(&mut permissions, "kubernetes", list(&kubernetes, |rule| permission(rule)));
-    set(&mut permissions, "http", list(&http, |rule| json!(rule.http)));
+    set(&mut permissions, "http", list(&http, |rule| json!(rule)));
+    set(&mut permissions, "directories", list(&directories, |rule| json!(rule)));
     set(&mut document, "permissions", (permissions != json!({})).then_some(permissions));
     set(&mut document, "limits", Some(limits(&spec.limits)));
     set(&mut document, "retry", spec.on_startup.as_ref().map(|startup| retry(&startup.retry)));

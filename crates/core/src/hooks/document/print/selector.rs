@@ -22,16 +22,21 @@ pub(in crate::hooks::document) fn labels(selector: &str) -> Value {
     printed.into()
 }
 
-/// The terms of a label selector. Commas within parentheses separate values.
+/// The terms of a label selector. Commas within parentheses separate values, and variables have parentheses, too.
 fn split(selector: &str) -> Vec<&str> {
     let mut terms = Vec::new();
     let mut rest = selector;
     while !rest.is_empty() {
-        let inside = rest.find('(').filter(|open| rest.find(',').is_none_or(|comma| *open < comma));
-        let end = match inside {
-            Some(_) => rest.find(')').map_or(rest.len(), |close| close + 1),
-            None => rest.find(',').unwrap_or(rest.len()),
+        let mut depth = 0_usize;
+        let ends = |c: char| {
+            match c {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            c == ',' && depth == 0
         };
+        let end = rest.find(ends).unwrap_or(rest.len());
         let (term, after) = rest.split_at(end);
         terms.push(term);
         rest = after.strip_prefix(',').unwrap_or(after);
@@ -41,7 +46,7 @@ fn split(selector: &str) -> Vec<&str> {
 
 fn label_expression(term: &str) -> Value {
     let set = |key: &str, operator: &str, values: &str| {
-        let values: Vec<_> = values.trim_end_matches(')').split(',').collect();
+        let values: Vec<_> = values.strip_suffix(')').unwrap_or(values).split(',').collect();
         json!({ "key": key, "operator": operator, "values": values })
     };
     if let Some((key, values)) = term.split_once(" in (") {
