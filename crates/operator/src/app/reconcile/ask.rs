@@ -84,11 +84,7 @@ impl Pass<'_> {
                     }
                 };
                 self.report(of.parent, &answer);
-                let taken = self.take(of, answer, seen).await;
-                if let (Ok(()), Some(decoration)) = (&taken, decoration) {
-                    of.entry.decorates(decoration);
-                }
-                (report, taken.err())
+                (report, self.take(of, answer, decoration, seen).await.err())
             }
             Err(failure) => (report, Some(failure)),
         }
@@ -125,7 +121,13 @@ impl Pass<'_> {
         decorations::taken(&mut answer.children, &parent.object).map(Some)
     }
 
-    async fn take(&self, of: &Subject<'_>, answer: Reconciled, seen: Option<[u8; 32]>) -> Result<(), Failure> {
+    async fn take(
+        &self,
+        of: &Subject<'_>,
+        answer: Reconciled,
+        decoration: Option<Decoration>,
+        seen: Option<[u8; 32]>,
+    ) -> Result<(), Failure> {
         let again = self.binding.retry.initial;
         let answer = match of.parent.deleting && !answer.done {
             // Nothing else may come that has the hook asked again.
@@ -135,7 +137,7 @@ impl Pass<'_> {
             false => answer,
         };
         let rules = self.rules(of.resource).await?;
-        of.entry.answered(&rules, seen, answer, of.parent).map_err(|error| retry(error.to_string()))
+        of.entry.answered(&rules, seen, answer, decoration, of.parent).map_err(|error| retry(error.to_string()))
     }
 
     fn report(&self, parent: &Parent, answer: &Reconciled) {

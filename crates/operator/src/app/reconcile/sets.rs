@@ -543,9 +543,10 @@ pub(in super::super) struct NoRoom {
 }
 
 /// The memory of a set. Each member has the text that is applied, the fields that are owned, and what is known of it.
-fn units(answer: &Reconciled) -> u64 {
+fn units(answer: &Reconciled, decoration: Option<&Decoration>) -> u64 {
     const MEMBER: usize = 2 * 1024;
     let bytes = answer.bytes().saturating_mul(3).saturating_add(answer.children.len().saturating_mul(MEMBER));
+    let bytes = bytes.saturating_add(decoration.map_or(0, Decoration::bytes).saturating_mul(2));
     (bytes as u64).div_ceil(UNIT)
 }
 
@@ -613,9 +614,10 @@ impl Entry {
         rules: &Rules,
         seen: Option<[u8; 32]>,
         answer: Reconciled,
+        decoration: Option<Decoration>,
         parent: &Parent,
     ) -> Result<(), NoRoom> {
-        let units = units(&answer);
+        let units = units(&answer, decoration.as_ref());
         let Reconciled { children, none_wanted, .. } = &answer;
         let members = children.iter().map(|child| serde_json::from_str(child).unwrap_or(Value::Null)).collect();
         let wanted = Answer { generation: parent.generation, members, means_empty: *none_wanted };
@@ -637,6 +639,7 @@ impl Entry {
             }
             known.requeue = answer.requeue_after.filter(|_| !answer.done).map(|after| Instant::now() + after);
             known.seen = seen;
+            known.decoration = decoration.map(Arc::new);
             known.answer = Some(Arc::new(Reconciled { children: Vec::new(), ..answer }));
             Ok(())
         })
@@ -676,10 +679,6 @@ impl Entry {
     }
 
     /// What the parent should have on it.
-    pub fn decorates(&self, decoration: Decoration) {
-        self.edit(|known| known.decoration = Some(Arc::new(decoration)));
-    }
-
     pub fn decoration(&self) -> Option<Arc<Decoration>> {
         self.edit(|known| known.decoration.clone())
     }
@@ -764,6 +763,26 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // mutant: crates/operator/src/app/reconcile/sets.rs: `let bytes = bytes.saturating_add(decoration.map_or(0, Decoration::bytes).saturating_mul(2));` => ``
+    #[test]
+    fn what_a_decorator_sets_takes_memory_of_its_tenant() {
+        let parent = serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "name": "p", "annotations": {"a": "x".repeat(50_000)}}});
+        let mut children = vec![parent.to_string()];
+        let decoration = super::super::decorations::taken(&mut children, &ObjectRef::of(&parent)).unwrap();
+        let answer = Reconciled {
+            children,
+            none_wanted: true,
+            done: false,
+            status: None,
+            conditions: Vec::new(),
+            requeue_after: None,
+            events: Vec::new(),
+        };
+        assert_eq!(units(&answer, None), 0);
+        assert!(units(&answer, Some(&decoration)) * UNIT >= 100_000);
+    }
 
     // mutant: crates/operator/src/app/reconcile/sets.rs: `fields.retain(|name, _| !names.contains(&name.as_str()));` => `fields.retain(|_, _| true);`
     #[test]
