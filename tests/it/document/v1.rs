@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use boathook_core::{
-    hooks::ProblemKind,
-    model::{Content, MissedRuns, QueueName, WatchEventKind::*},
-};
+use boathook_core::model::{Content, MissedRuns, QueueName, WatchEventKind::*};
 
-use super::{good, kubernetes, problems, read, refused, schedule};
+use super::{good, kubernetes, problems, refused, schedule};
 
 #[test]
 fn a_full_document() {
