@@ -15,7 +15,7 @@ pub struct Variables {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Node agent")]
 pub struct NodeAgent {
-    /// Run every hook for the node NODE_NAME, as in a Pod of a DaemonSet: without an election, HookBundles and webhooks.
+    /// Run every hook for the node in NODE_NAME, as in a Pod of a DaemonSet: without an election, HookBundles and webhooks.
     /// Hooks with `reconcile` or webhook bindings do not run
     #[arg(
         long,
