@@ -328,6 +328,8 @@ type Permissions struct {
 	Kubernetes []Permission `json:"kubernetes,omitempty"`
 	// HTTP are requests to hosts outside the cluster.
 	HTTP []HTTPPermission `json:"http,omitempty"`
+	// Directories are directories of the operator's machine.
+	Directories []DirectoryPermission `json:"directories,omitempty"`
 }
 
 // Permit is for Config.Permissions.
@@ -337,6 +339,20 @@ func Permit(permissions ...Permission) Permissions { return Permissions{Kubernet
 func (p Permissions) WithHTTP(permissions ...HTTPPermission) Permissions {
 	p.HTTP = append(p.HTTP, permissions...)
 	return p
+}
+
+// WithDirectories also asks for these directories.
+func (p Permissions) WithDirectories(permissions ...DirectoryPermission) Permissions {
+	p.Directories = append(p.Directories, permissions...)
+	return p
+}
+
+// DirectoryPermission is for a directory of the operator's machine. The hook opens its files with package os, below /NAME.
+type DirectoryPermission struct {
+	// Name is the name that the operator's admin gives the directory.
+	Name string `json:"name"`
+	// Access is `read` or `write`; "" is read. Who may write may read, too.
+	Access string `json:"access,omitempty"`
 }
 
 // HTTPPermission is for HTTP requests: these methods at these hosts.

@@ -80,7 +80,7 @@ func everything() Config {
 			},
 		).WithHTTP(HTTPPermission{
 			Hosts: []string{"api.example.com"}, Methods: []string{"GET", "POST"}, Paths: []string{"/v1/*"},
-		}),
+		}).WithDirectories(DirectoryPermission{Name: "logs"}, DirectoryPermission{Name: "keys", Access: "write"}),
 		Limits: Limits{
 			Memory: "32Mi", Time: Duration(2 * time.Second), HostCalls: 5, HostBytes: "1Mi", LogBytes: "1k",
 		},

@@ -10,6 +10,7 @@
 mod admission;
 #[path = "../../attack/mod.rs"]
 mod attack;
+mod authorized_key;
 mod bindings;
 mod bundles;
 mod burst;
@@ -89,6 +90,8 @@ suite! {
             taints_follow_labels,
             other_taints_stay,
             unknown_effects_are_passed_over;
+        authorized_key:
+            each_node_has_the_keys_and_its_part_of_the_status;
         bindings:
             selectors_choose,
             changes_are_reported,

@@ -21,6 +21,8 @@ use rustix::fs::{FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::guests::go_guest;
+
 use super::support::{Lines, caller, guest, load, plenty, sandbox, trigger};
 
 /// A host that offers directories, and nothing else.
@@ -75,9 +77,13 @@ impl Place {
 
     /// Runs the guest `files` with these steps.
     async fn run(&self, steps: &[Value], limits: Limits, change: impl FnOnce(&mut Caller)) -> Ran {
+        self.run_of(&guest("files"), steps, limits, change).await
+    }
+
+    async fn run_of(&self, component: &[u8], steps: &[Value], limits: Limits, change: impl FnOnce(&mut Caller)) -> Ran {
         let (lines, _collecting) = Lines::collect();
         let sandbox = sandbox();
-        let hook = load(&sandbox, "files", &guest("files")).await;
+        let hook = load(&sandbox, "files", component).await;
         let data = json!({"steps": json!(steps).to_string()});
         let object = json!({"metadata": {"name": "m"}, "data": data}).to_string();
         let item = Item {
@@ -174,6 +180,38 @@ async fn a_run_reads_and_writes_what_it_was_given() {
     assert_eq!(fs::read_to_string(place.path("keys/b")).unwrap(), "First");
     assert!(!place.path("keys/sub").exists());
     assert_eq!(ran.said, [""; 0]);
+}
+
+#[tokio::test]
+async fn hooks_in_go_use_package_os() {
+    let Some(component) = go_guest("files") else { return };
+    let place = Place::new();
+    fs::write(place.path("logs/a"), "one").unwrap();
+    fs::write(place.path("keys/old"), "old").unwrap();
+    symlink(place.path("secret"), place.path("logs/link")).unwrap();
+    let steps = [
+        step("read", "/logs/a"),
+        with("write", "/keys/a", "text", "first"),
+        with("append", "/keys/a", "text", " line"),
+        with("rename", "/keys/a", "to", "/keys/b"),
+        step("mkdir", "/keys/sub"),
+        step("list", "/keys"),
+        step("size", "/keys/b"),
+        step("remove", "/keys/old"),
+        step("read", "/keys/old"),
+        with("write", "/logs/a", "text", "two"),
+        step("read", "/logs/link"),
+        step("read", "/logs/../secret"),
+        step("read", "/secret"),
+    ];
+    let ran = place.run_of(&component, &steps, patient(), |_| {}).await;
+    assert_eq!(ran.report.outcome, Ok(()), "{:?}", ran.said.last());
+    let results = ran.results();
+    assert_eq!(results[..5], [json!("one"), Value::Null, Value::Null, Value::Null, Value::Null]);
+    assert_eq!(results[5..9], [json!(["b", "old", "sub"]), json!(10), Value::Null, json!("NotFound")]);
+    assert_eq!(fs::read_to_string(place.path("keys/b")).unwrap(), "first line");
+    assert_eq!(fs::read_to_string(place.path("logs/a")).unwrap(), "one");
+    assert!(ran.done[9..].iter().all(|line| line.get("error").is_some()), "{:?}", &ran.done[9..]);
 }
 
 // mutant: crates/sandbox/src/files/mod.rs: `DirectoryAccess::Read => Some(READS),` => `DirectoryAccess::Read => None,`

@@ -58,7 +58,7 @@ impl Node {
     }
 
     /// An image with hooks where the book's Dockerfile has them, and with a `cp`, imported into containerd.
-    async fn hooks_image(&self, name: &str, hooks: &[&str]) -> String {
+    pub async fn hooks_image(&self, name: &str, hooks: &[&str]) -> String {
         let dockerfile = fenced("admin/install.md", "text");
         let to = dockerfile.lines().find_map(|line| line.strip_prefix("COPY hooks/ ")).expect("the book's Dockerfile");
         let root = self.dir.join("image");

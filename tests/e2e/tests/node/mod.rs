@@ -4,6 +4,7 @@
 //! One node serves all tests, one after the other: the manifests name the objects of a whole cluster. Never looks into
 //! the operator but by what Kubernetes and the operator's own commands show.
 
+mod agent;
 pub mod book;
 mod components;
 mod ends;
@@ -56,6 +57,8 @@ mod tests {
     use super::run;
 
     on_the_node! {
+        agent:
+            a_key_is_on_the_node_while_its_object_is_there;
         book:
             every_section_with_commands_has_a_test;
         components:

@@ -2,6 +2,7 @@
 kubectl config set-context --current --namespace=default >/dev/null
 kubectl uncordon node-1 >/dev/null
 kubectl -n boathook delete deployment --all --ignore-not-found --wait=true --timeout=90s >/dev/null
+kubectl delete daemonset --all -n boathook-nodes --ignore-not-found --wait=true --timeout=90s >/dev/null
 kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations --all >/dev/null
 if kubectl get crd hookbundles.boathook.dev >/dev/null 2>&1; then
 	kubectl get hookbundles -A --no-headers -o custom-columns=N:.metadata.namespace,M:.metadata.name | while read -r namespace name; do
