@@ -161,11 +161,6 @@ async fn the_memory_of_filters_is_shared() {
     assert_eq!(memory.free(), memory.capacity());
 }
 
-/// A program that takes a while to compile, and evaluates to no object.
-fn large() -> String {
-    format!("\"{}\"", "\\(.a)".repeat(5000))
-}
-
 // mutant: crates/sandbox/src/turns.rs: `self.0.long.store(true, Ordering::Relaxed);` => ``
 #[tokio::test]
 async fn a_filter_that_computes_for_long_leaves_the_threads_of_the_runtime() {
@@ -185,21 +180,6 @@ async fn a_filter_that_computes_for_long_leaves_the_threads_of_the_runtime() {
     // In its second there are 200 ticks. If it stayed in this thread, the other task would be polled once in each.
     assert!(polls.load(Ordering::SeqCst) > 2000);
     other.abort();
-}
-
-#[tokio::test]
-async fn programs_of_one_tenant_are_compiled_in_turns_with_those_of_another() {
-    let (filters, order) = (filters(), std::sync::Mutex::new(Vec::new()));
-    let compile = async |namespace: &'static str| {
-        filters.compile(&Tenant::namespace(namespace), &large()).await.unwrap();
-        order.lock().unwrap().push(namespace);
-    };
-    let at_a_time = usize::try_from(boathook_core::fair::threads()).unwrap();
-    // All ask in this order before any is compiled.
-    let many = futures::future::join_all((0..6 * at_a_time).map(|_| compile("team-a")));
-    tokio::join!(many, compile("team-b"));
-    let order = order.into_inner().unwrap();
-    assert!(order.iter().position(|namespace| *namespace == "team-b").unwrap() < 3 * at_a_time, "{order:?}");
 }
 
 #[tokio::test]
