@@ -11,8 +11,8 @@ use std::{
 use anyhow::{Context as _, anyhow, bail};
 use boathook_modules::{
     Catalogue, Config, Layout, Maintenance, Module, ModuleName, Patch, Refused, Step, Store,
-    graph::{Answer, Class, Dependency, Graph, State, Unknown},
-    layout::Chart,
+    graph::{Answer, Graph, State, Unknown},
+    layout::{Chart, Class, Dependency},
 };
 use serde_json::{Map, Value, json};
 

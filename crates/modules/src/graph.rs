@@ -9,29 +9,13 @@ use std::{
     fmt,
 };
 
-use semver::{Version, VersionReq};
+use semver::Version;
 
-use crate::{layout::Catalogue, names::ModuleName, values::Decision};
-
-/// Whether others wait for a module because of its number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Class {
-    /// Modules with a larger number wait for it.
-    #[default]
-    Critical,
-    /// Only modules that depend on it wait for it.
-    Functional,
-}
-
-/// Another module that a module needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dependency {
-    pub name: ModuleName,
-    /// It may be missing or off.
-    pub optional: bool,
-    /// Its versions that will do.
-    pub versions: Option<VersionReq>,
-}
+use crate::{
+    layout::{Catalogue, Class, Dependency},
+    names::ModuleName,
+    values::Decision,
+};
 
 /// A module in the graph.
 #[derive(Debug, Clone)]
@@ -322,6 +306,7 @@ fn sort(nodes: &BTreeMap<ModuleName, Node>) -> Result<Vec<ModuleName>, GraphErro
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use semver::VersionReq;
 
     use super::*;
     use crate::layers::Writer;

@@ -3,15 +3,32 @@
 use semver::{Version, VersionReq};
 use serde_json::{Map, Value};
 
-use crate::{
-    graph::{Class, Dependency},
-    names::ModuleName,
-};
+use crate::names::ModuleName;
 
 /// The most modules that one module depends on.
 const MAX_DEPENDENCIES: usize = 100;
 /// What marks a dependency that may be missing or off.
 const OPTIONAL: &str = "!optional";
+
+/// Whether others wait for a module because of its number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Class {
+    /// Modules with a larger number wait for it.
+    #[default]
+    Critical,
+    /// Only modules that depend on it wait for it.
+    Functional,
+}
+
+/// Another module that a module needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    pub name: ModuleName,
+    /// It may be missing or off.
+    pub optional: bool,
+    /// Its versions that will do.
+    pub versions: Option<VersionReq>,
+}
 
 /// What a module says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -28,7 +28,7 @@ use crate::{
     schema::Schema,
 };
 
-pub use definition::Definition;
+pub use definition::{Class, Definition, Dependency};
 
 /// The most modules of all directories.
 const MAX_MODULES: usize = 4096;
