@@ -240,6 +240,22 @@ pub fn yaml_documents(text: &str) -> Vec<serde_json::Value> {
     all.filter(|value| !value.is_null()).collect()
 }
 
+/// The value of a variable differs on each node, and all nodes have one account.
+#[test]
+fn a_name_with_a_variable_is_not_in_the_role() {
+    for selector in [
+        "nameSelector: {matchNames: [a, $(NODE_NAME)]}",
+        "fieldSelector: {matchExpressions: [{field: metadata.name, operator: '=', value: $(NODE_NAME)}]}",
+    ] {
+        let node = format!("kubernetes: [{{name: n, apiVersion: v1, kind: Node, {selector}}}]");
+        assert_eq!(host(&node), ["boathook -:  | nodes |  | list,watch"], "{selector}");
+    }
+    let pods = "kubernetes: [{name: p, apiVersion: v1, kind: Pod, namespace: {nameSelector: {matchNames: [$(TEAM)]}}}]";
+    assert_eq!(host(pods), ["boathook -:  | pods |  | list,watch"]);
+    let needs = rbac::needs(&[hook("h", pods)], &kinds(), &layout(false)).unwrap();
+    assert!(needs.notes.iter().any(|note| note.contains("binding p: its objects depend on a variable")), "{needs:?}");
+}
+
 #[tokio::test]
 async fn roles_of_components_come_with_their_reasons() {
     let printed = rbac([guest_file("registry-secret"), guest_file("node-taint")]).await;

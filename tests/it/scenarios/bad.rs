@@ -52,7 +52,10 @@ pub(super) const WRONG: [(&str, &str); 57] = [
     ("name: x\nfiles: {keys/a: b}\nsteps: []", "files: \"keys/a\" is not the path of a file in a directory"),
     ("name: x\nfiles: {/keys/../a: b}\nsteps: []", "is not the path of a file in a directory"),
     ("name: x\nvariables: {node: b}\nsteps: []", "variables: \"node\" is not the name of a variable"),
-    ("name: x\nsteps: [{http: {url: u, fails: never}}]", "is \"never\"; allowed: connection, credential, name, timeout, tls"),
+    (
+        "name: x\nsteps: [{http: {url: u, fails: never}}]",
+        "is \"never\"; allowed: connection, credential, name, timeout, tls",
+    ),
     ("name: x\nsteps: [{tick: ''}]", "2:16: steps[0].tick: must be a text"),
     ("name: x\nsteps: [{restart: cluster}]", "2:19: steps[0].restart: is \"cluster\"; allowed: operator"),
     ("name: x\nsteps: [{admission: {dryRun: true}}]", "2:21: steps[0].admission: operation is missing"),

@@ -68,7 +68,7 @@ pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction
 pub use snapshot::{Item, Items, Kept, SnapshotSet};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};
 pub use uses::{ScriptPlace, ScriptProblem, ScriptRequest, ScriptUses};
-pub use variables::{UnknownVariable, Variables, is_variable};
+pub use variables::{UnknownVariable, Variables, has_variable, is_variable};
 pub use webhook::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Conversion, ConversionBinding, ConversionRule, Denial,
     FailurePolicy, MatchCondition, MatchPolicy, Mutation, ReinvocationPolicy, Requested, Review, Reviewed, SideEffects,

@@ -64,6 +64,11 @@ fn next(text: &str) -> Option<(&str, &str, &str)> {
     })
 }
 
+/// Whether a text has a variable in it.
+pub fn has_variable(text: &str) -> bool {
+    next(text).is_some()
+}
+
 /// Whether the whole text is a variable.
 pub fn is_variable(text: &str) -> bool {
     next(text).is_some_and(|(_, before, after)| before.is_empty() && after.is_empty())

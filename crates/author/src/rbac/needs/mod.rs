@@ -4,7 +4,7 @@ mod bundles;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boathook_core::model::{HookName, HookSpec, KubernetesBinding, Permission};
+use boathook_core::model::{HookName, HookSpec, KubernetesBinding, Permission, has_variable};
 
 use super::{
     access::{Access, Part, Place, Reason, Tenant, Who},
@@ -191,9 +191,17 @@ fn follow(binding: &KubernetesBinding, kinds: &Kinds, who: &Who, out: &mut Colle
             resource_text(&found)
         ));
     }
-    let (places, by_label) = places(binding, &found);
+    let ((places, by_label), names) = (places(binding, &found), names(binding));
+    let varies = |texts: &[String]| texts.iter().any(|text| has_variable(text));
+    if varies(&binding.names)
+        || varies(&binding.namespaces)
+        || binding.field_selector.as_deref().is_some_and(has_variable)
+    {
+        // One account works for all values.
+        out.note(format!("binding {unique}: its objects depend on a variable, so the role has no name in place of it"));
+    }
     for place in &places {
-        for name in names(binding) {
+        for name in &names {
             for verb in FOLLOW {
                 let access = access(place.clone(), &found.group, &found.plural, name.clone(), verb);
                 out.add(who, &Part::Binding(unique.clone()), access)?;
@@ -227,17 +235,19 @@ fn places(binding: &KubernetesBinding, found: &Found) -> (Vec<Place>, bool) {
     if !found.namespaced {
         return (vec![Place::Cluster], false);
     }
+    let varies = binding.namespaces.iter().any(|namespace| has_variable(namespace));
     let named = binding.namespaces.iter().cloned().map(Place::Namespace).collect::<Vec<_>>();
-    let places = if named.is_empty() { vec![Place::Cluster] } else { named };
+    let places = if named.is_empty() || varies { vec![Place::Cluster] } else { named };
     (places, binding.namespace_labels.is_some())
 }
 
 /// For a field selector with a single name, the API server passes that name to RBAC.
 fn names(binding: &KubernetesBinding) -> Vec<Option<String>> {
-    if !binding.names.is_empty() {
-        return binding.names.iter().cloned().map(Some).collect();
-    }
-    vec![binding.field_selector.as_deref().and_then(selected_name)]
+    let names = match binding.names.as_slice() {
+        [] => vec![binding.field_selector.as_deref().and_then(selected_name)],
+        names => names.iter().cloned().map(Some).collect(),
+    };
+    if names.iter().flatten().any(|name| has_variable(name)) { vec![None] } else { names }
 }
 
 /// The only name that a field selector matches.
