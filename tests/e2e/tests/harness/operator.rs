@@ -12,8 +12,8 @@ use super::process::Process;
 use super::wait::{SOON, eventually, eventually_within};
 use super::{http, settings};
 
-/// The first start of a run compiles the hooks.
-const READY: Duration = Duration::from_secs(60);
+/// The first start compiles the hooks, on a machine where other tests do so too.
+const READY: Duration = Duration::from_secs(180);
 /// The operator's own grace period is bounded by 30 s.
 const STOP: Duration = Duration::from_secs(35);
 
@@ -44,7 +44,8 @@ impl Operator {
             .args(flags)
             // Many run at the same time.
             .env("BOATHOOK_ADMIN_SOCKET", "none")
-            // Compiled hooks are shared within a run, and never with the user's own.
+            // Compiled hooks are shared with other runs, and never with the user's own.
+            .env("BOATHOOK_CACHE_DIR", settings::compiled_hooks())
             .env("XDG_CACHE_HOME", settings::run_dir().join("cache"));
         let log = (1..)
             .map(|n| dir.join(format!("operator-{n}.log")))

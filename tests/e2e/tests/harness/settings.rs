@@ -52,6 +52,11 @@ pub fn run_dir() -> &'static Path {
     &DIR
 }
 
+/// Where operators keep compiled hooks. It outlives a run: a hook is compiled again only when it has changed.
+pub fn compiled_hooks() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-hooks")
+}
+
 /// Removes the directories whose process has ended; another run may be going on.
 fn remove_ended(all: &Path) {
     for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
