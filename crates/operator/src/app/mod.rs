@@ -8,6 +8,7 @@
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
 //! | `reconcile`, `claims` | parents and their sets, and which hook has them |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
+//! | `modules` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
@@ -30,6 +31,8 @@ mod hook_tasks;
 mod hooks;
 mod host;
 mod jq_patch;
+#[allow(dead_code, reason = "the wiring follows")]
+mod modules;
 mod observers;
 mod options;
 mod reconcile;

@@ -1,0 +1,3 @@
+//! Modules: their hooks, values and charts, kept as the configuration wants them.
+
+pub(crate) mod releases;
