@@ -466,6 +466,9 @@ pub struct CompileFor {
     /// For the engine of filters
     #[arg(long)]
     pub filters: bool,
+    /// For the engine of charts
+    #[arg(long)]
+    pub charts: bool,
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@
 //! | `exports` | the exports that answer webhooks |
 //! | `host`, `imports`, `http`, `directories`, `files`, `snapshots`, `ambient` | the functions that a guest imports |
 //! | `filters` | jq programs, in instances of their own module |
+//! | `charts` | charts, rendered by Helm's library in instances of its component |
+//! | `code` | machine code of that module and that component |
 //!
 //! Only this crate knows wasmtime. A guest can waste nothing but its own budget. The crate never sees a Kubernetes
 //! client: calls go to an implementation of [`Host`].
@@ -24,6 +26,8 @@
 mod ambient;
 mod budget;
 mod cache;
+mod charts;
+mod code;
 pub mod compiler;
 mod component;
 mod component_type;
@@ -79,6 +83,10 @@ use wasmtime::{
 use wasmtime_wasi::p2::bindings::filesystem;
 
 pub use ambient::Ambient;
+pub use charts::{
+    Capabilities, Chart, ChartConfig, ChartEngine, ChartFile, ChartHook, KubeVersion, Lookup, LookupQuery, Manifest, NoCluster,
+    Operation, Release, RenderError, RenderRequest, Rendered, Secret,
+};
 pub use compiler::{CompilerConfig, Engines};
 pub use component::LoadedHook;
 pub use directories::{Directories, Offer, OfferError};
@@ -128,6 +136,8 @@ pub struct SandboxConfig {
     pub interpreters: Vec<PathBuf>,
     /// What filters may use.
     pub filters: FilterConfig,
+    /// What the rendering of a chart may use.
+    pub charts: ChartConfig,
     /// The program that compiles components. Default: none, so this process compiles them.
     pub compiler: Option<CompilerConfig>,
     /// Called before an interpreter is compiled, which may take a minute. Default: none.
@@ -162,6 +172,7 @@ impl Default for SandboxConfig {
             pooling: true,
             interpreters: Vec::new(),
             filters: FilterConfig::default(),
+            charts: ChartConfig::default(),
             compiler: None,
             compiles_interpreter: None,
             tasks: Tasks::default(),
@@ -239,6 +250,7 @@ pub struct Sandbox {
     compiler: Option<CompilerConfig>,
     interpreters: Interpreters,
     filters: Filters,
+    charts: ChartEngine,
 }
 
 impl Sandbox {
@@ -259,6 +271,7 @@ impl Sandbox {
         };
         let (loader, turns) = (Arc::new(loader), Turns::new());
         let filters = Filters::new(&config, loader.clone(), turns.clone())?;
+        let charts = ChartEngine::new(&config, loader.clone(), rooms.clone(), turns.clone());
         Ok(Self {
             engine,
             loader,
@@ -273,12 +286,18 @@ impl Sandbox {
             compiler: config.compiler,
             interpreters: Interpreters::new(config.interpreters, config.compiles_interpreter),
             filters,
+            charts,
         })
     }
 
     /// Compiles and runs filters. They share the turns at the CPU with runs.
     pub fn filters(&self) -> &Filters {
         &self.filters
+    }
+
+    /// Renders charts. They share the memory and the turns at the CPU with runs.
+    pub fn charts(&self) -> &ChartEngine {
+        &self.charts
     }
 
     /// A tenant's turn at the one child process that may use much memory: the compiler's, or one that takes its place.

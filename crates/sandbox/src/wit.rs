@@ -78,6 +78,18 @@ pub(super) mod uses {
     });
 }
 
+/// The engine of charts.
+pub(super) mod charts {
+    wasmtime::component::bindgen!({
+        path: "../../interpreters/helm/wit",
+        world: "charts",
+        // The files of a chart are written into the guest from where they are.
+        ownership: Borrowing { duplicate_if_necessary: true },
+        imports: { default: async | trappable },
+        exports: { default: async },
+    });
+}
+
 /// The exports that not every hook has.
 pub(super) mod optional {
     wasmtime::component::bindgen!({
