@@ -41,4 +41,4 @@ pub use layout::{Catalogue, Layout, LayoutError, Module};
 pub use names::{InvalidName, ModuleName};
 pub use patch::{InvalidPatch, Patch};
 pub use schema::{Finding, Schema};
-pub use values::{Decision, Problem, Refused, Store};
+pub use values::{Decision, Prepared, Problem, Refused, Store};

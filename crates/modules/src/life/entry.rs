@@ -139,7 +139,7 @@ pub(super) struct Script {
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    parts: Parts,
+    pub parts: Parts,
     pub phase: Phase,
     pub slot: Slot,
     pub script: Option<Script>,
@@ -195,8 +195,8 @@ impl Entry {
                 self.slot.abort(name, actions);
                 self.phase = Phase::BeforeHelm;
             }
-            // A deletion does not depend on values.
-            Phase::BeforeDelete | Phase::Delete | Phase::AfterDelete | Phase::Stop => return,
+            // A deletion goes on. What was refused is tried again.
+            Phase::BeforeDelete | Phase::Delete | Phase::AfterDelete | Phase::Stop => {}
         }
         self.slot.hold = Hold::None;
     }

@@ -311,6 +311,9 @@ impl Life {
     }
 
     fn global_changed(&mut self, by: Option<&Step>, actions: &mut Vec<Action>) {
+        if self.global.hold == Hold::Refused {
+            self.global.hold = Hold::None;
+        }
         // Modules render after these steps.
         let before = matches!(by, Some(Step::Start | Step::BeforeAll)) || self.round == Round::Start;
         for (name, entry) in &mut self.modules {
@@ -380,6 +383,8 @@ impl Life {
         }
         if entry.slot.end(&end, subject, actions).is_some() {
             entry.advance();
+        } else if entry.phase == Phase::AfterHelm && entry.slot.again {
+            entry.phase = Phase::BeforeHelm;
         }
         if entry.phase == Phase::Off && !self.graph.contains(name) {
             let name = name.clone();

@@ -121,7 +121,7 @@ impl Life {
             let task = self.task();
             let Some(entry) = self.modules.get_mut(&name) else { continue };
             entry.released |= step == Step::Chart;
-            entry.slot.again = false;
+            entry.slot.again &= step != Step::BeforeHelm;
             entry.slot.running = Some((task, step.clone()));
             actions.push(Action::Start(task, Subject::Module(name), step));
         }
