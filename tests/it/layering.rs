@@ -221,9 +221,10 @@ fn every_file_says_what_it_is() {
 }
 
 /// Who starts tasks or threads without telling `tasks`, and why nobody needs to know when they end.
-const UNSUPERVISED: [(&str, &str); 18] = [
+const UNSUPERVISED: [(&str, &str); 19] = [
     ("crates/cel/src/source.rs", "joined by the call that starts it"),
     ("crates/operator/src/app/bundles/mod.rs", "awaited by the call that starts it"),
+    ("crates/operator/src/app/modules/mod.rs", "steps of modules, which their driver awaits"),
     ("crates/operator/src/app/hook_tasks.rs", "tasks of a hook, which HookTasks restarts"),
     ("crates/operator/src/app/hook_manager.rs", "awaited by the call that starts it"),
     ("crates/core/src/child.rs", "deadlines and work of a child process"),

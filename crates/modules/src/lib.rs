@@ -10,6 +10,7 @@
 //! | [`schema`] | schemas of values: `x-extend`, `x-required-for-helm`, defaults, validation, CEL rules |
 //! | [`patch`] | what hooks do to values |
 //! | [`graph`] | which modules are on, why, and in which order they run |
+//! | [`life`] | what runs next: hooks, charts, deletions; a state machine |
 //! | [`layers`] | values in layers, and who wrote which |
 //! | [`values`] | the values of all modules, which patches change as transactions |
 //!
@@ -27,6 +28,7 @@ mod files;
 pub mod graph;
 pub mod layers;
 pub mod layout;
+pub mod life;
 mod names;
 pub mod patch;
 pub mod schema;
@@ -39,4 +41,4 @@ pub use layout::{Catalogue, Layout, LayoutError, Module};
 pub use names::{InvalidName, ModuleName};
 pub use patch::{InvalidPatch, Patch};
 pub use schema::{Finding, Schema};
-pub use values::{Decision, Problem, Refused, Store};
+pub use values::{Decision, Prepared, Problem, Refused, Store};

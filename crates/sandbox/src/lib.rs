@@ -60,7 +60,7 @@ use boathook_core::{
     fair::{Pool, Share, Tenant},
     model::{
         BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Reconcile, Reconciled, Review,
-        Reviewed, Trigger,
+        Reviewed, Trigger, ValuesPatch,
     },
     tasks::Tasks,
 };
@@ -450,6 +450,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     wit::interpreter::boathook::interpreter::kinds::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::writes::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::rights::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::interpreter::boathook::interpreter::values::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 
@@ -472,22 +473,23 @@ pub struct RunReport<T = ()> {
     /// The metrics that the run reported, in order. They are applied only if the run succeeded, so that a retry does
     /// not count twice.
     pub metrics: Vec<MetricOp>,
+    /// What the run changes in the values of its module, if it succeeded.
+    pub patch: ValuesPatch,
 }
 
 impl<T> RunReport<T> {
     /// Converts the result of a successful run.
     pub fn map<U>(self, view: impl FnOnce(T) -> U) -> RunReport<U> {
-        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
+        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch } = self;
         let outcome = outcome.map(view);
-        RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics }
+        RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch }
     }
 
     /// Separates the result from the figures.
     pub fn split(self) -> (RunReport, Result<T, Failure>) {
-        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
-        let report =
-            RunReport { outcome: Ok(()), duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics };
-        (report, outcome)
+        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch } = self;
+        let figures = RunReport { outcome: Ok(()), duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch };
+        (figures, outcome)
     }
 
     /// The report of a run in which no guest was called.
@@ -511,6 +513,7 @@ impl<T> RunReport<T> {
             host_bytes: 0,
             log_bytes: 0,
             metrics: Vec::new(),
+            patch: ValuesPatch::default(),
         }
     }
 }

@@ -35,6 +35,7 @@ pub(super) mod interpreter {
                 import boathook:interpreter/kinds@0.1.0;
                 import boathook:interpreter/writes@0.1.0;
                 import boathook:interpreter/rights@0.1.0;
+                import boathook:interpreter/values@0.1.0;
                 export boathook:interpreter/script@0.1.0;
             }
         ",

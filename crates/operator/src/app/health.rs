@@ -189,6 +189,11 @@ impl Health {
         self.hooks().iter().flat_map(of_hook).collect()
     }
 
+    /// The life of a hook's bindings, if the hook has started.
+    pub fn states(&self, hook: &HookName) -> Option<Arc<BindingStates>> {
+        self.hooks().get(hook).map(|known| known.bindings.clone())
+    }
+
     /// The status of a hook's bindings in the document's order, and for those that cannot be watched, why they are
     /// pending.
     pub fn bindings(&self, hook: &HookName) -> Vec<(Arc<BindingStatus>, Option<String>)> {

@@ -8,7 +8,7 @@
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
 //! | `reconcile`, `claims` | parents and their sets, and which hook has them |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
-//! | `modules` | add-ons: their hooks, values and charts |
+//! | `modules`, `module_values` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
@@ -31,7 +31,7 @@ mod hook_tasks;
 mod hooks;
 mod host;
 mod jq_patch;
-#[allow(dead_code, reason = "the wiring follows")]
+mod module_values;
 mod modules;
 mod observers;
 mod options;
@@ -90,6 +90,8 @@ use hook_manager::HookManager;
 use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
+use module_values::ModuleValues;
+use modules::{Modules, releases::NoCharts};
 use observers::Report;
 use runs::Runs;
 use services::{RunIds, Services};
@@ -99,7 +101,8 @@ pub use bundles::{SettingsConfig, serve_settings};
 pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
 pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
-pub use options::{Options, RunEnded};
+pub use modules::ModulesError;
+pub use options::{ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
@@ -118,6 +121,7 @@ pub enum AppError {
     Records(#[from] record::DirectoryError),
     Hooks(#[from] DirectoryError),
     Webhooks(#[from] WebhookError),
+    Modules(#[from] ModulesError),
 }
 
 /// A running operator. Dropping it ends it at once. [`App::shutdown`] lets runs end.
@@ -133,6 +137,7 @@ pub struct App {
     bundles: Bundles,
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
+    modules: Option<Modules>,
     election: Option<Election>,
     own: Vec<Task<()>>,
     options: Options,
@@ -169,7 +174,14 @@ impl App {
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (services, of_answers) = connect(&options, hook_registry, sandbox, report, &shown, health, recorder);
+        let modules = match options.modules.clone() {
+            Some(modules) => Some(modules::Read::of(modules).await?),
+            None => None,
+        };
+        let (values, news) = modules.as_ref().map(|modules| modules.values(&options, &leadership)).unzip();
+        let values = values.map(Arc::new);
+        let parts = (hook_registry, sandbox, values.clone());
+        let (services, of_answers) = connect(&options, parts, report, &shown, health, recorder);
         let services = Arc::new(services);
         let runs = Runs::new(services.clone());
         let runner = runner(&services, &runs);
@@ -178,8 +190,16 @@ impl App {
         let hook_manager = Arc::new(HookManager::new(options.hooks.clone(), services.clone(), options.grace_period));
         hook_manager.load().await?;
         hook_manager.start();
+        let modules = match (modules, values, news) {
+            (Some(read), Some(values), Some(news)) => {
+                let (services, hook_manager) = (services.clone(), hook_manager.clone());
+                Some(Modules::start(read, services, values, news, hook_manager, Arc::new(NoCharts)))
+            }
+            _ => None,
+        };
+        let shown = modules.as_ref().map(Modules::shown);
         if let Some(admin) = &mut admin {
-            admin.operate(Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone())));
+            admin.operate(Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone(), shown)));
         }
 
         let webhooks = options.webhooks.clone().filter(|_| !options.plan && !options.hold);
@@ -224,6 +244,7 @@ impl App {
             hook_manager,
             answers,
             webhooks,
+            modules,
             election,
             own,
             options,
@@ -243,6 +264,11 @@ impl App {
     /// Whether a hook has bindings for requests of the API server.
     pub fn binds_webhooks(&self) -> bool {
         webhooks::needed(&self.services.hook_registry)
+    }
+
+    /// What modules do, the global hooks first.
+    pub fn modules(&self) -> Vec<boathook_modules::life::Report> {
+        self.modules.as_ref().map(Modules::reports).unwrap_or_default()
     }
 
     /// What is still waited for, and the hooks that do not run.
@@ -328,6 +354,8 @@ impl App {
             tokio::time::sleep(linger).await;
         }
         self.tasks.0.close();
+        // Steps end first, because they start runs.
+        drop(self.modules.take());
         if let Some(webhooks) = self.webhooks.take() {
             webhooks.shutdown().await;
         }
@@ -382,8 +410,7 @@ fn ms(duration: Duration) -> f64 {
 /// Creates the services, and gives each stage what it calls.
 fn connect(
     options: &Options,
-    hook_registry: Arc<HookRegistry>,
-    sandbox: Arc<Sandbox>,
+    (hook_registry, sandbox, module_values): (Arc<HookRegistry>, Arc<Sandbox>, Option<Arc<ModuleValues>>),
     report: Arc<Report>,
     shown: &Shown,
     health: Arc<Health>,
@@ -432,6 +459,7 @@ fn connect(
         last: LastRuns::new(options.keep_last_run),
         reconcilers: Arc::default(),
         claims: Claims::default(),
+        module_values,
         events,
         effects: options.effects.clone(),
         schedules_tick: options.schedules_tick,

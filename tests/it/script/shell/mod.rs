@@ -5,6 +5,7 @@
 mod hostile;
 mod imported;
 mod joined;
+mod modules;
 mod projects;
 mod scenarios;
 mod served;
