@@ -9,6 +9,7 @@
 //! | [`config`] | the configuration that a ConfigMap has |
 //! | [`schema`] | schemas of values: `x-extend`, `x-required-for-helm`, defaults, validation, CEL rules |
 //! | [`patch`] | what hooks do to values |
+//! | [`manifest`] | what a chart renders to, as objects of a release |
 //! | [`graph`] | which modules are on, why, and in which order they run |
 //! | [`life`] | what runs next: hooks, charts, deletions; a state machine |
 //! | [`layers`] | values in layers, and who wrote which |
@@ -29,6 +30,7 @@ pub mod graph;
 pub mod layers;
 pub mod layout;
 pub mod life;
+pub mod manifest;
 mod names;
 pub mod patch;
 pub mod schema;
@@ -37,7 +39,7 @@ pub mod values;
 pub use config::{Config, Maintenance};
 pub use files::FileError;
 pub use layers::{Layers, Step, Writer};
-pub use layout::{Catalogue, Layout, LayoutError, Module};
+pub use layout::{Catalogue, ChartSource, Layout, LayoutError, Module};
 pub use names::{InvalidName, ModuleName};
 pub use patch::{InvalidPatch, Patch};
 pub use schema::{Finding, Schema};

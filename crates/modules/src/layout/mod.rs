@@ -10,6 +10,7 @@
 //!  GLOBAL/openapi/…                          schemas of the section global
 //! ```
 
+mod chart;
 mod definition;
 
 use std::{
@@ -28,6 +29,7 @@ use crate::{
     schema::Schema,
 };
 
+pub use chart::ChartSource;
 pub use definition::{Class, Definition, Dependency};
 
 /// The most modules of all directories.

@@ -278,3 +278,52 @@ fn a_module_says_what_it_needs_and_a_number_wins_over_a_weight() {
     assert_eq!(name.as_ref().map(ModuleName::as_str), Some("bad"));
     assert!(error.to_string().contains("010-bad/module.yaml: requirements.modules.db: \"new\": "), "{error}");
 }
+
+#[test]
+fn a_chart_has_the_files_that_helm_and_addon_operator_take() {
+    let folder = TempDir::new().unwrap();
+    for file in [
+        ".helmignore",
+        "templates/a.yaml",
+        "charts/db/Chart.yaml",
+        "docs/a.md",
+        "lib/x",
+        "hooks/h.wasm",
+        "hooks/lib.tpl",
+    ] {
+        put(folder.path(), &format!("001-web/{file}"), "a");
+        put(folder.path(), &format!("002-own/{file}"), "a");
+    }
+    put(folder.path(), "001-web/crds/a.yaml", "crd");
+    put(folder.path(), "002-own/Chart.yaml", "name: own");
+    put(folder.path(), "003-none/values.yaml", "");
+    let catalogue = Catalogue::read(&layout(&[folder.path()])).unwrap();
+    let files = |name: &str| catalogue.module(name).unwrap().chart_source().files().unwrap();
+    let paths = |name: &str| files(name).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    assert_eq!(paths("web"), [".helmignore", "Chart.yaml", "charts/db/Chart.yaml", "templates/a.yaml"]);
+    let own = [
+        ".helmignore",
+        "Chart.yaml",
+        "charts/db/Chart.yaml",
+        "docs/a.md",
+        "hooks/lib.tpl",
+        "lib/x",
+        "templates/a.yaml",
+    ];
+    assert_eq!(paths("own"), own);
+    assert_eq!(paths("none"), Vec::<String>::new());
+    assert_eq!(files("web")[1].1, b"apiVersion: v2\nname: web\nversion: 0.2.0\n");
+    let crds = catalogue.module("web").unwrap().chart_source().definitions().unwrap();
+    assert!(crds.len() == 1 && crds[0].0.ends_with("001-web/crds/a.yaml") && crds[0].1 == "crd", "{crds:?}");
+}
+
+#[test]
+fn no_file_of_a_chart_is_read_from_elsewhere() {
+    let (folder, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    put(folder.path(), "001-web/templates/a.yaml", "");
+    let catalogue = Catalogue::read(&layout(&[folder.path()])).unwrap();
+    put(elsewhere.path(), "secret", "s");
+    symlink(elsewhere.path().join("secret"), folder.path().join("001-web/templates/b.yaml")).unwrap();
+    let error = catalogue.module("web").unwrap().chart_source().files().unwrap_err().to_string();
+    assert!(error.contains("leads out of"), "{error}");
+}

@@ -6,7 +6,7 @@
 //! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
-//! | `reconcile`, `claims` | parents and their sets, and which hook has them |
+//! | `reconcile`, `claims`, `applying` | parents and their sets, which hook has them, and the requests of a set |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
 //! | `modules`, `module_values` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
@@ -16,12 +16,14 @@
 mod admin;
 mod answers;
 mod api_server_health;
+mod applying;
 mod binding_states;
 mod bindings;
 mod bundles;
 mod claims;
 mod crd_watcher;
 mod credentials;
+mod definitions;
 mod events;
 mod health;
 mod history;
@@ -91,7 +93,7 @@ use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
 use module_values::ModuleValues;
-use modules::{Modules, releases::NoCharts};
+use modules::{Modules, charts::Charts};
 use observers::Report;
 use runs::Runs;
 use services::{RunIds, Services};
@@ -193,7 +195,9 @@ impl App {
         let modules = match (modules, values, news) {
             (Some(read), Some(values), Some(news)) => {
                 let (services, hook_manager) = (services.clone(), hook_manager.clone());
-                Some(Modules::start(read, services, values, news, hook_manager, Arc::new(NoCharts)))
+                let namespace = options.client.default_namespace().to_owned();
+                let charts = Charts::new(services.clone(), namespace, read.chart_timeout());
+                Some(Modules::start(read, services, values, news, hook_manager, Arc::new(charts)))
             }
             _ => None,
         };

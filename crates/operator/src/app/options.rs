@@ -32,6 +32,8 @@ pub struct ModulesOptions {
     /// The pause after the first failure of a module. It doubles with each failure, up to `retry_max`.
     pub retry_initial: Duration,
     pub retry_max: Duration,
+    /// How long a chart's objects may take to become ready, and each of its hooks to end.
+    pub chart_timeout: Duration,
 }
 
 impl ModulesOptions {
@@ -45,6 +47,7 @@ impl ModulesOptions {
             strict: false,
             retry_initial: Duration::from_secs(5),
             retry_max: Duration::from_secs(32),
+            chart_timeout: Duration::from_secs(20 * 60),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
 
+pub(super) mod charts;
 mod hooks;
-pub(crate) mod releases;
+pub(super) mod releases;
 mod scripts;
 mod steps;
 
@@ -92,6 +93,11 @@ impl Read {
         Ok(Self { catalogue, graph, options })
     }
 
+    /// How long a chart's objects may take to become ready.
+    pub fn chart_timeout(&self) -> Duration {
+        self.options.chart_timeout
+    }
+
     /// The values of these modules, and what receives their changes.
     pub fn values(&self, services: &super::Options, leadership: &boathook_kube::election::Leadership) -> (ModuleValues, mpsc::UnboundedReceiver<News>) {
         let store = Store::new(&self.catalogue);
@@ -121,7 +127,8 @@ impl Modules {
         let parts = |name: &ModuleName| {
             let module = catalogue.module(name.as_str());
             Parts {
-                chart: module.is_some_and(|module| module.chart.is_some()),
+                // Definitions are applied with the chart.
+                chart: module.is_some_and(|module| module.chart.is_some() || !module.crds.is_empty()),
                 script: module.is_some_and(|module| module.enabled.is_some()),
             }
         };

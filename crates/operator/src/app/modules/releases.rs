@@ -1,7 +1,7 @@
 //! The seam between the life of modules and what their charts are in the cluster.
 
 use boathook_modules::{Module, ModuleName};
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// Why a module's chart is not in the cluster as it should be.
@@ -30,29 +30,4 @@ pub(crate) trait Releases: Send + Sync + 'static {
 
     /// The next module whose release no longer is as it was applied and needs another `apply`.
     fn drifted<'a>(&'a self) -> BoxFuture<'a, ModuleName>;
-}
-
-/// The releases of an operator that cannot render charts. It has never applied one, so there is nothing to delete.
-pub(crate) struct NoCharts;
-
-impl Releases for NoCharts {
-    fn apply<'a>(&'a self, module: &'a Module, _: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>> {
-        let why = format!(
-            "this version does not render charts, and {} has one: remove Chart.yaml and templates/, or turn the module off",
-            module.path.display()
-        );
-        async move { Err(ReleaseError::Refused(why)) }.boxed()
-    }
-
-    fn delete<'a>(&'a self, _: &'a ModuleName) -> BoxFuture<'a, Result<(), ReleaseError>> {
-        async { Ok(()) }.boxed()
-    }
-
-    fn installed<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModuleName>, ReleaseError>> {
-        async { Ok(Vec::new()) }.boxed()
-    }
-
-    fn drifted<'a>(&'a self) -> BoxFuture<'a, ModuleName> {
-        std::future::pending().boxed()
-    }
 }
