@@ -10,7 +10,6 @@
 //!  GLOBAL/openapi/…                          schemas of the section global
 //! ```
 
-mod chart;
 mod definition;
 
 use std::{
@@ -29,7 +28,6 @@ use crate::{
     schema::Schema,
 };
 
-pub use chart::ChartSource;
 pub use definition::{Class, Definition, Dependency};
 
 /// The most modules of all directories.
@@ -83,7 +81,7 @@ impl Default for Layout {
 }
 
 /// A section's static values and schemas.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Static values, the lowest layer first.
     pub statics: Vec<(Writer, Value)>,
@@ -105,7 +103,7 @@ pub enum Chart {
 }
 
 /// A module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Module {
     pub name: ModuleName,
     /// The place in the order. Modules of one place are independent of each other.

@@ -1,6 +1,8 @@
 //! Helm's engine: from a module's files and values to manifests.
 
 use std::{
+    fs,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant, UNIX_EPOCH},
 };
@@ -10,7 +12,7 @@ use boathook_core::{
     model::{CallError, CallReason, Caller, ListQuery, ObjectRef, error_chain},
 };
 use boathook_kube::discovery::DiscoveryError;
-use boathook_modules::{LayoutError, Module};
+use boathook_modules::{Module, chart};
 use boathook_sandbox::{
     Capabilities, Chart, ChartFile, KubeVersion, Lookup, LookupQuery, Operation, Release, RenderError, RenderRequest,
     Secret,
@@ -147,16 +149,21 @@ impl Renderer {
     }
 }
 
-/// The files of a module, as they are now: its chart, if it has one, and its definitions.
+/// A module's chart, if it has one, and the files of its definitions, as they are now.
 pub(super) async fn read(module: &Module) -> Result<(Option<Arc<Chart>>, Vec<(String, String)>), ReleaseError> {
-    let (source, has_chart) = (module.chart_source(), module.chart.is_some());
-    let read = move || -> Result<_, LayoutError> {
-        let definitions = source.definitions()?;
-        let files = source.files()?.into_iter().map(|(path, content)| ChartFile { path, content });
-        Ok((has_chart.then(|| Arc::new(Chart::of_directory(files.collect()))), definitions))
+    let module = module.clone();
+    let read = move || -> Result<_, String> {
+        let definition = |path: &PathBuf| {
+            let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok((path.display().to_string(), text))
+        };
+        let definitions = module.crds.iter().map(definition).collect::<Result<_, String>>()?;
+        let files = chart::of_module(&module).map_err(|error| error_chain(&error))?;
+        let files = files.into_iter().map(|(path, content)| ChartFile { path, content }).collect();
+        Ok((module.chart.map(|_| Arc::new(Chart::of_directory(files))), definitions))
     };
     let read = spawn_blocking(read).await.map_err(|error| ReleaseError::Failed(error.to_string()))?;
-    read.map_err(|error| ReleaseError::Refused(error_chain(&error)))
+    read.map_err(ReleaseError::Refused)
 }
 
 /// Answers `lookup` with what the operator itself may read.

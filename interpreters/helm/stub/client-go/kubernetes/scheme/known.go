@@ -1,6 +1,6 @@
 package scheme
 
-// known are the versions that client-go has. The test TestTheVersionsThatHelmAssumes compares them.
+// known are the versions that client-go has. The test of differential compares them.
 var known = []string{
 	"v1",
 	"admissionregistration.k8s.io/v1",
