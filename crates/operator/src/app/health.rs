@@ -48,7 +48,7 @@ pub struct Health {
 }
 
 struct HookHealth {
-    /// Whether it belongs to a HookBundle.
+    /// Whether it belongs to a HookBundle or a module: readiness waits for it only while the operator starts.
     tenants: bool,
     bindings: Arc<BindingStates>,
     /// The document, if the hook answers the API server.

@@ -81,6 +81,11 @@ impl Hook {
         self.bundled.as_ref().is_some_and(|bundled| bundled.bundle.namespace.is_some())
     }
 
+    /// Whether readiness waits for it only while the operator starts, because others must not suffer when it is broken.
+    pub fn counts_at_the_start_only(&self) -> bool {
+        self.is_tenants() || self.module.is_some()
+    }
+
     /// Whether its answers depend on nothing but what it is given.
     pub fn is_pure(&self) -> bool {
         let reads =

@@ -153,7 +153,7 @@ async fn a_broken_module_and_a_chart_hold_up_only_those_that_need_them() {
     let modules = Modules::new(&[
         ("modules/values.yaml", "brokenEnabled: true\nchartedEnabled: true\nwebEnabled: true\napiEnabled: true\n"),
         ("modules/010-broken/hooks/main.sh", &breaks),
-        ("modules/010-charted/Chart.yaml", "name: charted\nversion: 1.0.0\n"),
+        ("modules/010-charted/templates/a.yaml", "{{ fail \"no such chart\" }}"),
         ("modules/020-web/hooks/main.sh", &good),
         ("modules/030-api/hooks/main.sh", &good),
         ("modules/030-api/module.yaml", "requirements: {modules: {broken: ''}}\n"),
@@ -167,8 +167,8 @@ async fn a_broken_module_and_a_chart_hold_up_only_those_that_need_them() {
     let api = report(operator, "api").unwrap();
     assert_eq!((api.at, api.waits.as_deref()), ("Start", Some("the module broken")));
     assert_eq!(operator.log.said("main.api"), [""; 0]);
-    let charted = report(operator, "charted").unwrap();
-    assert!(charted.error.unwrap().contains("this version does not render charts"));
+    let failed = |operator: &Operator| report(operator, "charted").and_then(|charted| charted.error);
+    assert!(operator.until("the chart fails", failed).await.contains("no such chart"));
     // It is repaired by being turned off.
     pipeline.create(config_map(json!({"brokenEnabled": "false"}))).await;
     reaches(operator, "broken", "off").await;
