@@ -132,7 +132,6 @@ pub async fn a_chart_is_installed_changed_and_deleted(test: Arc<Test>) {
     port(&cluster, 80).await;
     let app = get(&cluster, &["app", "web"]).await.expect("the custom resource exists");
     assert_eq!(app["spec"]["size"], 4, "the templates see the kind: {app}");
-    let secret = get(&cluster, &["secret", "web", "--namespace=web-room"]).await.expect("the Secret exists");
 
     configure(&test, &cluster, json!({"web": "port: 8080"})).await;
     port(&cluster, 8080).await;
@@ -150,6 +149,7 @@ pub async fn a_chart_is_installed_changed_and_deleted(test: Arc<Test>) {
         if service["spec"]["selector"] == json!({"app": "web"}) { Ok(()) } else { Err(service.to_string()) }
     })
     .await;
+    let secret = get(&cluster, &["secret", "web", "--namespace=web-room"]).await.expect("the Secret exists");
     operator.stop().await;
 
     // Nothing is written at a restart.

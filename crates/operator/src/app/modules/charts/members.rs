@@ -154,8 +154,11 @@ impl Members {
         let State { kinds, releases } = &mut *state;
         let Some(kind) = kinds.get_mut(resource) else { return };
         let gone = |member: &Member| {
-            if let Some(release) = releases.get(&member.set) {
-                release.lost(&member.object.reference(), &member.object.uid);
+            let (object, uid) = (member.object.reference(), &member.object.uid);
+            match releases.get(&member.set) {
+                Some(release) => release.lost(&object, uid),
+                // A release may wait for an object of another set to go.
+                None => releases.values().for_each(|release| release.lost(&object, uid)),
             }
         };
         match change {
