@@ -45,10 +45,10 @@ fn example() -> TempDir {
     put(
         at,
         "modules/020-api/templates/a.yaml",
-        "chart: {{ .Chart.Name }} {{ .Chart.Version }}\nhooks: {{ .Files.Get \"hooks/h\" | quote }}\n",
+        "chart: {{ .Chart.Name }} {{ .Chart.Version }}\ndocs: {{ .Files.Get \"docs/h\" | quote }}\n",
     );
-    put(at, "modules/020-api/hooks/h", "a hook");
-    put(at, "modules/030-none/hooks/h", "a hook");
+    put(at, "modules/020-api/docs/h", "a text");
+    put(at, "modules/030-none/docs/h", "a text");
     put(at, "cert.json", r#"{"op": "add", "path": "/web/cert", "value": "PEM"}"#);
     put(at, "cm.yaml", "kind: ConfigMap\ndata: {web: 'port: 8080'}\n");
     folder
@@ -72,8 +72,7 @@ region: eu
 kind: Service
 port: 8080
 name: web
-namespace: ns
-";
+namespace: ns";
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), wanted, ""));
 
     let only = [&arguments[..], &["--show-only", "templates/service.yaml", "--release", "other"]].concat();
@@ -94,7 +93,7 @@ async fn a_module_with_templates_only_has_the_chart_that_addon_operator_makes() 
     }
     let folder = example();
     let ended = render(folder.path(), &["api", "--modules", "modules"]).await;
-    assert_eq!(ended.stdout, "---\n# Source: api/templates/a.yaml\nchart: api 0.2.0\nhooks: \"\"\n", "{ended:?}");
+    assert_eq!(ended.stdout, "---\n# Source: api/templates/a.yaml\nchart: api 0.2.0\ndocs: \"\"", "{ended:?}");
 }
 
 #[tokio::test]
