@@ -78,9 +78,9 @@ impl Found {
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let (path, name) = (entry.path(), entry.file_name());
-            let name = name
-                .to_str()
-                .ok_or_else(|| FileError::Invalid(path.clone(), "has a name that is not UTF-8: rename it".to_owned()))?;
+            let name = name.to_str().ok_or_else(|| {
+                FileError::Invalid(path.clone(), "has a name that is not UTF-8: rename it".to_owned())
+            })?;
             // A link that leads nowhere is an error of the chart.
             if !root.holds(&path)? {
                 return Err(FileError::Invalid(path, "is a link that leads nowhere: remove it".to_owned()));
@@ -144,13 +144,26 @@ mod tests {
     fn a_module_without_a_chart_yaml_gets_that_of_addon_operator() {
         let folder = tempdir().unwrap();
         let module = folder.path().join("010-web");
-        for file in ["templates/a.yaml", "templates/lib/b.yaml", "crds/c.yaml", "hooks/h.sh", "lib/x", "docs/d", "images/i", "charts/x/y", "values.yaml"] {
+        for file in [
+            "templates/a.yaml",
+            "templates/lib/b.yaml",
+            "crds/c.yaml",
+            "hooks/h.sh",
+            "lib/x",
+            "docs/d",
+            "images/i",
+            "charts/x/y",
+            "values.yaml",
+        ] {
             put(&module, file, "{}");
         }
         let layout = crate::Layout { modules: vec![folder.path().to_owned()], ..crate::Layout::default() };
         let catalogue = crate::Catalogue::read(&layout).unwrap();
         let files = of_module(catalogue.module("web").unwrap()).unwrap();
-        assert_eq!(names(&files), ["charts/x/y", "templates/a.yaml", "templates/lib/b.yaml", "values.yaml", "Chart.yaml"]);
+        assert_eq!(
+            names(&files),
+            ["charts/x/y", "templates/a.yaml", "templates/lib/b.yaml", "values.yaml", "Chart.yaml"]
+        );
         assert_eq!(files.last().unwrap().1, b"name: web\nversion: 0.2.0\n");
 
         put(&module, "Chart.yaml", "name: other\nversion: 1.0.0\n");

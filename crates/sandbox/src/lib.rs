@@ -84,8 +84,8 @@ use wasmtime_wasi::p2::bindings::filesystem;
 
 pub use ambient::Ambient;
 pub use charts::{
-    Capabilities, Chart, ChartConfig, ChartEngine, ChartFile, ChartHook, KubeVersion, Lookup, LookupQuery, Manifest, NoCluster,
-    Operation, Release, RenderError, RenderRequest, Rendered, Secret,
+    Capabilities, Chart, ChartConfig, ChartEngine, ChartFile, ChartHook, KubeVersion, Lookup, LookupQuery, Manifest,
+    NoCluster, Operation, Release, RenderError, RenderRequest, Rendered, Secret,
 };
 pub use compiler::{CompilerConfig, Engines};
 pub use component::LoadedHook;

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -14,11 +15,11 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/releaseutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/fake"
 )
 
 // rendering is what is compared.
@@ -126,7 +127,7 @@ func natively(r *request) (*rendering, error) {
 	if wanted := loaded.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, r.Kube) {
 		return nil, fmt.Errorf("chart requires kubeVersion: %s which is incompatible with Kubernetes %s", wanted, r.Kube)
 	}
-	files, err := engine.RenderWithClientProvider(loaded, values, clusterOf(r.Cluster))
+	files, err := engine.RenderWithClientProvider(loaded, values, provider(r.Cluster))
 	if err != nil {
 		return nil, err
 	}
@@ -163,24 +164,47 @@ func sorted(loaded *chart.Chart, files map[string]string) (*rendering, error) {
 	return result, nil
 }
 
-// provider gives clients of client-go's fake cluster.
-type provider struct{ client dynamic.Interface }
-
-// clusterOf makes a cluster of objects. The plurals of their kinds end in s.
-func clusterOf(objects []map[string]any) provider {
-	kinds := map[schema.GroupVersionResource]string{
-		{Version: "v1", Resource: "pods"}: "PodList", {Version: "v1", Resource: "secrets"}: "SecretList",
-		{Version: "v1", Resource: "namespaces"}: "NamespaceList",
-	}
-	all := make([]runtime.Object, len(objects))
-	for i, object := range objects {
-		all[i] = &unstructured.Unstructured{Object: object}
-	}
-	return provider{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...)}
-}
+// provider is a cluster with these objects.
+type provider []map[string]any
 
 // GetClientFor knows all kinds.
 func (p provider) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	version, err := schema.ParseGroupVersion(apiVersion)
-	return p.client.Resource(version.WithResource(strings.ToLower(kind) + "s")), kind != "Namespace", err
+	return &client{objects: p, apiVersion: apiVersion, kind: kind}, kind != "Namespace", nil
+}
+
+// client has the two functions that the engine calls.
+type client struct {
+	dynamic.NamespaceableResourceInterface
+	objects                     provider
+	apiVersion, kind, namespace string
+}
+
+func (c *client) Namespace(namespace string) dynamic.ResourceInterface {
+	in := *c
+	in.namespace = namespace
+	return &in
+}
+
+func (c *client) found() []unstructured.Unstructured {
+	var found []unstructured.Unstructured
+	for _, object := range c.objects {
+		one := unstructured.Unstructured{Object: object}
+		if one.GetAPIVersion() == c.apiVersion && one.GetKind() == c.kind && (c.namespace == "" || one.GetNamespace() == c.namespace) {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+func (c *client) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	for _, one := range c.found() {
+		if one.GetName() == name {
+			return &one, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: c.kind}, name)
+}
+
+func (c *client) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	return &unstructured.UnstructuredList{Items: c.found()}, nil
 }

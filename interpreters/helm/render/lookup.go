@@ -83,7 +83,7 @@ func (o Objects) Lookup(query Query) (string, bool, error) {
 			return string(text), err == nil, err
 		}
 	}
-	if query.Name != "" || len(items) == 0 {
+	if query.Name != "" {
 		return "", false, nil
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": query.APIVersion, "kind": query.Kind + "List", "metadata": map[string]any{}, "items": items})

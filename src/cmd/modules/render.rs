@@ -102,7 +102,10 @@ fn given(args: &Render) -> anyhow::Result<Option<(ChartFiles, Value, String)>> {
     let module = named(&catalogue, name)?;
     let files = chart::of_module(module)?;
     if files.is_empty() {
-        bail!("the module {name} has no chart: it needs a Chart.yaml or a folder templates/ in {}", module.path.display());
+        bail!(
+            "the module {name} has no chart: it needs a Chart.yaml or a folder templates/ in {}",
+            module.path.display()
+        );
     }
     let mut loaded = Loaded::new(&catalogue);
     loaded.take(&sources, Some(&module.name))?;

@@ -64,7 +64,8 @@ async fn charts_render_as_with_helms_own_library() {
     if left_out().await {
         return;
     }
-    let read = |file: &str| -> Value { yaml_serde::from_str(&fs::read_to_string(testdata().join(file)).unwrap()).unwrap() };
+    let read =
+        |file: &str| -> Value { yaml_serde::from_str(&fs::read_to_string(testdata().join(file)).unwrap()).unwrap() };
     let (sandbox, cluster) = (sandbox(), Arc::new(Objects::new(read("cluster.yaml"))));
     let (cases, mut wrong) = (read("cases.yaml"), Vec::new());
     let cases = cases.as_array().unwrap();

@@ -29,16 +29,26 @@ fn example() -> TempDir {
     put(at, "modules/010-web/Chart.yaml", "apiVersion: v2\nname: anything\nversion: 1.0.0\n");
     put(at, "modules/010-web/values.yaml", "web: {port: 80}\n");
     put(at, "modules/010-web/openapi/config-values.yaml", "properties: {port: {type: integer}}\n");
-    let schema = "x-extend: {schema: config-values.yaml}\nx-required-for-helm: [cert]\nproperties: {cert: {type: string}}\n";
+    let schema =
+        "x-extend: {schema: config-values.yaml}\nx-required-for-helm: [cert]\nproperties: {cert: {type: string}}\n";
     put(at, "modules/010-web/openapi/values.yaml", schema);
     put(at, "modules/010-web/crds/web.yaml", "kind: CustomResourceDefinition\n");
-    let service = "kind: Service\nport: {{ .Values.web.port }}\nname: {{ .Release.Name }}\nnamespace: {{ .Release.Namespace }}\n";
+    let service =
+        "kind: Service\nport: {{ .Values.web.port }}\nname: {{ .Release.Name }}\nnamespace: {{ .Release.Namespace }}\n";
     put(at, "modules/010-web/templates/service.yaml", service);
-    put(at, "modules/010-web/templates/secret.yaml", "kind: Secret\ncert: {{ .Values.web.cert }}\nregion: {{ .Values.global.region }}\n");
+    put(
+        at,
+        "modules/010-web/templates/secret.yaml",
+        "kind: Secret\ncert: {{ .Values.web.cert }}\nregion: {{ .Values.global.region }}\n",
+    );
     put(at, "modules/values.yaml", "global: {region: eu}\n");
-    put(at, "modules/020-api/templates/a.yaml", "chart: {{ .Chart.Name }} {{ .Chart.Version }}\nhooks: {{ .Files.Get \"hooks/h\" | quote }}\n");
-    put(at, "modules/020-api/hooks/h", "a hook");
-    put(at, "modules/030-none/hooks/h", "a hook");
+    put(
+        at,
+        "modules/020-api/templates/a.yaml",
+        "chart: {{ .Chart.Name }} {{ .Chart.Version }}\ndocs: {{ .Files.Get \"docs/h\" | quote }}\n",
+    );
+    put(at, "modules/020-api/docs/h", "a text");
+    put(at, "modules/030-none/docs/h", "a text");
     put(at, "cert.json", r#"{"op": "add", "path": "/web/cert", "value": "PEM"}"#);
     put(at, "cm.yaml", "kind: ConfigMap\ndata: {web: 'port: 8080'}\n");
     folder
@@ -62,8 +72,7 @@ region: eu
 kind: Service
 port: 8080
 name: web
-namespace: ns
-";
+namespace: ns";
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), wanted, ""));
 
     let only = [&arguments[..], &["--show-only", "templates/service.yaml", "--release", "other"]].concat();
@@ -71,7 +80,10 @@ namespace: ns
     assert!(ended.stdout.starts_with("---\n# Source: anything/templates/service.yaml\nkind: Service\n"), "{ended:?}");
     assert!(ended.stdout.contains("name: other\n") && !ended.stdout.contains("Secret"), "{ended:?}");
     let ended = render(folder.path(), &[&arguments[..], &["--include-crds"]].concat()).await;
-    assert!(ended.stdout.starts_with("---\n# Source: anything/crds/web.yaml\nkind: CustomResourceDefinition\n"), "{ended:?}");
+    assert!(
+        ended.stdout.starts_with("---\n# Source: anything/crds/web.yaml\nkind: CustomResourceDefinition\n"),
+        "{ended:?}"
+    );
 }
 
 #[tokio::test]
@@ -81,7 +93,7 @@ async fn a_module_with_templates_only_has_the_chart_that_addon_operator_makes() 
     }
     let folder = example();
     let ended = render(folder.path(), &["api", "--modules", "modules"]).await;
-    assert_eq!(ended.stdout, "---\n# Source: api/templates/a.yaml\nchart: api 0.2.0\nhooks: \"\"\n", "{ended:?}");
+    assert_eq!(ended.stdout, "---\n# Source: api/templates/a.yaml\nchart: api 0.2.0\ndocs: \"\"", "{ended:?}");
 }
 
 #[tokio::test]
@@ -109,7 +121,10 @@ async fn what_is_wrong_with_a_chart_is_named_with_its_place() {
     assert!(version.contains("--kube-version new: write it like 1.36"), "{version}");
     put(folder.path(), "modules/020-api/templates/a.yaml", "a: b\nc: {{ .Values.api.none.more }}\n");
     let template = error(1, &of(&["api"])).await;
-    assert!(template.contains("the chart of the module api: ") && template.contains("api/templates/a.yaml:2"), "{template}");
+    assert!(
+        template.contains("the chart of the module api: ") && template.contains("api/templates/a.yaml:2"),
+        "{template}"
+    );
 }
 
 #[tokio::test]
@@ -122,12 +137,33 @@ async fn a_chart_that_is_not_a_module_is_rendered_with_files_of_values() {
     put(folder.path(), "b.yaml", "global: {domain: b.example}\n");
     let chart = testdata().join("charts/app");
     let chart = chart.to_str().unwrap();
-    let arguments = ["--chart", chart, "--values", "a.yaml", "--values", "b.yaml", "--api-versions", "monitoring.coreos.com/v1/ServiceMonitor"];
+    let arguments = [
+        "--chart",
+        chart,
+        "--values",
+        "a.yaml",
+        "--values",
+        "b.yaml",
+        "--api-versions",
+        "monitoring.coreos.com/v1/ServiceMonitor",
+    ];
     let ended = render(folder.path(), &arguments).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("  name: release-name-app\n") && ended.stdout.contains("  replicas: 3\n"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("domain: b.example") && ended.stdout.contains("monitors: \"true\""), "{}", ended.stdout);
-    assert!(ended.stderr.contains("warning: the chart ") && ended.stderr.contains("skipping unknown hook"), "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("  name: release-name-app\n") && ended.stdout.contains("  replicas: 3\n"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("domain: b.example") && ended.stdout.contains("monitors: \"true\""),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stderr.contains("warning: the chart ") && ended.stderr.contains("skipping unknown hook"),
+        "{}",
+        ended.stderr
+    );
 
     let random = testdata().join("charts/random");
     let arguments = ["--chart", random.to_str().unwrap(), "--now", "2026-01-02T12:00:00Z"];

@@ -76,7 +76,8 @@ async fn deep_recursion_ends_with_an_error_of_the_chart() {
         }
     }
     // Helm's own library has no bound here: it ends with the process. Here it is the chart's error.
-    let error = error("{{ define \"r\" }}{{ tpl \"{{ include \\\"r\\\" . }}\" . }}{{ end }}{{ include \"r\" . }}").await;
+    let error =
+        error("{{ define \"r\" }}{{ tpl \"{{ include \\\"r\\\" . }}\" . }}{{ end }}{{ include \"r\" . }}").await;
     assert!(matches!(error, RenderError::Chart(_) | RenderError::Limit(_)), "{error:?}");
 }
 
@@ -86,7 +87,11 @@ async fn a_chart_reads_no_file_and_no_variable_of_the_host() {
         return;
     }
     let sandbox = sandbox_with(bounds());
-    let one = rendered(&sandbox, request(template("a: {{ .Files.Get \"/etc/passwd\" | quote }}{{ getHostByName \"localhost\" }}"))).await;
+    let one = rendered(
+        &sandbox,
+        request(template("a: {{ .Files.Get \"/etc/passwd\" | quote }}{{ getHostByName \"localhost\" }}")),
+    )
+    .await;
     assert_eq!(one.unwrap().manifests[0].text, "a: \"\"");
     let error = rendered(&sandbox, request(template("a: {{ env \"HOME\" }}"))).await.unwrap_err();
     assert!(error.to_string().contains("function \"env\" not defined"), "{error}");

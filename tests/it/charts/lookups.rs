@@ -62,7 +62,9 @@ async fn lookups_go_to_the_host() {
     if left_out().await {
         return;
     }
-    let cluster = Arc::new(Objects::new(json!([{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "web"}, "data": {"k": "dg=="}}])));
+    let cluster = Arc::new(Objects::new(
+        json!([{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "web"}, "data": {"k": "dg=="}}]),
+    ));
     let text = r#"
 kind: A
 found: {{ (lookup "v1" "Secret" "web" "a").data.k }}
@@ -71,7 +73,8 @@ list: {{ range (lookup "v1" "Secret" "" "").items }}{{ .metadata.name }}{{ end }
 "#;
     let rendered = sandbox().charts().render(&tenant(), request(template(text)), cluster.clone()).await.unwrap();
     assert_eq!(first(&rendered), json!({"kind": "A", "found": "dg==", "none": {}, "list": "a"}));
-    let asked: Vec<_> = cluster.asked.lock().unwrap().iter().map(|one| (one.namespace.clone(), one.name.clone())).collect();
+    let asked: Vec<_> =
+        cluster.asked.lock().unwrap().iter().map(|one| (one.namespace.clone(), one.name.clone())).collect();
     let texts = |a: &str, b: &str| (a.to_owned(), b.to_owned());
     assert_eq!(asked, [texts("web", "a"), texts("web", "b"), texts("", "")]);
 }

@@ -5,6 +5,7 @@
 mod cases;
 mod cli;
 mod hostile;
+mod installed;
 mod lookups;
 mod random;
 

@@ -30,7 +30,8 @@ async fn the_same_inputs_give_the_same_random_numbers_and_others_do_not() {
     upgraded.release.revision = 2;
     assert_eq!(one, rendered(&sandbox, upgraded).await.unwrap(), "the revision alone changes no password");
 
-    let (one, keys) = (first(&one), ["alnum", "alpha", "numeric", "ascii", "bytes", "int", "shuffled", "uuid", "bcrypt", "aes"]);
+    let (one, keys) =
+        (first(&one), ["alnum", "alpha", "numeric", "ascii", "bytes", "int", "shuffled", "uuid", "bcrypt", "aes"]);
     let mut named = request(chart("random"));
     named.release.name = "other".to_owned();
     let mut secret = request(chart("random"));

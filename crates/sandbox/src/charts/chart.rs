@@ -95,7 +95,8 @@ impl KubeVersion {
     pub fn parse(text: &str) -> Option<Self> {
         let numbers = text.trim().trim_start_matches('v');
         let mut parts = numbers.split(['.', '-', '+']);
-        let mut number = || parts.next().filter(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+        let mut number =
+            || parts.next().filter(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
         let (major, minor) = (number()?.to_owned(), number()?.to_owned());
         let patch = if numbers.matches('.').count() < 2 { ".0" } else { "" };
         Some(Self { version: format!("v{numbers}{patch}"), major, minor })

@@ -174,7 +174,10 @@ pub(super) async fn render(
     });
     let call = async {
         let charts = linked.0.instantiate_async(&mut store).await?;
-        charts.boathook_chart_engine().call_render(&mut store, given(request, &request.values_text(), &Views::of(request))).await
+        charts
+            .boathook_chart_engine()
+            .call_render(&mut store, given(request, &request.values_text(), &Views::of(request)))
+            .await
     };
     match turn.around(until, call).await {
         Ok(Ok(Ok(rendered))) => Ok((rendered.into(), asked.load(Ordering::Relaxed))),
@@ -261,7 +264,10 @@ fn classify(error: &wasmtime::Error, config: &ChartConfig, words: &MemoryOutputP
     let words = words.trim();
     if error.is::<I32Exit>() || error.is::<Trap>() {
         // Go ends a program that it cannot give more memory or stack.
-        if words.contains("out of memory") || words.contains("cannot allocate memory") || words.contains("stack overflow") {
+        if words.contains("out of memory")
+            || words.contains("cannot allocate memory")
+            || words.contains("stack overflow")
+        {
             return memory();
         }
     }

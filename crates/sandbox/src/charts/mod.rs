@@ -49,7 +49,8 @@ use crate::{
 };
 
 pub use chart::{
-    Capabilities, Chart, ChartFile, ChartHook, KubeVersion, Manifest, Operation, Release, RenderRequest, Rendered, Secret,
+    Capabilities, Chart, ChartFile, ChartHook, KubeVersion, Manifest, Operation, Release, RenderRequest, Rendered,
+    Secret,
 };
 pub use error::RenderError;
 pub use instance::{Lookup, LookupQuery, NoCluster};
