@@ -1,5 +1,5 @@
 //! The life of modules: what runs next, from the first global hook to the last object that is deleted. Events go in, and
-//! actions come out. It knows neither a clock nor a cluster: whoever carries out an action reports its end as an event.
+//! actions come out. It knows neither a clock nor a cluster: the code that carries out an action reports its end as an event.
 //!
 //! ```text
 //!  global hooks:  Start ─▶ BeforeAll ─▶ (modules) ─▶ AfterAll ─▶ settled        a change of `global` begins at BeforeAll
