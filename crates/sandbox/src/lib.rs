@@ -488,7 +488,17 @@ impl<T> RunReport<T> {
     /// Separates the result from the figures.
     pub fn split(self) -> (RunReport, Result<T, Failure>) {
         let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch } = self;
-        let figures = RunReport { outcome: Ok(()), duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch };
+        let figures = RunReport {
+            outcome: Ok(()),
+            duration,
+            cpu,
+            memory_peak,
+            host_calls,
+            host_bytes,
+            log_bytes,
+            metrics,
+            patch,
+        };
         (figures, outcome)
     }
 

@@ -142,8 +142,14 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order of documents.
-    pub const ALL: [Self; 6] =
-        [Self::BeforeAll, Self::AfterAll, Self::BeforeHelm, Self::AfterHelm, Self::BeforeDeleteHelm, Self::AfterDeleteHelm];
+    pub const ALL: [Self; 6] = [
+        Self::BeforeAll,
+        Self::AfterAll,
+        Self::BeforeHelm,
+        Self::AfterHelm,
+        Self::BeforeDeleteHelm,
+        Self::AfterDeleteHelm,
+    ];
 
     /// The key of documents, which is also the name of the binding.
     pub fn key(self) -> &'static str {

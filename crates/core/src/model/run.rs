@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Failure, HookName, HookValues, HttpCredential, Identity, Permission, QueueName, RunId, Trigger, WriteOptions};
+use super::{
+    Failure, HookName, HookValues, HttpCredential, Identity, Permission, QueueName, RunId, Trigger, WriteOptions,
+};
 
 /// Identifies a job in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
 //! The life of modules: what runs next, from the first global hook to the last object that is deleted. Events go in, and
-//! actions come out. It knows neither a clock nor a cluster: whoever carries out an action reports its end as an event.
+//! actions come out. It knows neither a clock nor a cluster: the code that carries out an action reports its end as an event.
 //!
 //! ```text
 //!  global hooks:  Start ─▶ BeforeAll ─▶ (modules) ─▶ AfterAll ─▶ settled        a change of `global` begins at BeforeAll
@@ -52,7 +52,9 @@ impl fmt::Display for Subject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Ask the module's script `enabled`, which sees that these modules are on.
-    Script { on: Vec<ModuleName> },
+    Script {
+        on: Vec<ModuleName>,
+    },
     /// Load the hooks, and wait for their start-up and their synchronizations.
     Start,
     BeforeAll,
@@ -261,7 +263,9 @@ impl Life {
 
     fn report(&self, name: &ModuleName, entry: &Entry) -> Report {
         let (on, why) = match self.states.get(name) {
-            Some(State::On(decision)) => (Some(true), decision.by.as_ref().map(ToString::to_string).unwrap_or_default()),
+            Some(State::On(decision)) => {
+                (Some(true), decision.by.as_ref().map(ToString::to_string).unwrap_or_default())
+            }
             Some(State::Off(why)) => (Some(false), why.to_string()),
             Some(State::Unknown(why)) => (None, why.to_string()),
             None if self.graph.contains(name) => (None, "the global hooks have not started".to_owned()),

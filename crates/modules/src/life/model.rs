@@ -84,10 +84,8 @@ impl World {
         let graph_seed = dice.next(1 << 30) as u64;
         let own = graph(&mut Dice(graph_seed), size);
         let names: Vec<ModuleName> = own.order().to_vec();
-        let parts: BTreeMap<_, _> = names
-            .iter()
-            .map(|name| (name.clone(), Parts { chart: !dice.one_in(3), script: dice.one_in(3) }))
-            .collect();
+        let parts: BTreeMap<_, _> =
+            names.iter().map(|name| (name.clone(), Parts { chart: !dice.one_in(3), script: dice.one_in(3) })).collect();
         let life = Life::new(graph(&mut Dice(graph_seed), size), |name| parts[name]);
         Self {
             graph: own,

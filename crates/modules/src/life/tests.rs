@@ -1,3 +1,5 @@
+//! The life of modules, step by step.
+
 use super::*;
 use crate::{
     graph::Node,

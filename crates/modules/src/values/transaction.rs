@@ -136,7 +136,8 @@ impl Store {
         if !after.is_object() && !after.is_array() {
             return Err(Refused::Path(format!("/{key}"), "a section is an object or a list".to_owned()));
         }
-        let found: Vec<Problem> = part.check_config(key, Some(&(Writer::Config(config.name().to_owned()), after.clone())));
+        let found: Vec<Problem> =
+            part.check_config(key, Some(&(Writer::Config(config.name().to_owned()), after.clone())));
         if !found.is_empty() {
             return Err(Refused::Invalid(found));
         }

@@ -77,7 +77,8 @@ mod tests {
             failures: 2,
             ..module("web", "BeforeHelm")
         };
-        let view = ModulesView { modules: vec![module("db", "ready"), broken], problems: vec!["web.port: no".to_owned()] };
+        let view =
+            ModulesView { modules: vec![module("db", "ready"), broken], problems: vec!["web.port: no".to_owned()] };
         let text = view.text(Style::Plain);
         let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert_eq!(

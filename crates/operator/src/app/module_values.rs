@@ -9,11 +9,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use boathook_core::model::{Failure, FailureKind, HookName, HookValues, Stage, ValuesPatch};
 use boathook_kube::election::Leadership;
-use boathook_modules::{
-    Config, Maintenance, ModuleName, Patch, Store, graph::Graph, life::Subject, values::Decision,
-};
+use boathook_modules::{Config, Maintenance, ModuleName, Patch, Store, graph::Graph, life::Subject, values::Decision};
 use k8s_openapi::{
     ByteString,
     api::core::v1::{ConfigMap, Secret},
@@ -181,8 +180,10 @@ impl ModuleValues {
         }
         drop(store);
         for problem in &problems {
-            let what = "a section of the configuration is refused, and stays as it was";
-            warn!(config_map = self.config_map, problem, what);
+            warn!(
+                config_map = self.config_map,
+                problem, "a section of the configuration is refused, and stays as it was"
+            );
         }
         self.note(problems);
         if flags_before != flags_after {
@@ -230,7 +231,9 @@ impl ModuleValues {
             self.configured(&data, stage.map(|stage| (of, stage)));
         }
         let Some(text) = text else { return Ok(()) };
-        self.keep(key(of), &text).await.map_err(|why| failure(format!("the change of values cannot be kept: {why}")))?;
+        self.keep(key(of), &text)
+            .await
+            .map_err(|why| failure(format!("the change of values cannot be kept: {why}")))?;
         let changed = self.store().take(prepared);
         if changed.values {
             self.tell(News::Values(of.clone(), stage));
@@ -244,8 +247,7 @@ impl ModuleValues {
     /// Writes a change of the configuration. Returns the data of the ConfigMap.
     async fn write_config(&self, of: &Subject, patch: Patch) -> Result<Map<String, Value>, String> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
-        let unwritten =
-            |error: kube::Error| format!("the ConfigMap {}/{}: {error}", self.namespace, self.config_map);
+        let unwritten = |error: kube::Error| format!("the ConfigMap {}/{}: {error}", self.namespace, self.config_map);
         for _ in 0..CONFLICTS {
             let found = api.get_opt(&self.config_map).await.map_err(unwritten)?;
             let texts = found.as_ref().and_then(|map| map.data.clone()).unwrap_or_default();
@@ -294,7 +296,7 @@ impl ModuleValues {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": {"name": name, "labels": {LABEL: label, "app.kubernetes.io/managed-by": "boathook"}},
-            "stringData": {FIELD: text},
+            "data": {FIELD: BASE64_STANDARD.encode(text)},
         });
         self.leadership.check().map_err(|error| error.to_string())?;
         let params = PatchParams::apply(MANAGER).force();
@@ -325,7 +327,10 @@ impl ModuleValues {
             match self.store().restore(key, &text) {
                 Ok(_) => info!(secret = name, "values that hooks wrote are restored"),
                 Err(why) => {
-                    warn!(secret = name, why, "values that hooks wrote cannot be restored: their hooks write them again");
+                    warn!(
+                        secret = name,
+                        why, "values that hooks wrote cannot be restored: their hooks write them again"
+                    );
                     continue;
                 }
             }

@@ -229,7 +229,10 @@ impl State {
     ) -> wasmtime::Result<Result<(), String>> {
         self.spend(operations.len())?;
         if self.caller.values.is_none() {
-            return Ok(Err("the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module".to_owned()));
+            return Ok(Err(
+                "the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module"
+                    .to_owned(),
+            ));
         }
         self.room.keep(operations.len()).map_err(|refused| refused.error(Limit::HostBytes))?;
         of(&mut self.patch).push(operations);

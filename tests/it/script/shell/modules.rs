@@ -83,7 +83,8 @@ fn secret(module: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "default", "name": name}})
 }
 
-const WEB: &str = r#"{"configVersion": "v1", "onStartup": 1, "beforeHelm": 10, "afterHelm": 10, "afterDeleteHelm": 10}"#;
+const WEB: &str =
+    r#"{"configVersion": "v1", "onStartup": 1, "beforeHelm": 10, "afterHelm": 10, "afterDeleteHelm": 10}"#;
 const SAYS: &str = r#"echo "$binding port=$(jq -r .web.port "$VALUES_PATH") replicas=$(jq -r '.web.replicas // "none"' "$VALUES_PATH") config=$(jq -c .web "$CONFIG_VALUES_PATH")"
 if [[ $binding == onStartup ]]; then
   echo '{"op": "add", "path": "/web/replicas", "value": 3}' >> "$VALUES_JSON_PATCH_PATH"
@@ -114,10 +115,11 @@ async fn hooks_of_modules_see_values_write_values_and_follow_the_configuration()
     assert!(!operator.log.said("main.web")[3..].iter().any(|line| line.starts_with("onStartup")), "it starts once");
     // What is not valid changes nothing.
     pipeline.apply(config_map(json!({"web": "port: 9\n", "webEnabled": "maybe"}))).await;
-    operator.until("the warning", |operator| {
-        operator.log.told("the configuration of modules is not valid").first().cloned()
-    })
-    .await;
+    operator
+        .until("the warning", |operator| {
+            operator.log.told("the configuration of modules is not valid").first().cloned()
+        })
+        .await;
     assert_eq!(report(operator, "web").unwrap().at, "ready");
     assert!(pipeline.get(secret("web")).await.is_some());
     pipeline.apply(config_map(json!({"web": "port: 8080\n", "webEnabled": "false"}))).await;
@@ -289,6 +291,7 @@ async fn stages_of_modules_are_refused_for_other_hooks() {
     })
     .await;
     let quarantined = pipeline.operator.app.readiness().quarantined;
-    let why = "its document has beforeHelm, which is for hooks of a module: put the hook into the `hooks` folder of a module";
+    let why =
+        "its document has beforeHelm, which is for hooks of a module: put the hook into the `hooks` folder of a module";
     assert!(quarantined[0].1.contains(why), "{quarantined:?}");
 }

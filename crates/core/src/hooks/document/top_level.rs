@@ -2,7 +2,8 @@
 
 use super::{fields::Fields, kubernetes, policy, reconcile, schedule, webhooks};
 use crate::model::{
-    AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, Stage, StageBinding, StartupBinding,
+    AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, Stage, StageBinding,
+    StartupBinding,
 };
 
 /// The top-level keys of v1 other than `configVersion`.

@@ -9,9 +9,7 @@ use std::{
 use boathook_core::{
     fair::Tenant,
     hooks::{HookFile, read_directory},
-    model::{
-        BindingName, BundleId, Cause, HookName, Job, JobId, QueueName, RetryPolicy, Stage, Trigger, error_chain,
-    },
+    model::{BindingName, BundleId, Cause, HookName, Job, JobId, QueueName, RetryPolicy, Stage, Trigger, error_chain},
 };
 use boathook_modules::{Module, life::Subject};
 use futures::future::{join_all, select_all};
@@ -55,7 +53,9 @@ impl ModuleHooks {
     fn files(&self, of: &Subject, module: Option<&Module>) -> Result<Vec<(HookName, HookFile)>, String> {
         let (directory, suffix) = match (of, module) {
             (Subject::Global, _) => match &self.global {
-                Some(directory) => (Some(directory.join("hooks")).filter(|it| it.is_dir()).unwrap_or(directory.clone()), "global"),
+                Some(directory) => {
+                    (Some(directory.join("hooks")).filter(|it| it.is_dir()).unwrap_or(directory.clone()), "global")
+                }
                 None => return Ok(Vec::new()),
             },
             (Subject::Module(name), Some(module)) => (module.path.join("hooks"), name.as_str()),
@@ -123,9 +123,10 @@ impl ModuleHooks {
         if names.is_empty() {
             return Ok(());
         }
-        let failing = select_all(names.iter().map(|name| {
-            Box::pin(async move { format!("hook {name}: {}", self.services.queue.failing(name).await) })
-        }));
+        let failing =
+            select_all(names.iter().map(|name| {
+                Box::pin(async move { format!("hook {name}: {}", self.services.queue.failing(name).await) })
+            }));
         let mut started = std::pin::pin!(started);
         tokio::select! {
             _ = &mut started => {}
@@ -184,7 +185,8 @@ impl ModuleHooks {
             created: Instant::now(),
         };
         // It waits in no queue, because the life of its module waits for it.
-        let job = Job { id: JobId(0), hook: name.clone(), queue: QueueName::main(), attempt: 1, triggers: vec![trigger] };
+        let job =
+            Job { id: JobId(0), hook: name.clone(), queue: QueueName::main(), attempt: 1, triggers: vec![trigger] };
         let failed = |failure: boathook_core::model::Failure| format!("hook {name}: {}", failure.message);
         self.runs.report(job).await.map_err(failed)?.outcome.map_err(failed)
     }

@@ -99,7 +99,11 @@ impl Read {
     }
 
     /// The values of these modules, and what receives their changes.
-    pub fn values(&self, services: &super::Options, leadership: &boathook_kube::election::Leadership) -> (ModuleValues, mpsc::UnboundedReceiver<News>) {
+    pub fn values(
+        &self,
+        services: &super::Options,
+        leadership: &boathook_kube::election::Leadership,
+    ) -> (ModuleValues, mpsc::UnboundedReceiver<News>) {
         let store = Store::new(&self.catalogue);
         let config_map = self.options.config_map.clone();
         ModuleValues::new(store, &self.graph, services.client.clone(), config_map, leadership.clone())
@@ -205,7 +209,13 @@ impl Driver {
                 Some(news) = news.recv() => self.news(news),
                 Some(event) = inbox.recv() => self.take(event),
                 () = config.changed(&self.values) => {}
-                Some(ended) = self.running.join_next_with_id() => self.ended(ended),
+                Some(ended) = self.running.join_next_with_id() => {
+                    // What a step changed comes before its end.
+                    while let Ok(news) = news.try_recv() {
+                        self.news(news);
+                    }
+                    self.ended(ended);
+                }
                 name = self.steps.releases.drifted() => {
                     info!(module = %name, "objects of the module are no longer as they were applied");
                     self.take(Event::Drifted(name));

@@ -28,6 +28,7 @@ pub(crate) trait Releases: Send + Sync + 'static {
     /// The modules that have a release in the cluster, also those that are gone from disk.
     fn installed<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModuleName>, ReleaseError>>;
 
-    /// The next module whose release no longer is as it was applied and needs another `apply`.
+    /// The next module whose release no longer is as it was applied and needs another `apply`. Dropping the future loses
+    /// nothing: the next one returns the same module.
     fn drifted<'a>(&'a self) -> BoxFuture<'a, ModuleName>;
 }

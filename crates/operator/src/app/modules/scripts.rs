@@ -7,8 +7,8 @@ use boathook_core::{
     fair::Tenant,
     hooks::SHELL,
     model::{
-        BindingName, BundleId, Caller, Cause, HookName, HookValues, InterpreterRef, Limits, QueueName, RetryPolicy, Script,
-        ScriptFile, Trigger, error_chain,
+        BindingName, BundleId, Caller, Cause, HookName, HookValues, InterpreterRef, Limits, QueueName, RetryPolicy,
+        Script, ScriptFile, Trigger, error_chain,
     },
 };
 use boathook_modules::{Module, ModuleName, life::Subject};
@@ -113,7 +113,8 @@ fn pack(content: Vec<u8>, interpreter: Option<InterpreterRef>) -> Result<Vec<u8>
 /// Reads what the wrapper passed on.
 fn read(text: &str) -> Result<Said, String> {
     let operation: Value = serde_json::from_str(text).unwrap_or_default();
-    let said = |name: &str| operation.pointer(&format!("/value/{name}")).and_then(Value::as_str).unwrap_or_default().trim();
+    let said =
+        |name: &str| operation.pointer(&format!("/value/{name}")).and_then(Value::as_str).unwrap_or_default().trim();
     let why = Some(said("reason").to_owned()).filter(|why| !why.is_empty());
     match said("result") {
         "true" => Ok(Said { on: true, why }),

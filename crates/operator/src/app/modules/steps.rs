@@ -16,7 +16,7 @@ use super::{
     scripts::{self, Said},
 };
 
-/// After this time, modules that only go after another one do not wait for its chart any more.
+/// After this time, modules that only go after another one do not wait for its step any more.
 const SLOW: Duration = Duration::from_secs(60);
 
 pub(super) struct Steps {
@@ -32,13 +32,24 @@ pub(super) struct Steps {
 impl Steps {
     /// Runs a step to its end. Dropping the future gives it up.
     pub async fn run(&self, task: TaskId, of: &Subject, step: Step) -> End {
+        let mut work = std::pin::pin!(self.work(task, of, step));
+        tokio::select! {
+            end = &mut work => end,
+            () = tokio::time::sleep(SLOW) => {
+                self.tell(Event::Trouble(task, format!("it has not ended after {} seconds", SLOW.as_secs())));
+                work.await
+            }
+        }
+    }
+
+    async fn work(&self, task: TaskId, of: &Subject, step: Step) -> End {
         let module = match of {
             Subject::Module(name) => self.catalogue.module(name.as_str()),
             Subject::Global => None,
         };
         let done = match step {
             Step::Script { on } => return self.ask(module, &on).await,
-            Step::Chart => return self.chart(task, of, module).await,
+            Step::Chart => return self.chart(of, module).await,
             Step::Delete => return self.delete(of).await,
             Step::Start => self.hooks.start(of, module, |why| self.tell(Event::Trouble(task, why))).await,
             Step::BeforeAll => self.hooks.run(of, module, Stage::BeforeAll).await,
@@ -71,7 +82,7 @@ impl Steps {
         }
     }
 
-    async fn chart(&self, task: TaskId, of: &Subject, module: Option<&Module>) -> End {
+    async fn chart(&self, of: &Subject, module: Option<&Module>) -> End {
         let Some(module) = module else { return End::Done };
         if let Err(why) = self.values.missing_for_chart(&module.name) {
             return End::Refused(why);
@@ -80,15 +91,7 @@ impl Steps {
             Ok(values) => values,
             Err(why) => return End::Failed(why),
         };
-        let mut applied = self.releases.apply(module, &values);
-        let applied = tokio::select! {
-            applied = &mut applied => applied,
-            () = tokio::time::sleep(SLOW) => {
-                self.tell(Event::Trouble(task, "its objects are not ready yet".to_owned()));
-                applied.await
-            }
-        };
-        end(applied)
+        end(self.releases.apply(module, &values).await)
     }
 
     async fn delete(&self, of: &Subject) -> End {
