@@ -7,8 +7,9 @@ PREFIX ?= $(HOME)/.local
 APISERVER ?= $(TARGET)/apiserver/boathook-apiserver
 DURATION ?= 1h
 OUT ?= $(TARGET)/release-out
+TABLE ?= $(TARGET)/charts.tsv
 
-.PHONY: help demo test test-it test-guests test-go check e2e node attack mutants bench build install release release-test release-twice guests interpreters scripts apiserver fmt clean
+.PHONY: help demo test test-it test-guests test-go check e2e node attack charts mutants bench build install release release-test release-twice guests interpreters scripts apiserver fmt clean
 
 help: ## this list
 	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -37,9 +38,13 @@ test-guests: ## the example hooks' own tests
 	cd hooks-wasm && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),hooks-wasm/target))/native $(CARGO) test --locked
 	cd interpreters/jq && CARGO_TARGET_DIR=$(abspath $(or $(CARGO_TARGET_DIR),interpreters/jq/target))/native $(CARGO) test --locked
 
-test-go: ## the tests of what is in Go: the SDK, its hooks, the shell interpreter
-	@if command -v go >/dev/null; then (cd sdk/go && go test ./...) && (cd interpreters/shell && go test ./...) && cd hooks-wasm/go && go test ./...; \
-	else echo "sdk/go, interpreters/shell and hooks-wasm/go are not tested: there is no Go"; fi
+test-go: ## the tests of what is in Go: the SDK, its hooks, the shell interpreter, the chart engine
+	@if command -v go >/dev/null; then for folder in sdk/go interpreters/shell interpreters/helm/differential hooks-wasm/go; do (cd $$folder && go test ./...) || exit; done; \
+	else echo "sdk/go, interpreters and hooks-wasm/go are not tested: there is no Go"; fi
+
+# What is in the table already is not compared again.
+charts: ## renders the charts in DIR with the chart engine and with Helm's library, and adds the results to TABLE
+	cd interpreters/helm/differential && go run . $(abspath $(DIR)) $(abspath $(TABLE))
 
 check: ## formatting, lints, documentation, generated files
 	tools/check

@@ -13,6 +13,6 @@ for file in "$interpreters"/js-*.wasm; do
 	[ ! -e "$file" ] || cargo tree --locked --manifest-path interpreters/js/Cargo.toml --edges normal --target wasm32-wasip2 \
 		--prefix none --no-dedupe --format '{p}|{l}'
 done
-for file in "$interpreters"/shell-*.wasm; do
+for file in "$interpreters"/shell-*.wasm "$interpreters"/helm-*.wasm; do
 	[ ! -e "$file" ] || deploy/image/modules.sh "$file"
 done

@@ -64,7 +64,9 @@ func (s *script) context(t *boathook.Trigger, read open) (*shellop.Context, erro
 	var err error
 	switch t.Cause {
 	case boathook.Startup:
-		return c, nil
+		// A stage in the life of a module has the snapshots of the hook.
+		c.Snapshots, err = included(t.Snapshots, read)
+		return c, err
 	case boathook.Ticked:
 		c.Type = "Schedule"
 	case boathook.Grouped:

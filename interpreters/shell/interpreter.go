@@ -234,12 +234,15 @@ func loadScript(from source) (*script, error) {
 // run starts the script for these contexts, and does what it wrote.
 func (s *script) run(contexts []shellop.Context, cluster kubectl.Cluster) (*shellop.Outcome, error) {
 	options := shellop.DefaultOptions()
-	options.Seed, options.Cluster, options.Line = seed(), cluster, log
+	options.Seed, options.Cluster, options.Line, options.Values = seed(), cluster, log, moduleValues()
 	outcome, err := s.hook.Run(context.Background(), contexts, options)
 	if err != nil {
 		return nil, err
 	}
-	return outcome, do(outcome)
+	if err := do(outcome); err != nil {
+		return outcome, err
+	}
+	return outcome, patchValues(outcome.Patches)
 }
 
 // seed makes the random numbers of a run. Those of Go's runtime are the same in every run, because they come from the

@@ -2,7 +2,10 @@
 
 package main
 
-import "github.com/boathook/boathook/interpreters/shell/kubectl"
+import (
+	"github.com/boathook/boathook/interpreters/shell/kubectl"
+	"github.com/boathook/boathook/interpreters/shell/shellop"
+)
 
 // none is the script of a program that has no host.
 type none struct{}
@@ -21,5 +24,12 @@ func resolve(string, string) (kubectl.Resource, error) { return kubectl.Resource
 func listKinds() ([]kubectl.Kind, []string, error) { return nil, nil, kubectl.ErrNone }
 
 func allowed(kubectl.Question) (bool, error) { return false, kubectl.ErrNone }
+
+// moduleValues, patchModule and patchConfig have no module.
+func moduleValues() *shellop.Values { return nil }
+
+func patchModule(string) error { return kubectl.ErrNone }
+
+func patchConfig(string) error { return kubectl.ErrNone }
 
 func setOptions(kubectl.Options, *int64) {}

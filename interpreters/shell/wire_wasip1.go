@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/boathook/boathook/interpreters/shell/kubectl"
+	"github.com/boathook/boathook/interpreters/shell/shellop"
 	"github.com/boathook/boathook/interpreters/shell/uses"
 )
 
@@ -34,6 +35,15 @@ func writesSetOptions(dryRun, someValidation, validation, someGrace, grace uint3
 
 //go:wasmimport boathook:interpreter/rights@0.1.0 allowed
 func rightsAllowed(verb unsafe.Pointer, verbLength uint32, group unsafe.Pointer, groupLength uint32, resource unsafe.Pointer, resourceLength uint32, namespace unsafe.Pointer, namespaceLength uint32, name unsafe.Pointer, nameLength uint32, result unsafe.Pointer)
+
+//go:wasmimport boathook:interpreter/values@0.1.0 get
+func valuesGet(result unsafe.Pointer)
+
+//go:wasmimport boathook:interpreter/values@0.1.0 patch
+func valuesPatch(operations unsafe.Pointer, length uint32, result unsafe.Pointer)
+
+//go:wasmimport boathook:interpreter/values@0.1.0 patch-config
+func valuesPatchConfig(operations unsafe.Pointer, length uint32, result unsafe.Pointer)
 
 // area is where the host writes results. Only one call is made at a time.
 var area words
@@ -188,6 +198,34 @@ func allowed(q kubectl.Question) (bool, error) {
 		return false, errors.New(area.text(1))
 	}
 	return area.at[1]&0xff != 0, nil
+}
+
+// moduleValues are the values of the module that the hook belongs to. Nil if it belongs to none.
+func moduleValues() *shellop.Values {
+	valuesGet(area.pointer())
+	if area.at[0]&0xff == 0 {
+		return nil
+	}
+	return &shellop.Values{Values: area.text(1), Config: area.text(3)}
+}
+
+// patchModule changes the values of the module.
+func patchModule(operations string) error {
+	valuesPatch(textData(operations), uint32(len(operations)), area.pointer())
+	return patched()
+}
+
+// patchConfig changes the configuration of the module.
+func patchConfig(operations string) error {
+	valuesPatchConfig(textData(operations), uint32(len(operations)), area.pointer())
+	return patched()
+}
+
+func patched() error {
+	if area.at[0]&0xff != 0 {
+		return errors.New(area.text(1))
+	}
+	return nil
 }
 
 // answer is the place of the result of an export. The host reads it before anything else runs; kept holds what it points

@@ -1,5 +1,6 @@
 //! The command line: subcommands, flags, their defaults and help. No other code uses clap.
 
+pub mod addons;
 pub mod admin;
 pub mod author;
 pub mod bundle;
@@ -145,6 +146,9 @@ pub struct Serve {
     /// Flags for HookBundles.
     #[command(flatten)]
     pub hook_bundles: hookbundle::HookBundles,
+    /// Flags for modules.
+    #[command(flatten)]
+    pub addons: addons::Addons,
     /// Flags for HTTP requests.
     #[command(flatten)]
     pub http: http::Http,
@@ -466,6 +470,9 @@ pub struct CompileFor {
     /// For the engine of filters
     #[arg(long)]
     pub filters: bool,
+    /// For the engine of charts
+    #[arg(long)]
+    pub charts: bool,
 }
 
 #[cfg(test)]

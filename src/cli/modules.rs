@@ -1,6 +1,6 @@
 //! The command line of `boathook modules`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::SystemTime};
 
 use clap::{Args, Subcommand};
 
@@ -21,6 +21,8 @@ pub enum ModulesCommand {
     List(List),
     /// Print the values of a module and check them, or show who wrote a value
     Values(Values),
+    /// Print what the chart of a module renders, or any chart of a directory
+    Render(Render),
     /// Show in which order modules run, which modules they need, and why they are on or off
     Graph(Graph),
 }
@@ -102,6 +104,66 @@ pub struct Values {
     /// Show which layers wrote this value: its path, such as web.ports.0 or /web/ports/0
     #[arg(long, value_name = "PATH")]
     pub why: Option<String>,
+}
+
+/// `boathook modules render`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules render web --modules modules/ --config addon-operator.yaml
+  boathook modules render web --modules modules/ --patch discovered.json --show-only templates/deployment.yaml
+  boathook modules render --chart charts/web --values production.yaml --kube-version 1.33
+
+Helm's own library renders the chart, in a sandbox and without a cluster: `lookup` finds nothing. Passwords and keys
+that the chart makes are the same each time. Anyone can compute them: do not apply them. A module gets others.
+
+Exit codes: 0 when the chart renders, 1 when the chart or its values are wrong, 2 when a file, a directory, the
+module, the engine or the command line is wrong.")]
+pub struct Render {
+    /// The module
+    #[arg(value_name = "NAME", required_unless_present = "chart")]
+    pub name: Option<String>,
+    /// Directory of modules. May be repeated, and may be a list with `:`
+    #[arg(long, value_name = "DIR", required_unless_present = "chart", value_delimiter = ':')]
+    pub modules: Vec<PathBuf>,
+    /// Directory of global hooks, for the schemas in its `openapi/`
+    #[arg(long, value_name = "DIR", conflicts_with = "chart")]
+    pub global_hooks: Option<PathBuf>,
+    /// ConfigMap with the configuration, as YAML or JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "chart")]
+    pub config: Option<PathBuf>,
+    /// JSON patch that a global hook writes to VALUES_JSON_PATCH_PATH. May be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "chart")]
+    pub global_patch: Vec<PathBuf>,
+    /// JSON patch that a hook of the module writes to VALUES_JSON_PATCH_PATH. May be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "chart")]
+    pub patch: Vec<PathBuf>,
+    /// Directory of a chart that is not a module
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "modules"])]
+    pub chart: Option<PathBuf>,
+    /// File with values for --chart, as YAML or JSON. May be repeated; later files win
+    #[arg(long, value_name = "FILE", requires = "chart")]
+    pub values: Vec<PathBuf>,
+    /// Name of the release [default: the name of the module; `release-name` with --chart]
+    #[arg(long, value_name = "NAME")]
+    pub release: Option<String>,
+    /// Namespace of the release
+    #[arg(long, value_name = "NAMESPACE", default_value = "default")]
+    pub namespace: String,
+    /// Version of Kubernetes that the chart sees
+    #[arg(long, value_name = "VERSION", default_value = "1.36")]
+    pub kube_version: String,
+    /// API version that the cluster serves, in addition to those of Kubernetes: monitoring.coreos.com/v1. May be repeated
+    #[arg(long, value_name = "VERSION")]
+    pub api_versions: Vec<String>,
+    /// Print only what this template renders: templates/deployment.yaml. May be repeated
+    #[arg(long, value_name = "PATH")]
+    pub show_only: Vec<String>,
+    /// Also print the files of `crds/`
+    #[arg(long)]
+    pub include_crds: bool,
+    /// Time that the chart sees, in RFC 3339 [default: the current time]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_rfc3339_weak)]
+    pub now: Option<SystemTime>,
 }
 
 /// `boathook modules graph`

@@ -128,6 +128,7 @@ impl From<CompileFor> for Engines {
         match args {
             CompileFor { pooled: true, .. } => Self::Pooled,
             CompileFor { filters: true, .. } => Self::Filters,
+            CompileFor { charts: true, .. } => Self::Charts,
             _ => Self::OnDemand,
         }
     }

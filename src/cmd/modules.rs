@@ -1,4 +1,6 @@
-//! `boathook modules`: what directories of modules have, and where values come from. Runs nothing.
+//! `boathook modules`: what directories of modules have, where values come from, and what charts render. Runs no hook.
+
+mod render;
 
 use std::{
     fmt::Write as _,
@@ -30,6 +32,7 @@ pub(super) fn run(args: Modules) -> ExitCode {
     let done = match args.command {
         ModulesCommand::List(args) => list(&args),
         ModulesCommand::Values(args) => values(&args),
+        ModulesCommand::Render(args) => render::run(&args),
         ModulesCommand::Graph(args) => graph(&args),
     };
     match done {
@@ -56,10 +59,7 @@ fn list(args: &List) -> anyhow::Result<bool> {
 /// Whether the values are valid.
 fn values(args: &Values) -> anyhow::Result<bool> {
     let catalogue = catalogue(&args.sources)?;
-    let module = catalogue.module(&args.name).ok_or_else(|| {
-        let known: Vec<&str> = catalogue.modules.iter().map(|module| module.name.as_str()).collect();
-        anyhow!("there is no module {:?} that can be used; there are: {}", args.name, known.join(", "))
-    })?;
+    let module = named(&catalogue, &args.name)?;
     let mut loaded = Loaded::new(&catalogue);
     if let Some(path) = &args.previous_config {
         loaded.configure(path)?;
@@ -220,6 +220,13 @@ fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
         eprintln!("boathook: warning: {warning}");
     }
     Ok(catalogue)
+}
+
+fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Module> {
+    catalogue.module(name).ok_or_else(|| {
+        let known: Vec<&str> = catalogue.modules.iter().map(|module| module.name.as_str()).collect();
+        anyhow!("there is no module {name:?} that can be used; there are: {}", known.join(", "))
+    })
 }
 
 /// An error with its causes.

@@ -221,9 +221,10 @@ fn every_file_says_what_it_is() {
 }
 
 /// Who starts tasks or threads without telling `tasks`, and why nobody needs to know when they end.
-const UNSUPERVISED: [(&str, &str); 18] = [
+const UNSUPERVISED: [(&str, &str); 20] = [
     ("crates/cel/src/source.rs", "joined by the call that starts it"),
     ("crates/operator/src/app/bundles/mod.rs", "awaited by the call that starts it"),
+    ("crates/operator/src/app/modules/mod.rs", "steps of modules, which their driver awaits"),
     ("crates/operator/src/app/hook_tasks.rs", "tasks of a hook, which HookTasks restarts"),
     ("crates/operator/src/app/hook_manager.rs", "awaited by the call that starts it"),
     ("crates/core/src/child.rs", "deadlines and work of a child process"),
@@ -231,6 +232,7 @@ const UNSUPERVISED: [(&str, &str); 18] = [
     ("crates/operator/src/admin/client.rs", "a connection of a command"),
     ("crates/operator/src/hookbundle/reconciler.rs", "awaited by the reconciler that starts it"),
     ("crates/core/src/queue/runner.rs", "runs, which the driver awaits"),
+    ("crates/operator/src/app/modules/charts/release.rs", "a timer of one release, which sleeps and reports"),
     ("crates/operator/src/app/reconcile/sets.rs", "a timer of one parent, which sleeps and pushes a trigger"),
     ("crates/operator/src/app/reconcile/strays.rs", "one list, after which it ends"),
     ("crates/sandbox/src/turns.rs", "awaited by the call that starts it"),

@@ -6,6 +6,7 @@ mod admin;
 mod author;
 mod book;
 mod bundle;
+mod charts;
 mod dev;
 mod discovery;
 mod document;

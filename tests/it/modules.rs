@@ -1,11 +1,15 @@
-//! `boathook modules` as an author types it.
+//! `boathook modules` as an author types it, and `boathook serve --modules`.
 
 use std::{ffi::OsStr, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::process::{Ended, boathook, run};
+use crate::support::{
+    cluster::TestCluster,
+    guests::cache_dir,
+    process::{Ended, Process, boathook, run, terminate},
+};
 
 async fn modules<S: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = S>) -> Ended {
     let mut command = boathook(["modules"]);
@@ -208,4 +212,42 @@ async fn the_graph_says_what_a_module_needs_and_why_it_is_off() {
     assert_eq!(circle.code, Some(2));
     let error = "these modules depend on each other in a circle: db -> web -> db; remove one of the dependencies";
     assert!(circle.stderr.contains(error), "{}", circle.stderr);
+}
+
+#[tokio::test]
+async fn serve_runs_modules_and_shows_what_they_do() {
+    let cluster = TestCluster::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    put(at, "kubeconfig", &cluster.cluster.kubeconfig());
+    put(at, "modules/values.yaml", "webEnabled: true\nchartedEnabled: true\n");
+    put(at, "modules/010-web/values.yaml", "web: {port: 80}\n");
+    put(at, "modules/020-charted/templates/a.yaml", "");
+    put(at, "modules/030-idle/values.yaml", "");
+    let serve = |more: &[&str]| {
+        let mut command =
+            boathook(["serve", "--kubeconfig", "kubeconfig", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+        command.args(["--modules", "modules", "--admin-socket", "private/admin.sock"]).args(more).current_dir(at);
+        command.arg("--cache-dir").arg(cache_dir());
+        command
+    };
+    for (more, why) in
+        [(["--plan", "--strict-modules"], "--plan"), (["--node-agent", "--strict-modules"], "--node-agent")]
+    {
+        let ended = run(serve(&more)).await;
+        assert!(ended.code == Some(2) && ended.stderr.contains(why), "{}", ended.stderr);
+    }
+    let mut process = Process::start(serve(&[]));
+    let settled = |line: &str| line.contains("modules have settled").then_some(());
+    process.logged("the modules have settled", settled).await.unwrap();
+    let mut raw = boathook(["raw", "modules.text", "--socket", "private/admin.sock"]);
+    raw.current_dir(at);
+    let shown = run(raw).await;
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = shown.stdout.lines().map(words).collect();
+    assert_eq!(lines[..3], ["NAME ON AT FAILURES WHY", "global yes ready 0", "web yes ready 0 modules/values.yaml"]);
+    assert!(lines[3].starts_with("charted yes Chart 1 this version does not render charts"), "{}", lines[3]);
+    assert_eq!(lines[4], "idle no off 0 nobody turns it on");
+    terminate(&process);
+    assert_eq!(process.ended().await.code, Some(0));
 }

@@ -134,6 +134,8 @@ pub struct Parent {
     pub owners: Vec<ObjectRef>,
     /// Who attaches the members to the parent of somebody else: one of several that may do so. See [`Parent::decorated_by`].
     pub decorator: Option<Arc<str>>,
+    /// It owns none of its members, also those in its namespace. See [`Parent::by_label`].
+    pub labels_only: bool,
     pub(crate) version: Box<str>,
     pub(crate) marks: Marks,
 }
@@ -174,6 +176,7 @@ impl Parent {
             orphans: finalizes("orphan"),
             foreground: finalizes("foregroundDeletion"),
             decorator: None,
+            labels_only: false,
             version: text(metadata, "resourceVersion").unwrap_or_default().into(),
             marks: Marks {
                 id: label(object, ID).map(Into::into),
@@ -193,6 +196,17 @@ impl Parent {
         Self { decorator: Some(decorator.clone()), marks: Marks::default(), ..self }
     }
 
+    /// The kinds in which members may exist, as the parent's annotation names them: `Deployment.apps`.
+    pub fn kinds(&self) -> &BTreeSet<String> {
+        &self.marks.kinds
+    }
+
+    /// The parent without owner references: members have its label only. Somebody who deletes the parent then deletes
+    /// nothing else, and a parent of the same name has the same members.
+    pub fn by_label(self) -> Self {
+        Self { labels_only: true, ..self }
+    }
+
     pub fn set_id(&self) -> SetId {
         match &self.decorator {
             Some(decorator) => SetId::of_decorator(&self.object, decorator),
@@ -203,7 +217,8 @@ impl Parent {
     /// Whether Kubernetes allows the parent to be the owner of an object in this namespace. A namespaced owner must be
     /// in the object's namespace. Otherwise, the object is a member by its label only.
     pub fn can_own(&self, namespace: Option<&str>) -> bool {
-        self.object.namespace.is_none() || self.object.namespace.as_deref() == namespace
+        let reaches = self.object.namespace.is_none() || self.object.namespace.as_deref() == namespace;
+        reaches && !self.labels_only
     }
 
     /// Whether an object has an owner reference to the parent, or to one of the same name that was there before it.
@@ -467,6 +482,13 @@ mod tests {
         assert!(parent(Some("shop")).can_own(Some("shop")));
         assert!(!parent(Some("shop")).can_own(Some("other")) && !parent(Some("shop")).can_own(None));
         assert!(parent(None).can_own(Some("other")) && parent(None).can_own(None));
+    }
+
+    #[test]
+    fn a_parent_by_label_owns_nothing() {
+        let by_label = parent(Some("shop")).by_label();
+        assert!(!by_label.can_own(Some("shop")) && by_label.set_id() == parent(Some("shop")).set_id());
+        assert!(!parent(None).by_label().can_own(None));
     }
 
     #[test]

@@ -93,6 +93,11 @@ impl Definition {
         &self.name
     }
 
+    /// The value of an annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.value.get("metadata")?.get("annotations")?.get(name)?.as_str()
+    }
+
     /// The body of a server-side apply.
     pub fn json(&self) -> String {
         self.value.to_string()

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use boathook_core::hooks::{plain_scalar, read_yaml};
+use boathook_core::hooks::{Duplicates, plain_scalar, read_yaml};
 use serde_json::{Number, Value};
 
 /// The longest file that is read.
@@ -86,7 +86,7 @@ fn yaml(path: &Path, text: &str) -> Result<Value, FileError> {
 
 /// Reads YAML or JSON as addon-operator does, and no deeper than it merges.
 pub fn parse(text: &str) -> Result<Value, String> {
-    let value = read_yaml(text, as_go)?;
+    let value = read_yaml(text, as_go, Duplicates::Refused)?;
     if depth(&value) > MAX_DEPTH {
         return Err(format!("is nested deeper than {MAX_DEPTH} levels: make it flatter"));
     }
@@ -104,7 +104,7 @@ pub fn depth(value: &Value) -> usize {
 
 /// A plain scalar as the YAML library of addon-operator and Helm reads it, which follows YAML 1.1 where 1.2 differs:
 /// `yes` and `on` are booleans, and `010` is 8.
-fn as_go(text: Cow<'_, str>) -> Value {
+pub fn as_go(text: Cow<'_, str>) -> Value {
     match text.as_ref() {
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => return Value::Bool(true),
         "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => return Value::Bool(false),

@@ -73,6 +73,8 @@ pub enum Engines {
     OnDemand,
     /// For the module of filters.
     Filters,
+    /// For the engine of charts.
+    Charts,
 }
 
 impl Engines {
@@ -85,6 +87,7 @@ impl Engines {
             Self::Pooled => "--pooled",
             Self::OnDemand => "--on-demand",
             Self::Filters => "--filters",
+            Self::Charts => "--charts",
         }
     }
 }
@@ -138,6 +141,7 @@ pub fn serve(bounds: Bounds, engines: Engines, keep: Option<&Path>) -> ExitCode 
     child::serve(bounds, STACK, move |component| {
         let compiled = match engines {
             Engines::Filters => engine::for_filters().and_then(|engine| compile_module_here(&engine, &component)),
+            Engines::Charts => engine::for_charts().and_then(|engine| compile_here(&engine, &component)),
             engines => {
                 engine::for_compiling(engines == Engines::Pooled).and_then(|engine| compile_here(&engine, &component))
             }

@@ -34,6 +34,8 @@ const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
 const KEEP_OF_TABLE: u64 = 64 * 1024;
 /// The stack of a filter. The longest chain of operators that a program may have needs about a half of it.
 const FILTER_STACK: usize = 4 * 1024 * 1024;
+/// The stack of a chart. Helm lets a template include itself a thousand times, which takes about a half of it.
+const CHART_STACK: usize = 16 * 1024 * 1024;
 /// What the host needs of the same stack.
 const HOST_STACK: usize = 512 * 1024;
 /// The pages of a stack that stay with its slot.
@@ -57,6 +59,12 @@ impl TickingEngine {
     pub(super) fn for_filters(tasks: &Tasks) -> Result<Self, SandboxError> {
         let engine = for_filters().map_err(|error| SandboxError::Engine(error.into()))?;
         Self::with("clock of filters", engine, false, tasks)
+    }
+
+    /// The engine of charts, which has no pool either.
+    pub(super) fn for_charts(tasks: &Tasks) -> Result<Self, SandboxError> {
+        let engine = for_charts().map_err(|error| SandboxError::Engine(error.into()))?;
+        Self::with("clock of charts", engine, false, tasks)
     }
 
     fn with(name: &'static str, engine: Engine, pooled: bool, tasks: &Tasks) -> Result<Self, SandboxError> {
@@ -178,13 +186,30 @@ pub(super) fn filters_for_any_machine() -> wasmtime::Result<Engine> {
     Engine::new(&config)
 }
 
+/// An engine for the component that renders charts. It compiles the component, too.
+pub(super) fn for_charts() -> wasmtime::Result<Engine> {
+    Engine::new(&with_stack(CHART_STACK))
+}
+
+/// Like [`for_any_machine`].
+pub(super) fn charts_for_any_machine() -> wasmtime::Result<Engine> {
+    let mut config = with_stack(CHART_STACK);
+    config.target(&any_machine())?;
+    Engine::new(&config)
+}
+
 /// jaq recurses as deeply as programs and objects are nested. Instances are few and stay, so that a pool would not help.
 fn filters() -> Config {
+    with_stack(FILTER_STACK)
+}
+
+/// Instances that are not pooled, so that they can have a large stack and large tables of functions.
+fn with_stack(bytes: usize) -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
-        .max_wasm_stack(FILTER_STACK)
-        .async_stack_size(FILTER_STACK + HOST_STACK)
+        .max_wasm_stack(bytes)
+        .async_stack_size(bytes + HOST_STACK)
         .concurrency_support(false)
         .wasm_memory64(false)
         .wasm_backtrace_max_frames(None);

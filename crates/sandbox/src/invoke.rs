@@ -293,5 +293,6 @@ fn report<T>(outcome: Result<T, Failure>, duration: Duration, store: Store<State
         host_bytes: state.budget.bytes(),
         log_bytes: state.log.bytes(),
         metrics: state.metrics.into_ops(),
+        patch: state.patch,
     }
 }

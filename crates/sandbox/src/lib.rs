@@ -17,6 +17,8 @@
 //! | `exports` | the exports that answer webhooks |
 //! | `host`, `imports`, `http`, `directories`, `files`, `snapshots`, `ambient` | the functions that a guest imports |
 //! | `filters` | jq programs, in instances of their own module |
+//! | `charts` | charts, rendered by Helm's library in instances of its component |
+//! | `code` | machine code of that module and that component |
 //!
 //! Only this crate knows wasmtime. A guest can waste nothing but its own budget. The crate never sees a Kubernetes
 //! client: calls go to an implementation of [`Host`].
@@ -24,6 +26,8 @@
 mod ambient;
 mod budget;
 mod cache;
+mod charts;
+mod code;
 pub mod compiler;
 mod component;
 mod component_type;
@@ -56,7 +60,7 @@ use boathook_core::{
     fair::{Pool, Share, Tenant},
     model::{
         BindingName, Caller, Conversion, Failure, FailureKind, Limits, MetricOp, Reconcile, Reconciled, Review,
-        Reviewed, Trigger,
+        Reviewed, Trigger, ValuesPatch,
     },
     tasks::Tasks,
 };
@@ -79,6 +83,10 @@ use wasmtime::{
 use wasmtime_wasi::p2::bindings::filesystem;
 
 pub use ambient::Ambient;
+pub use charts::{
+    Capabilities, Chart, ChartConfig, ChartEngine, ChartFile, ChartHook, KubeVersion, Lookup, LookupQuery, Manifest,
+    NoCluster, Operation, Release, RenderError, RenderRequest, Rendered, Secret,
+};
 pub use compiler::{CompilerConfig, Engines};
 pub use component::LoadedHook;
 pub use directories::{Directories, Offer, OfferError};
@@ -128,6 +136,8 @@ pub struct SandboxConfig {
     pub interpreters: Vec<PathBuf>,
     /// What filters may use.
     pub filters: FilterConfig,
+    /// What the rendering of a chart may use.
+    pub charts: ChartConfig,
     /// The program that compiles components. Default: none, so this process compiles them.
     pub compiler: Option<CompilerConfig>,
     /// Called before an interpreter is compiled, which may take a minute. Default: none.
@@ -162,6 +172,7 @@ impl Default for SandboxConfig {
             pooling: true,
             interpreters: Vec::new(),
             filters: FilterConfig::default(),
+            charts: ChartConfig::default(),
             compiler: None,
             compiles_interpreter: None,
             tasks: Tasks::default(),
@@ -239,6 +250,7 @@ pub struct Sandbox {
     compiler: Option<CompilerConfig>,
     interpreters: Interpreters,
     filters: Filters,
+    charts: ChartEngine,
 }
 
 impl Sandbox {
@@ -259,6 +271,7 @@ impl Sandbox {
         };
         let (loader, turns) = (Arc::new(loader), Turns::new());
         let filters = Filters::new(&config, loader.clone(), turns.clone())?;
+        let charts = ChartEngine::new(&config, loader.clone(), rooms.clone(), turns.clone());
         Ok(Self {
             engine,
             loader,
@@ -273,12 +286,18 @@ impl Sandbox {
             compiler: config.compiler,
             interpreters: Interpreters::new(config.interpreters, config.compiles_interpreter),
             filters,
+            charts,
         })
     }
 
     /// Compiles and runs filters. They share the turns at the CPU with runs.
     pub fn filters(&self) -> &Filters {
         &self.filters
+    }
+
+    /// Renders charts. They share the memory and the turns at the CPU with runs.
+    pub fn charts(&self) -> &ChartEngine {
+        &self.charts
     }
 
     /// A tenant's turn at the one child process that may use much memory: the compiler's, or one that takes its place.
@@ -431,6 +450,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     wit::interpreter::boathook::interpreter::kinds::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::writes::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::rights::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::interpreter::boathook::interpreter::values::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }
 
@@ -453,22 +473,33 @@ pub struct RunReport<T = ()> {
     /// The metrics that the run reported, in order. They are applied only if the run succeeded, so that a retry does
     /// not count twice.
     pub metrics: Vec<MetricOp>,
+    /// What the run changes in the values of its module, if it succeeded.
+    pub patch: ValuesPatch,
 }
 
 impl<T> RunReport<T> {
     /// Converts the result of a successful run.
     pub fn map<U>(self, view: impl FnOnce(T) -> U) -> RunReport<U> {
-        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
+        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch } = self;
         let outcome = outcome.map(view);
-        RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics }
+        RunReport { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch }
     }
 
     /// Separates the result from the figures.
     pub fn split(self) -> (RunReport, Result<T, Failure>) {
-        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics } = self;
-        let report =
-            RunReport { outcome: Ok(()), duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics };
-        (report, outcome)
+        let Self { outcome, duration, cpu, memory_peak, host_calls, host_bytes, log_bytes, metrics, patch } = self;
+        let figures = RunReport {
+            outcome: Ok(()),
+            duration,
+            cpu,
+            memory_peak,
+            host_calls,
+            host_bytes,
+            log_bytes,
+            metrics,
+            patch,
+        };
+        (figures, outcome)
     }
 
     /// The report of a run in which no guest was called.
@@ -492,6 +523,7 @@ impl<T> RunReport<T> {
             host_bytes: 0,
             log_bytes: 0,
             metrics: Vec::new(),
+            patch: ValuesPatch::default(),
         }
     }
 }

@@ -57,6 +57,7 @@ impl Refused {
 }
 
 /// The memory of all runs.
+#[derive(Clone)]
 pub(super) struct Rooms {
     pool: Pool,
     most: u64,

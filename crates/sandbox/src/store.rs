@@ -7,7 +7,9 @@ use std::{
     time::Instant,
 };
 
-use boathook_core::model::{Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, WriteOptions};
+use boathook_core::model::{
+    Allowance, Caller, Limit, MetricKind, MetricLabels, MetricOp, MetricSample, ValuesPatch, WriteOptions,
+};
 use wasmtime::{Engine, Store, UpdateDeadline, component::ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
@@ -41,6 +43,8 @@ pub(super) struct State {
     pub(super) log: Arc<RunLog>,
     pub(super) snapshots: Readable,
     pub(super) metrics: Reported,
+    /// What the run changes in the values of its module.
+    pub(super) patch: ValuesPatch,
     /// The call that waits for the rest of the operator. It is named if the time runs out.
     pub(super) waiting_in: Option<&'static str>,
     files: Files,
@@ -88,6 +92,7 @@ impl State {
             log,
             snapshots,
             metrics: Reported::default(),
+            patch: ValuesPatch::default(),
             waiting_in: None,
             files,
             http: None,

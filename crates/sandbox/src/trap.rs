@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The error of a host call that would have copied more than it may. wasmtime has no public type for it.
-const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
+pub(super) const HOST_CALL_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// Like the message for the call stack, but the component itself chose the size.
 const OWN_STACK: &str = "the stack in the hook's memory is used up: the hook calls itself too deeply, or without end";

@@ -35,6 +35,7 @@ pub(super) mod interpreter {
                 import boathook:interpreter/kinds@0.1.0;
                 import boathook:interpreter/writes@0.1.0;
                 import boathook:interpreter/rights@0.1.0;
+                import boathook:interpreter/values@0.1.0;
                 export boathook:interpreter/script@0.1.0;
             }
         ",
@@ -74,6 +75,18 @@ pub(super) mod uses {
             }
         ",
         world: "boathook:host/used",
+        exports: { default: async },
+    });
+}
+
+/// The engine of charts.
+pub(super) mod charts {
+    wasmtime::component::bindgen!({
+        path: "../../interpreters/helm/wit",
+        world: "charts",
+        // The files of a chart are written into the guest from where they are.
+        ownership: Borrowing { duplicate_if_necessary: true },
+        imports: { default: async | trappable },
         exports: { default: async },
     });
 }

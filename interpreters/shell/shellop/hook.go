@@ -37,6 +37,8 @@ type Options struct {
 	Now     func() time.Time
 	Env     map[string]string
 	Cluster kubectl.Cluster
+	// Values are those of the hook's module. Nil for other hooks.
+	Values *Values
 	// Line gets each line that the script prints.
 	Line func(Line)
 }
@@ -230,6 +232,9 @@ func (h *Hook) Run(ctx context.Context, contexts []Context, o Options) (*Outcome
 		return nil, err
 	}
 	if err := p.world.FS.Put(ContextPath, []byte(Encode(contexts)), 0o644); err != nil {
+		return nil, err
+	}
+	if err := p.putValues(o.Values); err != nil {
 		return nil, err
 	}
 	status, err := p.world.Run(h.Entry, nil, p.env, path.Dir(h.Entry), bash.Streams{Out: p.lines, Err: p.errs})

@@ -15,6 +15,7 @@ type Outcome struct {
 	Metrics    []Metric
 	Admission  *Admission  // nil where the script wrote none
 	Conversion *Conversion // nil where the script wrote none
+	Patches    *Patches    // of values
 }
 
 // Operation is an entry of KUBERNETES_PATCH_PATH. Object and Patch are JSON texts.
@@ -76,7 +77,9 @@ func (p *process) outcome() (*Outcome, error) {
 			return nil, fmt.Errorf("%s: %s: %w", p.hook.Entry, step.variable, err)
 		}
 	}
-	return o, nil
+	var err error
+	o.Patches, err = p.patches()
+	return o, err
 }
 
 // stream reads JSON values one after another.

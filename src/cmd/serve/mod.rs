@@ -1,6 +1,7 @@
 //! `boathook serve`: runs the operator until a signal.
 
 mod bundles;
+mod modules;
 
 use std::{
     path::{Path, PathBuf},
@@ -175,7 +176,7 @@ fn alone_on_its_node(args: &mut Serve) -> anyhow::Result<()> {
 
 /// Whether the cluster's HookBundles are the only source of hooks. An error if there is no source at all.
 fn only_hook_bundles(args: &Serve) -> anyhow::Result<bool> {
-    if args.hooks.is_some() || !args.bundles.bundles.is_empty() {
+    if args.hooks.is_some() || !args.bundles.bundles.is_empty() || !args.addons.modules.is_empty() {
         return Ok(false);
     }
     if args.plan {
@@ -229,6 +230,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     options.variables = variables::variables(&args.node.variables)?;
     options.node_agent = args.node.node_agent;
     options.hooks = args.hooks;
+    options.modules = modules::options(args.addons);
     options.record = record;
     options.webhooks = webhooks;
     options.election = election;

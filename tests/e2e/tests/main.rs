@@ -25,6 +25,7 @@ mod harness;
 mod internet_access;
 mod ledger;
 mod lifecycle;
+mod modules;
 mod node;
 mod node_taint;
 mod objects;
@@ -159,6 +160,8 @@ suite! {
         shell:
             a_secret_is_copied,
             kubectl_changes_the_cluster;
+        modules:
+            a_chart_is_installed_changed_and_deleted;
     },
     real: {
         shell_corpus:

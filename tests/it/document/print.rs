@@ -340,6 +340,7 @@ fn spec() -> impl Strategy<Value = HookSpec> {
                     queue: QueueName::main(),
                     retry,
                 }),
+                stages: Vec::new(),
                 schedules,
                 kubernetes,
                 admission: Vec::new(),

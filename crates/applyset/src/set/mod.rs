@@ -272,6 +272,17 @@ impl Set {
         }
     }
 
+    /// The members that are to be deleted, and that [`Set::no_dependants`] was not said of: Namespaces,
+    /// CustomResourceDefinitions and PersistentVolumeClaims.
+    pub fn precious(&self) -> Vec<ObjectRef> {
+        let goes = |state: &State| self.parent.deleting || state.wanted.is_none();
+        let waits = self
+            .members
+            .iter()
+            .filter(|(id, state)| order::is_precious(id) && state.is_ours() && !state.no_dependants && goes(state));
+        waits.filter_map(|(id, state)| Some(plan::reference(id, state.seen.as_ref()?))).collect()
+    }
+
     /// The API server's health of a member, for the producer's next run.
     pub fn readiness(&self, member: &ObjectRef) -> Option<&Readiness> {
         Some(&self.members.get(&MemberId::of(member))?.seen.as_ref()?.readiness)

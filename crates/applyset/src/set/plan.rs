@@ -526,7 +526,7 @@ impl Set {
     }
 }
 
-fn reference(id: &MemberId, seen: &Seen) -> ObjectRef {
+pub(super) fn reference(id: &MemberId, seen: &Seen) -> ObjectRef {
     ObjectRef {
         api_version: seen.api_version.to_string(),
         kind: id.kind.to_string(),

@@ -7,7 +7,7 @@ mod document;
 mod shell;
 
 pub use directory::{DirectoryError, FileError, HookFile, find_hook, read_directory, with_hooks_below};
-pub use document::{DocumentError, Problem, parse, plain_scalar, print, read_yaml};
+pub use document::{DocumentError, Duplicates, Problem, parse, plain_scalar, print, read_yaml};
 pub use shell::{SHELL, ShellError, ShellHook, first_line, is_script, program_of, shell_hooks};
 
 /// The JSON Schema (draft 2020-12) of the configuration document, version v1. The reader of documents does the checks,

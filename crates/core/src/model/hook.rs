@@ -16,6 +16,8 @@ pub struct HookSpec {
     pub name: HookName,
     /// `onStartup`, if the hook has one.
     pub on_startup: Option<StartupBinding>,
+    /// `beforeHelm` and the others, in the order of [`Stage`].
+    pub stages: Vec<StageBinding>,
     /// `schedule[]`, in the document's order.
     pub schedules: Vec<ScheduleBinding>,
     /// `kubernetes[]`, in the document's order, and then the informers of `reconcile[]`.
@@ -47,6 +49,7 @@ pub struct HookSpec {
 #[derive(Debug, Clone, Copy)]
 pub enum BindingRef<'s> {
     Startup(&'s StartupBinding),
+    Stage(&'s StageBinding),
     Schedule(&'s ScheduleBinding),
     Kubernetes(&'s KubernetesBinding),
     Reconcile(&'s ReconcileBinding),
@@ -60,6 +63,7 @@ impl HookSpec {
         // Every field is named here, so that a new type of binding cannot be forgotten.
         let Self {
             on_startup,
+            stages,
             schedules,
             kubernetes,
             reconcilers,
@@ -77,6 +81,7 @@ impl HookSpec {
         on_startup
             .iter()
             .map(BindingRef::Startup)
+            .chain(stages.iter().map(BindingRef::Stage))
             .chain(schedules.iter().map(BindingRef::Schedule))
             .chain(kubernetes.iter().map(BindingRef::Kubernetes))
             .chain(reconcilers.iter().map(BindingRef::Reconcile))
@@ -122,6 +127,54 @@ pub struct StartupBinding {
     /// The queue that it shares with the hooks that it is ordered among.
     pub queue: QueueName,
     pub retry: RetryPolicy,
+}
+
+/// A stage in the life of modules, at which their hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    BeforeAll,
+    AfterAll,
+    BeforeHelm,
+    AfterHelm,
+    BeforeDeleteHelm,
+    AfterDeleteHelm,
+}
+
+impl Stage {
+    /// All stages, in the order of documents.
+    pub const ALL: [Self; 6] = [
+        Self::BeforeAll,
+        Self::AfterAll,
+        Self::BeforeHelm,
+        Self::AfterHelm,
+        Self::BeforeDeleteHelm,
+        Self::AfterDeleteHelm,
+    ];
+
+    /// The key of documents, which is also the name of the binding.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::BeforeAll => "beforeAll",
+            Self::AfterAll => "afterAll",
+            Self::BeforeHelm => "beforeHelm",
+            Self::AfterHelm => "afterHelm",
+            Self::BeforeDeleteHelm => "beforeDeleteHelm",
+            Self::AfterDeleteHelm => "afterDeleteHelm",
+        }
+    }
+
+    /// Whether it is a stage of global hooks. The others are of one module.
+    pub fn is_global(self) -> bool {
+        matches!(self, Self::BeforeAll | Self::AfterAll)
+    }
+}
+
+/// `beforeHelm: 10` and the like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageBinding {
+    pub stage: Stage,
+    /// Lower numbers first.
+    pub order: i64,
 }
 
 /// What happens to ticks that could not run in time.

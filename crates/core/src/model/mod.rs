@@ -26,6 +26,7 @@ mod script;
 mod snapshot;
 mod trigger;
 mod uses;
+mod values;
 mod variables;
 mod webhook;
 
@@ -46,7 +47,7 @@ pub use failure::{Failure, FailureKind, Limit};
 pub use field_path::FieldPath;
 pub use hook::{
     BindingRef, Content, HookSpec, KubernetesBinding, Limits, MayWatch, MissedRuns, RateLimit, RetryPolicy,
-    ScheduleBinding, StartupBinding, WatchEventKind,
+    ScheduleBinding, Stage, StageBinding, StartupBinding, WatchEventKind,
 };
 pub use http::{
     HostPattern, HttpBody, HttpBounds, HttpError, HttpHeader, HttpReason, HttpRequest, HttpResponse, HttpRule,
@@ -68,6 +69,7 @@ pub use script::{InterpreterRef, Script, ScriptError, ScriptFile, ScriptFunction
 pub use snapshot::{Item, Items, Kept, SnapshotSet};
 pub use trigger::{Cause, Change, ObjectEvent, Tick, Trigger};
 pub use uses::{ScriptPlace, ScriptProblem, ScriptRequest, ScriptUses};
+pub use values::{HookValues, ValuesPatch};
 pub use variables::{UnknownVariable, Variables, has_variable, is_variable};
 pub use webhook::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Conversion, ConversionBinding, ConversionRule, Denial,

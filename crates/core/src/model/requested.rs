@@ -27,7 +27,7 @@ impl HookSpec {
         let mut seen = HashSet::new();
         let calls = self.permissions.iter().cloned();
         let bindings = self.bindings().flat_map(|binding| match binding {
-            BindingRef::Startup(_) | BindingRef::Schedule(_) => Vec::new(),
+            BindingRef::Startup(_) | BindingRef::Stage(_) | BindingRef::Schedule(_) => Vec::new(),
             BindingRef::Kubernetes(binding) => vec![binding.asks()],
             BindingRef::Reconcile(binding) => binding.asks(),
             BindingRef::Admission(binding) => binding.asks(),

@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Failure, HookName, HttpCredential, Identity, Permission, QueueName, RunId, Trigger, WriteOptions};
+use super::{
+    Failure, HookName, HookValues, HttpCredential, Identity, Permission, QueueName, RunId, Trigger, WriteOptions,
+};
 
 /// Identifies a job in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,6 +69,8 @@ pub struct Caller {
     pub credentials: Arc<[HttpCredential]>,
     /// What `settings.get` returns, a JSON object.
     pub settings: Arc<str>,
+    /// The values of the hook's module, if it belongs to one.
+    pub values: Option<Arc<HookValues>>,
     /// The memory that answers may take.
     pub memory: Allowance,
     /// How the API server treats the writes of this call. `dry_run` above is set if one of both says so.
@@ -84,6 +88,7 @@ impl Caller {
             identity: None,
             credentials: Arc::new([]),
             settings: "{}".into(),
+            values: None,
             memory: Allowance::default(),
             writes: WriteOptions::default(),
         }

@@ -167,6 +167,21 @@ impl Handle {
         self.until(&self.0.ended, |state| state.runs(hook) == 0).await;
     }
 
+    /// Returns when the start-up and the synchronizations of a hook are done that were pushed.
+    pub async fn synchronised(&self, hook: &HookName) {
+        self.until(&self.0.ended, |state| state.is_synchronised(hook)).await;
+    }
+
+    /// Returns when a run of the hook has failed and is tried again, with the reason.
+    pub async fn failing(&self, hook: &HookName) -> Arc<str> {
+        loop {
+            self.until(&self.0.ended, |state| state.failure(hook).is_some()).await;
+            if let Some(failure) = self.0.state().failure(hook) {
+                return failure;
+            }
+        }
+    }
+
     /// Sets new terms, and checks what waits. See [`State::update_hook`].
     pub fn update_hook(
         &self,

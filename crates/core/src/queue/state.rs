@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -366,6 +367,16 @@ impl State {
     /// The number of jobs of a hook that run.
     pub fn runs(&self, hook: &HookName) -> usize {
         self.hooks.get(hook).map_or(0, |hook| hook.running)
+    }
+
+    /// Whether the hook's start-up and the synchronizations that it waits for are done, as far as they were pushed.
+    pub fn is_synchronised(&self, hook: &HookName) -> bool {
+        self.hooks.get(hook).is_none_or(|hook| !hook.starting() && hook.unsynchronised().0.is_empty())
+    }
+
+    /// Why a job of the hook failed that runs again.
+    pub fn failure(&self, hook: &HookName) -> Option<Arc<str>> {
+        self.batches.values().filter(|batch| batch.hook == *hook).find_map(|batch| batch.failure.clone())
     }
 
     /// Whether nothing waits and nothing runs.

@@ -14,7 +14,7 @@ use kube::{
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 
-use super::DiscoveryError;
+use super::{DiscoveryError, Server};
 
 /// What one version serves.
 pub(super) type Resources = Arc<[Served]>;
@@ -107,6 +107,44 @@ pub(super) async fn groups(client: &Client) -> Result<Vec<Group>, DiscoveryError
     found.extend(others.items.into_iter().filter_map(aggregated));
     found.extend(others.groups.into_iter().filter_map(plain));
     Ok(found)
+}
+
+/// What the API server is, and everything that it serves.
+pub(super) async fn server(client: &Client) -> Result<Server, DiscoveryError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Version {
+        git_version: String,
+        major: String,
+        minor: String,
+    }
+    let all = |path| get::<Groups>(client, path, ACCEPT_AGGREGATED_DISCOVERY_V2);
+    let version = get::<Version>(client, "/version", "application/json");
+    let (version, core, others) = futures::try_join!(version, all("/api"), all("/apis"))?;
+    let mut api_versions = Vec::new();
+    let mut add = |api_version: String, served: Vec<Served>| {
+        let kinds = served.iter().map(|served| format!("{api_version}/{}", served.resource.kind));
+        api_versions.extend(kinds.collect::<Vec<_>>());
+        api_versions.push(api_version);
+    };
+    let mut separate = if core.items.is_empty() { vec!["v1".to_owned()] } else { Vec::new() };
+    for group in core.items.into_iter().chain(others.items) {
+        let name = group.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
+        for of in group.versions {
+            let Some(version) = of.version.clone() else { continue };
+            let api_version = if name.is_empty() { version } else { format!("{name}/{version}") };
+            add(api_version, from_discovery(&name, of));
+        }
+    }
+    separate.extend(others.groups.into_iter().flat_map(|group| group.versions).map(|version| version.group_version));
+    for api_version in separate {
+        let served = self::version(client, &api_version).await?;
+        add(api_version, served);
+    }
+    api_versions.sort();
+    api_versions.dedup();
+    let Version { git_version, major, minor } = version;
+    Ok(Server { version: git_version, major, minor, api_versions })
 }
 
 fn plain(group: APIGroup) -> Option<Group> {

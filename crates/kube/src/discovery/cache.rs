@@ -20,7 +20,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use super::{
-    DiscoveryError,
+    DiscoveryError, Server,
     ask::{self, Group, Resources},
 };
 
@@ -129,6 +129,11 @@ impl Cache {
         known.groups.iter_mut().for_each(|entry| entry.doubtful = true);
         self.versions.forget(|version| doubted(group_of(version)));
         self.groups.forget(|()| true);
+    }
+
+    /// Nothing of this is remembered.
+    pub async fn server(&self) -> Result<Server, DiscoveryError> {
+        ask::server(&self.client).await
     }
 
     /// Returns what all preferred versions serve. With `fresh`, requests it again unless that was done a moment ago.

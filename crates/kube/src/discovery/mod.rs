@@ -66,6 +66,17 @@ fn in_version(api_version: &Option<String>) -> String {
     }
 }
 
+/// What templates of charts see of an API server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `v1.36.0`
+    pub version: String,
+    pub major: String,
+    pub minor: String,
+    /// All versions of all groups, and the kinds in them: `apps/v1`, `apps/v1/Deployment`.
+    pub api_versions: Vec<String>,
+}
+
 /// If a name is not found, discovery requests it again after this time at the earliest.
 const REFRESH_AFTER: Duration = Duration::from_secs(1);
 
@@ -126,6 +137,11 @@ impl Discovery {
         let Everything { versions, silent } = self.cache.everything(true).await?;
         let kinds = versions.iter().flat_map(|version| version.iter()).map(Served::listed).collect();
         Ok(KindListing { kinds, silent })
+    }
+
+    /// The version of the API server, and everything that it serves now. It always queries the server.
+    pub async fn server(&self) -> Result<Server, DiscoveryError> {
+        self.cache.server().await
     }
 
     async fn find_in(&self, version: &str, name: &str) -> Result<Arc<Resource>, DiscoveryError> {

@@ -81,7 +81,7 @@ impl Default for Layout {
 }
 
 /// A section's static values and schemas.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Static values, the lowest layer first.
     pub statics: Vec<(Writer, Value)>,
@@ -103,7 +103,7 @@ pub enum Chart {
 }
 
 /// A module.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Module {
     pub name: ModuleName,
     /// The place in the order. Modules of one place are independent of each other.

@@ -1,5 +1,7 @@
 //! The values of all modules: static values, defaults, the configuration, and what hooks changed.
 
+mod transaction;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value};
@@ -74,6 +76,19 @@ pub struct Changed {
     pub enabled: BTreeMap<String, Option<bool>>,
 }
 
+/// What hooks changed in a section, in order.
+type Kept = Vec<(Writer, Patch)>;
+
+/// The changes of a run that were checked.
+#[derive(Debug)]
+pub struct Prepared {
+    key: String,
+    /// What is kept of the section from then on. `None` if that does not change.
+    kept: Option<Kept>,
+    writer: Writer,
+    changed: Changed,
+}
+
 #[derive(Debug, Default)]
 struct Part {
     statics: Vec<(Writer, Value)>,
@@ -81,8 +96,7 @@ struct Part {
     values_schema: Option<(Writer, Arc<Schema>)>,
     helm_schema: Option<Arc<Schema>>,
     config: Option<(Writer, Value)>,
-    /// What hooks changed, in order.
-    kept: Vec<(Writer, Patch)>,
+    kept: Kept,
 }
 
 /// The values of all modules.
@@ -140,8 +154,16 @@ impl Store {
     /// # Errors
     /// Names the operation or the value that is refused.
     pub fn commit(&mut self, hook: &str, of: Option<&ModuleName>, patch: Patch) -> Result<Changed, Refused> {
+        Ok(self.take(self.prepare(hook, of, patch)?))
+    }
+
+    /// Checks what a run of a hook returned, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Store::commit`].
+    pub fn prepare(&self, hook: &str, of: Option<&ModuleName>, patch: Patch) -> Result<Prepared, Refused> {
         let key = of.map_or(GLOBAL, ModuleName::key);
-        let part = self.parts.get_mut(key).ok_or_else(|| Refused::NoModule(key.to_owned()))?;
+        let part = self.parts.get(key).ok_or_else(|| Refused::NoModule(key.to_owned()))?;
         let writer = Writer::Hook(hook.to_owned());
         let mut changed = Changed::default();
         let mut values = Patch::default();
@@ -155,17 +177,12 @@ impl Store {
                 _ => return Err(Refused::Path(operation.shown(), format!("the hook may change /{key} only"))),
             }
         }
+        let mut kept = None;
         if !values.is_empty() {
-            changed.values = part.commit(key, writer.clone(), values)?;
+            let (after, differs) = part.commit(key, writer.clone(), values)?;
+            (kept, changed.values) = (Some(after), differs);
         }
-        let [_, of_hooks, _] = &mut self.votes;
-        for (module, on) in &changed.enabled {
-            match on {
-                Some(on) => drop(of_hooks.insert(module.clone(), (writer.clone(), *on))),
-                None => drop(of_hooks.remove(module)),
-            }
-        }
-        Ok(changed)
+        Ok(Prepared { key: key.to_owned(), kept, writer, changed })
     }
 
     /// Whether the module with this key is on. Global hooks win over static values, and the configuration wins over both.
@@ -294,8 +311,8 @@ impl Part {
         problems(key, &now, schema.check(&value, before.as_ref()))
     }
 
-    /// Applies a patch. Returns whether values changed.
-    fn commit(&mut self, key: &str, writer: Writer, mut patch: Patch) -> Result<bool, Refused> {
+    /// Checks a patch. Returns what is kept with it, and whether values change.
+    fn commit(&self, key: &str, writer: Writer, mut patch: Patch) -> Result<(Kept, bool), Refused> {
         let before = self.layers(key).value()?;
         let mut whole = document(key, before.clone());
         patch.apply(&mut whole).map_err(|why| Refused::Operation(format!("{key}: {why}")))?;
@@ -333,8 +350,7 @@ impl Part {
         if operations().count() > MAX_KEPT || bytes > MAX_KEPT_BYTES {
             return Err(Refused::TooMany(key.to_owned()));
         }
-        self.kept = kept;
-        Ok(before != after)
+        Ok((kept, before != after))
     }
 }
 

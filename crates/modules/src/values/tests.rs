@@ -322,3 +322,57 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_hooks_changed_survives_a_restart() {
+    let (mut before, db) = (store(), "db".parse::<ModuleName>().unwrap());
+    before.commit("db.a", Some(&db), patch(json!({"op": "add", "path": "/db/a", "value": 7}))).unwrap();
+    let more = patch(json!([{"op": "add", "path": "/db/b~1c", "value": [1]}, {"op": "remove", "path": "/db/a"}]));
+    let prepared = before.prepare("db.b", Some(&db), more).unwrap();
+    assert_eq!((prepared.key(), prepared.is_empty()), ("db", false));
+    let text = before.kept_with(&prepared);
+    assert_eq!(before.section("db").unwrap()["a"], 7, "a preparation changes nothing");
+    before.take(prepared);
+    let mut after = store();
+    assert_eq!(after.restore("db", &text), Ok(true));
+    assert_eq!(values(&after, "db"), json!({"global": {"region": "eu"}, "db": {"b/c": [1]}}));
+    assert_eq!(after.trace("db", &["b/c".to_owned()]), before.trace("db", &["b/c".to_owned()]));
+    // Which modules are on is kept with the section that all see.
+    let prepared = before.prepare("global.a", None, patch(json!({"op": "add", "path": "/dbEnabled", "value": true})));
+    let text = before.kept_with(&prepared.unwrap());
+    assert_eq!(after.restore("global", &text), Ok(true));
+    assert!(after.decision("db").on);
+    assert_eq!(after.restore("gone", &text), Ok(false));
+    assert!(after.restore("web", "{").is_err() && after.restore("web", r#"{"changes":[{}]}"#).is_err());
+    after.forget(&db);
+    assert_eq!(after.section("db"), store().section("db"));
+}
+
+#[test]
+fn a_hook_changes_the_configuration_of_its_module_only() {
+    let (mut store, web, db) = (store(), web(), "db".parse::<ModuleName>().unwrap());
+    let change = |store: &Store, of: Option<&ModuleName>, operations: Value, data: Value| {
+        store.configured_with(of, patch(operations), &config("cm", data)).map_err(|refused| refused.to_string())
+    };
+    let add = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+    let added = change(&store, Some(&db), add("/db/port", json!(8080)), json!({"db": {"a": true}})).unwrap();
+    assert_eq!(added, [("db".to_owned(), Some(json!({"a": true, "port": 8080})))].into());
+    let new = change(&store, Some(&web), add("/web/port", json!(1)), json!({})).unwrap();
+    assert_eq!(new, [("web".to_owned(), Some(json!({"port": 1})))].into());
+    let both = json!([{"op": "add", "path": "/webEnabled", "value": false}, {"op": "remove", "path": "/dbEnabled"}]);
+    let off = change(&store, None, both, json!({})).unwrap();
+    assert_eq!(off, [("dbEnabled".to_owned(), None), ("webEnabled".to_owned(), Some(json!(false)))].into());
+    for (of, operations, why) in [
+        (Some(&web), add("/global/a", json!(1)), "may change /web of the configuration only"),
+        (Some(&web), add("/webEnabled", json!(true)), "may change /web of the configuration only"),
+        (Some(&web), json!({"op": "remove", "path": "/web/none"}), "it is not there"),
+        (Some(&web), add("/web", json!(7)), "an object or a list"),
+        (Some(&web), add("/web/port", json!("x")), "want integer, but got string"),
+        (None, add("/webEnabled", json!(1)), "must be true or false"),
+    ] {
+        let error = change(&store, of, operations.clone(), json!({})).unwrap_err();
+        assert!(error.contains(why), "{operations}: {error}");
+    }
+    store.configure(&config("cm", json!({"db": {"a": 1}, "web": {"port": 5}})));
+    assert_eq!(store.configuration(Some(&db)), json!({"global": {}, "db": {"a": 1}}));
+}

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`operator`] | what can be requested from the operator, and how it refuses |
 //! | [`views`] | what the operator answers, field by field |
+//! | [`modules`] | what modules do |
 //! | [`pages`] | a page of a snapshot, with the values of Secrets hidden |
 //! | [`socket`] | where the socket is, and who may connect |
 //! | [`server`], `routes` | the server |
@@ -14,6 +15,7 @@
 //! This module decides nothing about hooks and knows no stage. The wiring implements [`Operator`].
 
 pub mod client;
+pub mod modules;
 pub mod operator;
 pub mod pages;
 pub mod render;

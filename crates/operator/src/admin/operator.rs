@@ -8,6 +8,7 @@ use std::{
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use super::modules::ModulesView;
 use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView};
 
 /// What the routes work with: the operator, once it has started, and while its server lives. It is weak, because a
@@ -23,7 +24,7 @@ pub enum Refused {
     UnknownBinding { hook: String, name: String, known: Vec<String> },
     #[error("no dead letter has the id {}: `boathook dead-letters` lists those there are", ids(.0))]
     UnknownLetter(Vec<u64>),
-    #[error("nothing is at {0}: try /hooks, /queues, /runs, /dead-letters, /log-level")]
+    #[error("nothing is at {0}: try /hooks, /queues, /runs, /modules, /dead-letters, /log-level")]
     UnknownPath(String),
     #[error("the operator is still loading its hooks: try again soon")]
     Starting,
@@ -108,6 +109,11 @@ pub trait Operator: Send + Sync {
 
     /// Lists the last runs, newest first: of one hook or of all, and all runs or only those that failed.
     fn runs(&self, hook: Option<&str>, failed: bool) -> Result<RunsView, Refused>;
+
+    /// Shows what modules do.
+    fn modules(&self) -> Result<ModulesView, Refused> {
+        Err(Refused::Unsupported("show modules: it runs none; start it with --modules"))
+    }
 
     /// Lists triggers that were given up, of one hook or of all, oldest first.
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused>;

@@ -61,7 +61,7 @@ pub enum Style {
 
 /// What a word means to the person who reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tone {
+pub(super) enum Tone {
     Plain,
     Good,
     Warning,
@@ -71,7 +71,7 @@ enum Tone {
 
 impl Style {
     /// Returns the text in the tone's colour.
-    fn paint(self, text: &str, tone: Tone) -> String {
+    pub(super) fn paint(self, text: &str, tone: Tone) -> String {
         let code = match tone {
             _ if self == Self::Plain || text.is_empty() => return text.to_owned(),
             Tone::Plain => return text.to_owned(),
@@ -84,7 +84,7 @@ impl Style {
     }
 }
 
-struct Cell {
+pub(super) struct Cell {
     text: String,
     tone: Tone,
 }
@@ -102,7 +102,7 @@ impl<T: AsRef<str>> From<T> for Cell {
 }
 
 /// A table whose columns are as wide as their widest cell.
-struct Table {
+pub(super) struct Table {
     rows: Vec<Vec<Cell>>,
 }
 

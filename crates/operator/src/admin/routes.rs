@@ -3,7 +3,7 @@
 //! | path | answer |
 //! | --- | --- |
 //! | `GET /` | that the operator is alive |
-//! | `GET /hooks`, `/queues`, `/runs`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /hooks`, `/queues`, `/runs`, `/modules`, `/dead-letters`, `/log-level` | the view |
 //! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
 //! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
@@ -104,6 +104,7 @@ async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri)
             let asked: OfHook = query(&uri)?;
             Ok(view(&operator.dead_letters(asked.hook.as_deref())?, format))
         }
+        "modules" => query::<Nothing>(&uri).and_then(|Nothing {}| Ok(view(&operator.modules()?, format))),
         "log-level" => Ok(view(&operator.log_level()?, format)),
         _ => Err(nowhere(&uri)),
     }

@@ -81,6 +81,8 @@ pub struct HookView {
 pub enum BindingKind {
     #[default]
     OnStartup,
+    /// `beforeHelm` and the like.
+    Stage,
     Schedule,
     Kubernetes,
 }
@@ -90,6 +92,7 @@ impl BindingKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OnStartup => "onStartup",
+            Self::Stage => "stage",
             Self::Schedule => "schedule",
             Self::Kubernetes => "kubernetes",
         }

@@ -11,13 +11,16 @@ use std::{
 use boathook_core::{
     filter::{BindingStatus, Changes},
     model::{
-        BindingName, BindingRef, HookName, KubernetesBinding, QueueName, ScheduleBinding, StartupBinding, error_chain,
+        BindingName, BindingRef, HookName, KubernetesBinding, QueueName, ScheduleBinding, StageBinding, StartupBinding,
+        error_chain,
     },
     queue::{self, DeadLetter, HookStats, QueueDump, QueueState, QueueStats, TriggerDump},
     tasks::Tasks,
 };
+use boathook_modules::life::{Report, Subject};
 use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::{
@@ -28,7 +31,9 @@ use super::{
 };
 use crate::{
     admin::{
-        Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError, pages,
+        Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError,
+        modules::{ModuleView, ModulesView},
+        pages,
         views::{
             BindingKind, BindingView, DeadLetterView, DeadLettersView, HookState, HookView, HooksView, LogLevelView,
             OperationCounts, Operations, QueueView, QueuesView, RetriedView, RunCounts, RunsView, SnapshotsView,
@@ -56,11 +61,16 @@ pub(super) struct Admin {
     hook_manager: Arc<HookManager>,
     services: Arc<Services>,
     log: Option<LogControl>,
+    modules: Option<watch::Receiver<Vec<Report>>>,
 }
 
 impl Admin {
-    pub fn new(hook_manager: Arc<HookManager>, log: Option<LogControl>) -> Self {
-        Self { services: hook_manager.services.clone(), hook_manager, log }
+    pub fn new(
+        hook_manager: Arc<HookManager>,
+        log: Option<LogControl>,
+        modules: Option<watch::Receiver<Vec<Report>>>,
+    ) -> Self {
+        Self { services: hook_manager.services.clone(), hook_manager, log, modules }
     }
 
     fn log(&self) -> Result<&LogControl, Refused> {
@@ -207,6 +217,13 @@ impl Operator for Admin {
         Ok(dropped)
     }
 
+    fn modules(&self) -> Result<ModulesView, Refused> {
+        let (Some(reports), Some(values)) = (&self.modules, &self.services.module_values) else {
+            return Err(Refused::Unsupported("show modules: it runs none; start it with --modules"));
+        };
+        Ok(ModulesView { modules: reports.borrow().iter().map(module).collect(), problems: values.problems() })
+    }
+
     fn log_level(&self) -> Result<LogLevelView, Refused> {
         Ok(log_level(self.log()?.current()))
     }
@@ -293,6 +310,7 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
     let mut statuses = facts.bindings.into_iter();
     let bindings = spec.bindings().filter_map(|binding| match binding {
         BindingRef::Startup(binding) => Some(startup(binding)),
+        BindingRef::Stage(binding) => Some(stage(binding)),
         BindingRef::Schedule(binding) => Some(schedule(binding)),
         BindingRef::Kubernetes(binding) => Some(kubernetes(binding, statuses.next())),
         // `may` shows them.
@@ -311,6 +329,22 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         bindings,
         outstanding: facts.stats.map_or(0, |stats| stats.outstanding),
         runs: facts.runs,
+    }
+}
+
+/// The view of a module.
+fn module(report: &Report) -> ModuleView {
+    ModuleView {
+        name: match &report.subject {
+            Subject::Global => "global".to_owned(),
+            Subject::Module(name) => name.to_string(),
+        },
+        on: report.on,
+        why: report.why.clone(),
+        at: report.at.to_owned(),
+        waits_for: report.waits.clone(),
+        error: report.error.clone(),
+        failures: report.failures,
     }
 }
 
@@ -337,6 +371,11 @@ fn binding(name: String, kind: BindingKind, selection: String, queue: &QueueName
 fn startup(spec: &StartupBinding) -> BindingView {
     let selection = format!("order {}", spec.order);
     binding("onStartup".to_owned(), BindingKind::OnStartup, selection, &spec.queue)
+}
+
+fn stage(spec: &StageBinding) -> BindingView {
+    let selection = format!("order {}", spec.order);
+    binding(spec.stage.key().to_owned(), BindingKind::Stage, selection, &QueueName::main())
 }
 
 fn schedule(spec: &ScheduleBinding) -> BindingView {

@@ -48,7 +48,7 @@ pub struct Health {
 }
 
 struct HookHealth {
-    /// Whether it belongs to a HookBundle.
+    /// Whether it belongs to a HookBundle or a module: readiness waits for it only while the operator starts.
     tenants: bool,
     bindings: Arc<BindingStates>,
     /// The document, if the hook answers the API server.
@@ -187,6 +187,11 @@ impl Health {
             known.bindings.read(|bindings| bindings.iter().map(each).collect::<Vec<_>>())
         };
         self.hooks().iter().flat_map(of_hook).collect()
+    }
+
+    /// The life of a hook's bindings, if the hook has started.
+    pub fn states(&self, hook: &HookName) -> Option<Arc<BindingStates>> {
+        self.hooks().get(hook).map(|known| known.bindings.clone())
     }
 
     /// The status of a hook's bindings in the document's order, and for those that cannot be watched, why they are

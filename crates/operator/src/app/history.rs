@@ -313,12 +313,16 @@ impl LastRuns {
         let last = self.kept().and_then(|kept| kept.get(&spec.name).cloned()).unwrap_or_default();
         let bound = |trigger: &Trigger| {
             spec.bindings().any(|binding| match (binding, &trigger.cause) {
-                (BindingRef::Startup(_), cause) => matches!(cause, Cause::Startup),
+                (BindingRef::Startup(_), cause) => {
+                    matches!(cause, Cause::Startup) && trigger.binding.as_str() == "onStartup"
+                }
                 (BindingRef::Schedule(binding), Cause::Schedule(_)) => binding.name == trigger.binding,
                 (BindingRef::Kubernetes(binding), Cause::Synchronization | Cause::Event(_)) => {
                     binding.name == trigger.binding
                 }
                 (BindingRef::Schedule(_) | BindingRef::Kubernetes(_), _) => false,
+                // They run with their module.
+                (BindingRef::Stage(_), _) => false,
                 // Its informers have the triggers.
                 (BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_), _) => false,
             })
@@ -349,6 +353,7 @@ mod tests {
             memory_peak: 7,
             host_calls: 3,
             metrics: Vec::new(),
+            patch: Default::default(),
             host_bytes: 0,
             log_bytes: 0,
         };

@@ -454,12 +454,13 @@ impl HookManager {
     }
 
     /// A hook of the admin's as it runs in this operator, if it can.
-    fn fitted(&self, hook: Hook) -> Result<Hook, HookLoadError> {
+    pub(super) fn fitted(&self, hook: Hook) -> Result<Hook, HookLoadError> {
         hooks::check_directories(&hook, &self.services.operator.directories)?;
         self.with_variables(hook)
     }
 
     fn with_variables(&self, hook: Hook) -> Result<Hook, HookLoadError> {
+        hooks::check_stages(&hook.spec, hook.module.as_ref())?;
         if self.services.node_agent {
             hooks::check_for_every_node(&hook.spec)?;
         }
@@ -468,7 +469,7 @@ impl HookManager {
 
     /// Claims what the hook reconciles, and stops the confined hooks that give way to it. They are tried again when it is
     /// gone.
-    async fn claim(&self, spec: &HookSpec) -> Result<Claim, HookLoadError> {
+    pub(super) async fn claim(&self, spec: &HookSpec) -> Result<Claim, HookLoadError> {
         let (claim, displaced) = self.services.claims.take(spec)?;
         self.displace(displaced).await;
         Ok(claim)

@@ -187,7 +187,7 @@ impl Restartable for RunningTasks {
 
 /// Announces that the bindings are about to list their objects.
 pub(super) fn expect(services: &Services, hook: &Hook, begins: impl Fn(&BindingName) -> bool) -> Arc<BindingStates> {
-    let states = services.health.replace(&hook.spec, hook.is_tenants(), |name| !begins(name));
+    let states = services.health.replace(&hook.spec, hook.counts_at_the_start_only(), |name| !begins(name));
     for binding in hook.spec.kubernetes.iter().filter(|binding| begins(&binding.name)) {
         services.queue.expect_list(&hook.spec.name, binding.name.clone());
     }

@@ -12,10 +12,11 @@ use boathook_core::{
     model::{
         AdmissionKind::{Mutating, Validating},
         BindingName, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName, RunId,
-        ScriptFunction, Source, UnknownVariable,
+        ScriptFunction, Source, Stage, UnknownVariable,
     },
     queue::HookQueueConfig,
 };
+use boathook_modules::life::Subject;
 use boathook_sandbox::{Directories, Filters, LoadError, LoadedHook, Sandbox};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,8 @@ pub struct Hook {
     pub interrupt: CancellationToken,
     /// What the hook has from its bundle, if it belongs to one.
     pub bundled: Option<Bundled>,
+    /// The module that it belongs to, or all of them.
+    pub(super) module: Option<Subject>,
     /// The objects that it reconciles. Absent until it may run.
     pub(super) claim: Option<Claim>,
 }
@@ -48,13 +51,13 @@ pub struct Bundled {
 impl Hook {
     /// Creates a hook outside of any bundle.
     pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
-        Self { spec, component, interrupt: CancellationToken::new(), bundled: None, claim: None }
+        Self { spec, component, interrupt: CancellationToken::new(), bundled: None, module: None, claim: None }
     }
 
     /// Returns the same version again, so that it can replace another one.
     pub(super) fn again(&self) -> Self {
-        let (bundled, claim) = (self.bundled.clone(), self.claim.clone());
-        Self { bundled, claim, ..Self::new(self.spec.clone(), self.component.clone()) }
+        let (bundled, module, claim) = (self.bundled.clone(), self.module.clone(), self.claim.clone());
+        Self { bundled, module, claim, ..Self::new(self.spec.clone(), self.component.clone()) }
     }
 
     /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
@@ -76,6 +79,11 @@ impl Hook {
     /// Whether the hook belongs to a HookBundle, and not to the admin.
     pub fn is_tenants(&self) -> bool {
         self.bundled.as_ref().is_some_and(|bundled| bundled.bundle.namespace.is_some())
+    }
+
+    /// Whether readiness waits for it only while the operator starts, because others must not suffer when it is broken.
+    pub fn counts_at_the_start_only(&self) -> bool {
+        self.is_tenants() || self.module.is_some()
     }
 
     /// Whether its answers depend on nothing but what it is given.
@@ -135,6 +143,14 @@ pub enum HookLoadError {
     NodeAgent {
         /// The key of the document.
         key: &'static str,
+    },
+    /// It has a stage in the life of modules that is not its own.
+    #[error("its document has {key}, which is for {whose}: {remedy}")]
+    Stage {
+        /// The key of the document.
+        key: &'static str,
+        whose: &'static str,
+        remedy: &'static str,
     },
     /// It requests a directory that it cannot have.
     #[error("permissions.directories: {0}")]
@@ -316,6 +332,24 @@ pub(super) fn check_for_every_node(spec: &HookSpec) -> Result<(), HookLoadError>
     ];
     let found = keys.into_iter().find(|(_, there)| *there);
     found.map_or(Ok(()), |(key, _)| Err(HookLoadError::NodeAgent { key }))
+}
+
+/// Checks that the hook has only stages of what it belongs to.
+pub(super) fn check_stages(spec: &HookSpec, of: Option<&Subject>) -> Result<(), HookLoadError> {
+    let fits = |stage: Stage| match of {
+        None => false,
+        Some(Subject::Global) => stage.is_global(),
+        Some(Subject::Module(_)) => !stage.is_global(),
+    };
+    let Some(stage) = spec.stages.iter().map(|binding| binding.stage).find(|stage| !fits(*stage)) else {
+        return Ok(());
+    };
+    let (whose, remedy) = if stage.is_global() {
+        ("global hooks of modules", "put the hook into the directory that --global-hooks names")
+    } else {
+        ("hooks of a module", "put the hook into the `hooks` folder of a module in a directory that --modules names")
+    };
+    Err(HookLoadError::Stage { key: stage.key(), whose, remedy })
 }
 
 /// Checks that the hook can have the directories that it requests.

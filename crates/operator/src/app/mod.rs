@@ -6,8 +6,9 @@
 //! | `options`, `services`, `sources`, `uninstall` | what an operator is started with, and what its parts share |
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
-//! | `reconcile`, `claims` | parents and their sets, and which hook has them |
+//! | `reconcile`, `claims`, `applying` | parents and their sets, which hook has them, and the requests of a set |
 //! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
+//! | `modules`, `module_values` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
@@ -15,12 +16,14 @@
 mod admin;
 mod answers;
 mod api_server_health;
+mod applying;
 mod binding_states;
 mod bindings;
 mod bundles;
 mod claims;
 mod crd_watcher;
 mod credentials;
+mod definitions;
 mod events;
 mod health;
 mod history;
@@ -30,6 +33,8 @@ mod hook_tasks;
 mod hooks;
 mod host;
 mod jq_patch;
+mod module_values;
+mod modules;
 mod observers;
 mod options;
 mod reconcile;
@@ -87,6 +92,8 @@ use hook_manager::HookManager;
 use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
+use module_values::ModuleValues;
+use modules::{Modules, charts::Charts};
 use observers::Report;
 use runs::Runs;
 use services::{RunIds, Services};
@@ -96,7 +103,8 @@ pub use bundles::{SettingsConfig, serve_settings};
 pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
 pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
-pub use options::{Options, RunEnded};
+pub use modules::ModulesError;
+pub use options::{ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
@@ -115,6 +123,7 @@ pub enum AppError {
     Records(#[from] record::DirectoryError),
     Hooks(#[from] DirectoryError),
     Webhooks(#[from] WebhookError),
+    Modules(#[from] ModulesError),
 }
 
 /// A running operator. Dropping it ends it at once. [`App::shutdown`] lets runs end.
@@ -130,6 +139,7 @@ pub struct App {
     bundles: Bundles,
     answers: Arc<Answers>,
     webhooks: Option<Webhooks>,
+    modules: Option<Modules>,
     election: Option<Election>,
     own: Vec<Task<()>>,
     options: Options,
@@ -166,7 +176,14 @@ impl App {
         let recorder =
             options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
         let recorder = recorder.map(Arc::new);
-        let (services, of_answers) = connect(&options, hook_registry, sandbox, report, &shown, health, recorder);
+        let modules = match options.modules.clone() {
+            Some(modules) => Some(modules::Read::of(modules).await?),
+            None => None,
+        };
+        let (values, news) = modules.as_ref().map(|modules| modules.values(&options, &leadership)).unzip();
+        let values = values.map(Arc::new);
+        let parts = (hook_registry, sandbox, values.clone());
+        let (services, of_answers) = connect(&options, parts, report, &shown, health, recorder);
         let services = Arc::new(services);
         let runs = Runs::new(services.clone());
         let runner = runner(&services, &runs);
@@ -175,8 +192,18 @@ impl App {
         let hook_manager = Arc::new(HookManager::new(options.hooks.clone(), services.clone(), options.grace_period));
         hook_manager.load().await?;
         hook_manager.start();
+        let modules = match (modules, values, news) {
+            (Some(read), Some(values), Some(news)) => {
+                let (services, hook_manager) = (services.clone(), hook_manager.clone());
+                let namespace = options.client.default_namespace().to_owned();
+                let charts = Charts::new(services.clone(), namespace, read.chart_timeout());
+                Some(Modules::start(read, services, values, news, hook_manager, Arc::new(charts)))
+            }
+            _ => None,
+        };
+        let shown = modules.as_ref().map(Modules::shown);
         if let Some(admin) = &mut admin {
-            admin.operate(Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone())));
+            admin.operate(Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone(), shown)));
         }
 
         let webhooks = options.webhooks.clone().filter(|_| !options.plan && !options.hold);
@@ -221,6 +248,7 @@ impl App {
             hook_manager,
             answers,
             webhooks,
+            modules,
             election,
             own,
             options,
@@ -240,6 +268,11 @@ impl App {
     /// Whether a hook has bindings for requests of the API server.
     pub fn binds_webhooks(&self) -> bool {
         webhooks::needed(&self.services.hook_registry)
+    }
+
+    /// What modules do, the global hooks first.
+    pub fn modules(&self) -> Vec<boathook_modules::life::Report> {
+        self.modules.as_ref().map(Modules::reports).unwrap_or_default()
     }
 
     /// What is still waited for, and the hooks that do not run.
@@ -325,6 +358,8 @@ impl App {
             tokio::time::sleep(linger).await;
         }
         self.tasks.0.close();
+        // Steps end first, because they start runs.
+        drop(self.modules.take());
         if let Some(webhooks) = self.webhooks.take() {
             webhooks.shutdown().await;
         }
@@ -379,8 +414,7 @@ fn ms(duration: Duration) -> f64 {
 /// Creates the services, and gives each stage what it calls.
 fn connect(
     options: &Options,
-    hook_registry: Arc<HookRegistry>,
-    sandbox: Arc<Sandbox>,
+    (hook_registry, sandbox, module_values): (Arc<HookRegistry>, Arc<Sandbox>, Option<Arc<ModuleValues>>),
     report: Arc<Report>,
     shown: &Shown,
     health: Arc<Health>,
@@ -429,6 +463,7 @@ fn connect(
         last: LastRuns::new(options.keep_last_run),
         reconcilers: Arc::default(),
         claims: Claims::default(),
+        module_values,
         events,
         effects: options.effects.clone(),
         schedules_tick: options.schedules_tick,

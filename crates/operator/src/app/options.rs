@@ -16,6 +16,42 @@ use crate::{
 /// Called with each run that ended.
 pub type RunEnded = Arc<dyn Fn(&RunView) + Send + Sync>;
 
+/// Which modules run, and where their configuration is.
+#[derive(Debug, Clone)]
+pub struct ModulesOptions {
+    /// Directories of modules, in addon-operator's layout.
+    pub directories: Vec<PathBuf>,
+    /// The directory of global hooks.
+    pub global_hooks: Option<PathBuf>,
+    /// The ConfigMap with the configuration, in the operator's namespace.
+    pub config_map: String,
+    /// The place in the order of modules without a number.
+    pub unnumbered_order: u32,
+    /// Each directory of modules, and each module, needs a `values.yaml`.
+    pub strict: bool,
+    /// The pause after the first failure of a module. It doubles with each failure, up to `retry_max`.
+    pub retry_initial: Duration,
+    pub retry_max: Duration,
+    /// How long a chart's objects may take to become ready, and each of its hooks to end.
+    pub chart_timeout: Duration,
+}
+
+impl ModulesOptions {
+    /// The modules of these directories, without global hooks.
+    pub fn new(directories: Vec<PathBuf>) -> Self {
+        Self {
+            directories,
+            global_hooks: None,
+            config_map: "addon-operator".to_owned(),
+            unnumbered_order: 1,
+            strict: false,
+            retry_initial: Duration::from_secs(5),
+            retry_max: Duration::from_secs(32),
+            chart_timeout: Duration::from_secs(20 * 60),
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct Options {
     /// The client of the cluster. Build it with `kube::Config::default_retry` off, because the operator decides about
@@ -77,6 +113,8 @@ pub struct Options {
     pub directories: Directories,
     /// The values of variables in selectors. Default: none.
     pub variables: Variables,
+    /// Runs modules. Default: none.
+    pub modules: Option<ModulesOptions>,
     /// Whether this is one of several replicas that all run their hooks, each for its node. Hooks that reconcile or answer the
     /// API server are refused. Default: false.
     pub node_agent: bool,
@@ -115,6 +153,7 @@ impl Options {
             http: boathook_egress::Client::default(),
             directories: Directories::default(),
             variables: Variables::default(),
+            modules: None,
             node_agent: false,
         })
     }

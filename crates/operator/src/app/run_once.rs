@@ -441,6 +441,8 @@ fn all(spec: &HookSpec) -> Vec<Bound<'_>> {
         }
         // Answers are not triggers: see `Question`.
         BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+        // It has no module.
+        BindingRef::Stage(_) => None,
     });
     triggers.collect()
 }

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Instant};
 use boathook_core::{
     effect::Sink,
     model::{
-        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, WatchEventKind,
+        BindingName, Caller, Cause, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage,
+        Trigger, WatchEventKind,
     },
 };
 use boathook_kube::access::Observer;
@@ -71,11 +72,15 @@ impl Runs {
         let span = span(&described);
         let report = match reconcile::task(&hook, &job.triggers) {
             Some(task) => self.reconciled(&hook, caller, job.attempt, task).instrument(span.clone()).await,
-            None => {
-                let request =
-                    RunRequest { caller, attempt: job.attempt, triggers: job.triggers, limits: hook.spec.limits };
-                self.recorded(&hook, request).instrument(span.clone()).await
-            }
+            None => match self.with_values(&hook, caller) {
+                Ok(caller) => {
+                    let (attempt, limits, stage) = (job.attempt, hook.spec.limits, stage(&job.triggers));
+                    let request = RunRequest { caller, attempt, triggers: job.triggers, limits };
+                    let report = self.recorded(&hook, request).instrument(span.clone()).await;
+                    self.patched(&hook, stage, report).await
+                }
+                Err(failure) => RunReport::without_guest(Err(failure)),
+            },
         };
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
@@ -112,6 +117,26 @@ impl Runs {
         self.until_interrupted(hook, pass).await
     }
 
+    /// Adds the values of the hook's module.
+    fn with_values(&self, hook: &Hook, caller: Caller) -> Result<Caller, Failure> {
+        match (&hook.module, &self.0.module_values) {
+            (Some(of), Some(values)) => Ok(Caller { values: Some(values.of(of)?.into()), ..caller }),
+            _ => Ok(caller),
+        }
+    }
+
+    /// Takes what a run changed in the values of its module. If that is refused, the run has failed.
+    async fn patched(&self, hook: &Hook, stage: Option<Stage>, report: RunReport) -> RunReport {
+        let (Some(of), Some(values)) = (&hook.module, &self.0.module_values) else { return report };
+        if report.outcome.is_err() || report.patch.is_empty() {
+            return report;
+        }
+        match values.commit(&hook.spec.name, of, stage, &report.patch).await {
+            Ok(()) => report,
+            Err(failure) => RunReport { outcome: Err(failure), ..report },
+        }
+    }
+
     /// Runs, and records the run if there is a recorder.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
         let operator = self.0.operator.clone();
@@ -141,6 +166,12 @@ impl Runs {
             }
         }
     }
+}
+
+/// The stage in the life of a module that a run is for.
+fn stage(triggers: &[Trigger]) -> Option<Stage> {
+    let [Trigger { binding, cause: Cause::Startup, .. }] = triggers else { return None };
+    Stage::ALL.into_iter().find(|stage| stage.key() == binding.as_str())
 }
 
 /// The span of one run in a trace.

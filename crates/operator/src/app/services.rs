@@ -25,6 +25,7 @@ use super::{
     history::{History, LastRuns},
     hooks::HookRegistry,
     host::HostCalls,
+    module_values::ModuleValues,
     reconcile::Reconcilers,
 };
 use crate::{record::Recorder, telemetry::Metrics};
@@ -54,6 +55,8 @@ pub(super) struct Services {
     pub last: LastRuns,
     pub reconcilers: Arc<Reconcilers>,
     pub claims: Claims,
+    /// The values of modules. `None` if the operator runs no modules.
+    pub module_values: Option<Arc<ModuleValues>>,
     /// Receives the Events that answers contain.
     pub events: events::Outlet,
     /// Receives what answers do to objects.

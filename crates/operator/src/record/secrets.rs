@@ -21,6 +21,7 @@ pub fn bindings_of_secrets(spec: &HookSpec) -> Vec<BindingName> {
         BindingRef::Kubernetes(binding) => of_secrets(&binding.kind).then(|| binding.name.clone()),
         // They have no snapshot of their own.
         BindingRef::Startup(_)
+        | BindingRef::Stage(_)
         | BindingRef::Schedule(_)
         | BindingRef::Reconcile(_)
         | BindingRef::Admission(_)

@@ -12,8 +12,8 @@
 //! [`interpreters/jq`]: https://github.com/boathook/boathook/tree/main/interpreters/jq
 
 mod backoff;
-mod code;
 mod instance;
+mod jq;
 
 use std::{
     fmt,
@@ -35,12 +35,12 @@ use tokio::time::{sleep, timeout_at};
 
 use self::{
     backoff::Backoff,
-    code::Code,
     instance::{Answer, Instance, Terms},
+    jq::Jq,
 };
-use crate::{component::Loader, engine::TickingEngine, error::SandboxError, turns::Turns};
+use crate::{code::Code, component::Loader, engine::TickingEngine, error::SandboxError, turns::Turns};
 
-pub use code::compile_filters;
+pub use jq::compile_filters;
 
 /// How long a program that got no memory or no turn waits before it is compiled.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -77,7 +77,7 @@ pub struct Filters(Arc<Inner>);
 
 struct Inner {
     engine: TickingEngine,
-    code: Code,
+    code: Code<Jq>,
     config: FilterConfig,
     turns: Turns,
     /// The instance that was used last is the last.
@@ -89,7 +89,7 @@ struct Inner {
 impl Filters {
     pub(super) fn new(config: &super::SandboxConfig, loader: Arc<Loader>, turns: Turns) -> Result<Self, SandboxError> {
         let engine = TickingEngine::for_filters(&config.tasks)?;
-        let code = Code::new(engine.engine().clone(), loader, config.compiler.clone(), &config.interpreters);
+        let code = Code::new(Jq, engine.engine().clone(), loader, config.compiler.clone(), &config.interpreters);
         let (config, idle) = (config.filters.clone(), Mutex::default());
         Ok(Self(Arc::new(Inner { engine, code, config, turns, idle, made: AtomicUsize::new(0) })))
     }
@@ -138,7 +138,7 @@ impl Filters {
                 taken.map_err(|_| late())?.map_err(|error| FilterError::Engine(error.into()))?
             }
         };
-        let code = self.0.code.get().await?;
+        let code = self.0.code.get().await.map_err(|error| FilterError::Engine(error.into()))?;
         let turn = self.0.turns.of(tenant);
         let terms = Terms { turn: turn.clone(), share, until, values: config.values, cpu_time: config.cpu_time };
         let (filters, running) = (self.clone(), self.0.engine.running());

@@ -8,7 +8,7 @@ mod snapshots;
 
 use std::sync::Arc;
 
-use boathook_core::model::{AccessQuestion, FieldValidation, Limit, Resource, WriteOptions};
+use boathook_core::model::{AccessQuestion, FieldValidation, Limit, Resource, ValuesPatch, WriteOptions};
 use tracing::Level;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     store::State,
     wit::{
         boathook::hook::{log, settings, types},
-        interpreter::boathook::interpreter::{kinds, rights, source, writes},
+        interpreter::boathook::interpreter::{kinds, rights, source, values, writes},
     },
 };
 
@@ -203,7 +203,42 @@ impl rights::Host for State {
     }
 }
 
+impl values::Host for State {
+    fn get(&mut self) -> wasmtime::Result<Option<values::ModuleValues>> {
+        // Every script asks, and most belong to no module.
+        let Some(known) = self.caller.values.clone() else { return Ok(None) };
+        self.spend(known.values.len() + known.config.len())?;
+        Ok(Some(values::ModuleValues { values: known.values.to_string(), config: known.config.to_string() }))
+    }
+
+    fn patch(&mut self, operations: String) -> wasmtime::Result<Result<(), String>> {
+        self.keep_patch(operations, |patch| &mut patch.values)
+    }
+
+    fn patch_config(&mut self, operations: String) -> wasmtime::Result<Result<(), String>> {
+        self.keep_patch(operations, |patch| &mut patch.config)
+    }
+}
+
 impl State {
+    /// Keeps a patch until the run has succeeded. What it says is checked then.
+    fn keep_patch(
+        &mut self,
+        operations: String,
+        of: impl FnOnce(&mut ValuesPatch) -> &mut Vec<String>,
+    ) -> wasmtime::Result<Result<(), String>> {
+        self.spend(operations.len())?;
+        if self.caller.values.is_none() {
+            return Ok(Err(
+                "the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module"
+                    .to_owned(),
+            ));
+        }
+        self.room.keep(operations.len()).map_err(|refused| refused.error(Limit::HostBytes))?;
+        of(&mut self.patch).push(operations);
+        Ok(Ok(()))
+    }
+
     fn script(&self) -> wasmtime::Result<&Arc<Source>> {
         self.source.as_ref().ok_or_else(|| wasmtime::Error::msg("there is no script to interpret"))
     }

@@ -235,6 +235,10 @@ const READING: Limits = Limits {
     log_bytes: 64 << 10,
 };
 
+/// The name of the component that renders charts. It lies among the interpreters, and runs no scripts.
+pub(super) const CHARTS: &str = "helm";
+const CHART_FILES: &str = "helm-";
+
 /// The folder next to the interpreters.
 const FOLDER: &str = "compiled";
 
@@ -267,6 +271,11 @@ pub struct Compiled {
 pub fn compile_interpreter(file: &Path) -> Result<Compiled, InterpreterError> {
     let component = fs::read(file).map_err(|source| InterpreterError::File { path: file.to_owned(), source })?;
     let (directory, digest) = (file.parent().unwrap_or(file), digest(&component));
+    if file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(CHART_FILES)) {
+        return install(directory, &name(&digest, Installed::Charts), || {
+            compiler::compile_here(&engine::charts_for_any_machine()?, &component)
+        });
+    }
     let mut compiled = Compiled { bytes: 0, kept: true };
     for pooled in [true, false] {
         let one = install(directory, &name(&digest, Installed::of(pooled)), || {
@@ -321,6 +330,7 @@ pub(super) enum Installed {
     Pooled,
     Plain,
     Filters,
+    Charts,
 }
 
 impl Installed {
@@ -336,11 +346,12 @@ pub(super) fn name(digest: &[u8; 32], kind: Installed) -> String {
         Installed::Pooled => "pooled",
         Installed::Plain => "plain",
         Installed::Filters => "filters",
+        Installed::Charts => "charts",
     };
     format!("{digest}-{engine}-{}-{}-{kind}.cwasm", env!("CARGO_PKG_VERSION"), std::env::consts::ARCH)
 }
 
-fn digest(component: &[u8]) -> [u8; 32] {
+pub(super) fn digest(component: &[u8]) -> [u8; 32] {
     Sha256::digest(component).into()
 }
 
@@ -361,6 +372,15 @@ fn interpreters_of(directories: &[PathBuf], name: &str) -> Vec<InterpreterRef> {
 pub fn interpreter_files(directories: &[PathBuf]) -> Vec<(InterpreterRef, PathBuf)> {
     let read = |(stem, path): (String, PathBuf)| Some((named(&stem, &fs::read(&path).ok()?), path));
     candidates(directories, None).into_iter().filter_map(read).collect()
+}
+
+/// The newest component with this name, and its file.
+pub(super) fn newest(directories: &[PathBuf], name: &str) -> Option<(InterpreterRef, PathBuf)> {
+    let read = |(stem, path): (String, PathBuf)| Some((named(&stem, &fs::read(&path).ok()?), path));
+    let found: Vec<_> = candidates(directories, Some(name)).into_iter().filter_map(read).collect();
+    let all: Vec<_> = found.iter().map(|(one, _)| one.clone()).collect();
+    let newest = InterpreterRef::newest(&all, name)?;
+    found.into_iter().find(|(one, _)| *one == newest)
 }
 
 /// Finds the component with this digest, and its file. If there is none, returns the interpreters with the same name.

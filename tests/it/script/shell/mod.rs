@@ -5,6 +5,7 @@
 mod hostile;
 mod imported;
 mod joined;
+mod modules;
 mod projects;
 mod scenarios;
 mod served;
@@ -83,7 +84,7 @@ async fn boathook(folder: &Path, arguments: &[&str]) -> Ended {
 }
 
 /// Where commands look for what other tests have compiled.
-pub fn cache_home() -> PathBuf {
+pub(crate) fn cache_home() -> PathBuf {
     let home = cache_dir().with_file_name("cache-home");
     fs::create_dir_all(&home).unwrap();
     // Another test may have made it.

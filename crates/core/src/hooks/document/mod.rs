@@ -20,7 +20,7 @@ use fields::{Fields, describe};
 pub use print::print;
 use problem::Problems;
 pub use problem::{DocumentError, Problem};
-pub use yaml::{plain as plain_scalar, read_yaml};
+pub use yaml::{Duplicates, plain as plain_scalar, read_yaml};
 
 /// Reads the document that the hook's `config` returned. `check_filter` says what is wrong with a jq program, if
 /// anything is. [`HookSpec::warnings`] has what was accepted but should be changed.

@@ -2,12 +2,19 @@
 
 use super::{fields::Fields, kubernetes, policy, reconcile, schedule, webhooks};
 use crate::model::{
-    AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, StartupBinding,
+    AdmissionBinding, AdmissionKind, HookName, HookSpec, ObjectRef, QueueName, RetryPolicy, Stage, StageBinding,
+    StartupBinding,
 };
 
 /// The top-level keys of v1 other than `configVersion`.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 19] = [
     "onStartup",
+    "beforeAll",
+    "afterAll",
+    "beforeHelm",
+    "afterHelm",
+    "beforeDeleteHelm",
+    "afterDeleteHelm",
     "schedule",
     "kubernetes",
     "reconcile",
@@ -33,6 +40,7 @@ pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
     let spec = HookSpec {
         name: hook.clone(),
         on_startup: startup(document, retry),
+        stages: stages(document),
         schedules: document.items("schedule").map(|item| schedule::read(&item, hook, retry)).collect(),
         kubernetes: document.items("kubernetes").map(|item| kubernetes::read(&item, hook, retry)).collect(),
         admission: admission(document),
@@ -57,6 +65,11 @@ pub(super) fn v1(document: &Fields<'_, '_>, hook: &HookName) -> HookSpec {
 
 fn startup(document: &Fields<'_, '_>, retry: RetryPolicy) -> Option<StartupBinding> {
     document.integer("onStartup").map(|order| StartupBinding { order, queue: QueueName::main(), retry })
+}
+
+fn stages(document: &Fields<'_, '_>) -> Vec<StageBinding> {
+    let read = |stage: Stage| document.integer(stage.key()).map(|order| StageBinding { stage, order });
+    Stage::ALL.into_iter().filter_map(read).collect()
 }
 
 fn admission(document: &Fields<'_, '_>) -> Vec<AdmissionBinding> {
@@ -102,6 +115,7 @@ pub(super) fn v0(document: &Fields<'_, '_>, hook: &HookName) -> Option<HookSpec>
     let spec = HookSpec {
         name: hook.clone(),
         on_startup: startup(document, RetryPolicy::default()),
+        stages: Vec::new(),
         schedules: document.any_items("schedule").map(|item| schedule::read_v0(&item, hook)).collect(),
         kubernetes: document.any_items("onKubernetesEvent").map(|item| kubernetes::read_v0(&item, hook)).collect(),
         reconcilers: Vec::new(),

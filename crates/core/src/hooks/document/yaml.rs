@@ -18,10 +18,19 @@ const VALUE: usize = 64;
 
 /// Reads a document. The error says what is wrong with it.
 pub(super) fn load(text: &str) -> Result<Value, String> {
-    match read_yaml(text, plain)? {
+    match read_yaml(text, plain, Duplicates::Refused)? {
         Value::Null => Err("is empty; `config` must return at least configVersion and one binding".to_owned()),
         value => Ok(value),
     }
+}
+
+/// What happens to keys that stand twice in one mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The document is refused.
+    Refused,
+    /// The last one counts, as for Go's reader.
+    LastWins,
 }
 
 /// Reads one YAML or JSON document within the bounds of hooks' documents. Without a value, it is null. `plain` gives a
@@ -29,12 +38,13 @@ pub(super) fn load(text: &str) -> Result<Value, String> {
 ///
 /// # Errors
 /// Says what is wrong with the text, as the end of a sentence that begins with its name.
-pub fn read_yaml(text: &str, plain: fn(Cow<'_, str>) -> Value) -> Result<Value, String> {
+pub fn read_yaml(text: &str, plain: fn(Cow<'_, str>) -> Value, duplicates: Duplicates) -> Result<Value, String> {
     if text.len() > MAX_BYTES {
         return Err(format!("is {} bytes long; at most {MAX_BYTES} are read", text.len()));
     }
     let parser = Parser::new_from_str(text);
-    let mut loader = Loader { parser, plain, anchors: HashMap::new(), cost: 0, depth: 0, unreadable: false };
+    let (anchors, cost, depth, unreadable) = (HashMap::new(), 0, 0, false);
+    let mut loader = Loader { parser, plain, duplicates, anchors, cost, depth, unreadable };
     let read = loader.document();
     let value = match read {
         Err(_) if loader.unreadable && text.contains("\\ud") => serde_json::from_str(text).or(read),
@@ -46,6 +56,7 @@ pub fn read_yaml(text: &str, plain: fn(Cow<'_, str>) -> Value) -> Result<Value, 
 struct Loader<'t> {
     parser: Parser<'t, StrInput<'t>>,
     plain: fn(Cow<'_, str>) -> Value,
+    duplicates: Duplicates,
     /// What each alias stands for, and what that costs.
     anchors: HashMap<usize, (Value, usize)>,
     cost: usize,
@@ -171,7 +182,7 @@ impl<'t> Loader<'t> {
             let value = self.value(event, span)?;
             if key == "<<" && style == ScalarStyle::Plain {
                 merged.extend(mappings(value, span)?);
-            } else if map.contains_key(&key) {
+            } else if self.duplicates == Duplicates::Refused && map.contains_key(&key) {
                 let beginning: String = key.chars().take(80).collect();
                 return Err(at(start, &format!("the key {beginning:?} stands twice in one mapping")));
             } else {

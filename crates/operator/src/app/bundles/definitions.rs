@@ -8,16 +8,14 @@ use std::path::Path;
 
 use boathook_core::{
     definition::{self, Definition, MAX_BYTES},
-    model::{
-        BundleId, CallReason, Caller, HookName, InstallError, Installation, ObjectRef, Operation, Patch, PatchBody,
-        RunId, error_chain,
-    },
+    model::{Caller, HookName, InstallError, Installation, RunId, error_chain},
 };
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tracing::info;
 
 use super::super::{
+    definitions,
     scope::{self, Terms},
     services::Services,
 };
@@ -50,7 +48,7 @@ pub(super) async fn apply(services: &Services, wanted: &Installation, terms: &Te
         // One at a time, because a value takes many times as much memory as its text.
         let read = spawn_blocking(move || read(&name, &path)).await;
         let definition = read.map_err(|_| InstallError::Defect(wanted.id.clone()))?.map_err(problem)?;
-        one(services, &caller, &wanted.id, &definition).await.map_err(problem)?;
+        definitions::apply(services, &caller, &wanted.id.to_string(), &definition, false).await.map_err(problem)?;
     }
     Ok(true)
 }
@@ -76,53 +74,4 @@ fn read(name: &str, path: &Path) -> Result<Definition, String> {
         true => Ok(definition),
         false => Err(format!("its file defines {}: pack the bundle again", definition.name())),
     }
-}
-
-async fn one(services: &Services, caller: &Caller, id: &BundleId, definition: &Definition) -> Result<(), String> {
-    let access = &services.operator.access;
-    let target = ObjectRef {
-        api_version: format!("{}/v1", definition::GROUP),
-        kind: "CustomResourceDefinition".to_owned(),
-        namespace: None,
-        name: definition.name().to_owned(),
-    };
-    let stays = || {
-        info!(bundle = %id, definition = definition.name(), "the CustomResourceDefinition in the cluster does all that the bundle needs, and stays as it is");
-    };
-    let covered = match access.get(caller, &target, None).await {
-        Ok(live) => {
-            let live: Value =
-                serde_json::from_str(&live).map_err(|error| format!("the one in the cluster: {error}"))?;
-            let (changes, covered) = (definition.unsafe_changes(&live), definition.is_covered_by(&live));
-            if !changes.is_empty() && covered {
-                stays();
-                return Ok(());
-            }
-            if !changes.is_empty() {
-                let remedy = "add a version to the definition and keep the old one as it is, or migrate the objects and apply \
-                    the definition yourself";
-                return Err(format!(
-                    "the change from the one in the cluster is not safe: {}: {remedy}",
-                    changes.join(", ")
-                ));
-            }
-            covered
-        }
-        Err(error) if error.reason == CallReason::NotFound => false,
-        Err(error) => return Err(error.message),
-    };
-    // Without force: what somebody else manages is not changed, and the API server names the manager.
-    let patch = Patch {
-        target,
-        body: PatchBody::Apply { object: definition.json(), force: false, field_manager: None },
-        subresource: None,
-        ignore_missing: false,
-    };
-    match access.write(caller, &Operation::Patch(patch)).await {
-        Ok(_) => info!(bundle = %id, definition = definition.name(), "CustomResourceDefinition applied"),
-        // Only a description or the like is other, and somebody else manages it.
-        Err(_) if covered => stays(),
-        Err(error) => return Err(error.message),
-    }
-    Ok(())
 }

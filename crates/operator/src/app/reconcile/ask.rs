@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    super::events,
+    super::{applying::HasSet as _, events},
     Pass,
     decorations::{self, Decoration},
     nothing, retry,

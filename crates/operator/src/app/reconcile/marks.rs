@@ -48,7 +48,7 @@ const KEY: usize = 6;
 
 /// The marks of one parent.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Marks {
+pub(in super::super) struct Marks {
     pub finalizer: bool,
     pub hold: Option<Hold>,
 }

@@ -18,7 +18,7 @@
 
 mod ask;
 mod decorations;
-mod marks;
+pub(super) mod marks;
 mod send;
 mod sets;
 mod status;
@@ -47,7 +47,7 @@ use self::{
     sets::{Entry, Reconciler, Terms},
     status::Shown,
 };
-use super::{Services, events, hooks::Hook};
+use super::{Services, applying::HasSet as _, events, hooks::Hook};
 
 /// How soon a hook can be asked again about the same parent because it wants that.
 const SOONEST: Duration = Duration::from_millis(100);

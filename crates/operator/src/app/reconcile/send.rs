@@ -1,16 +1,13 @@
 //! The requests for one parent: what its set decides, its status, and its marks.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
-use boathook_applyset::{Plan, Request, Stage, Verb};
-use boathook_core::model::{CallError, CallReason, Delete, ObjectRef, Operation, Patch, PatchBody};
-use futures::{StreamExt as _, stream};
+use boathook_applyset::{Plan, Stage};
+use boathook_core::model::{CallError, CallReason, ObjectRef, Operation, Patch, PatchBody};
 use serde_json::Value;
 
 use super::{
+    super::applying::Applier,
     Pass,
     decorations::Decoration,
     marks::{Marks, still_marked},
@@ -18,74 +15,14 @@ use super::{
     status::{self, Shown},
 };
 
-/// Requests at the same time for one parent.
-const REQUESTS: usize = 8;
 /// How long one run may write, before it lets other parents have its slot.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Pass<'_> {
     /// Sends what the set decides, until there is nothing more to send.
     pub(super) async fn apply(&self, entry: &Entry) -> Plan {
-        let deadline = Instant::now() + PATIENCE;
-        let mut planned = HashSet::new();
-        loop {
-            // In a plan, nothing is stored. The set would find that out and begin again.
-            let room = if self.services.plan { usize::MAX } else { REQUESTS };
-            let mut requests = entry.with(|set| set.take(room, Instant::now()));
-            if self.services.plan {
-                requests.retain(|request| planned.insert(request.object.clone()));
-            }
-            if requests.is_empty() || Instant::now() > deadline {
-                return entry.with(|set| set.plan(Instant::now()));
-            }
-            let pass = &self;
-            let sent = requests.into_iter().map(|request| async move {
-                let result = pass.send(entry, &request).await;
-                let text = result.as_ref().map(|text| text.as_deref()).map_err(Clone::clone);
-                entry.with(|set| set.finished(&request, text, Instant::now()));
-            });
-            stream::iter(sent).buffer_unordered(REQUESTS).collect::<()>().await;
-        }
-    }
-
-    async fn send(&self, entry: &Entry, request: &Request) -> Result<Option<String>, CallError> {
-        let (access, caller) = (&self.services.operator.access, &self.writer);
-        let apply = |object: &str, force, manager: String| {
-            Operation::Patch(Patch {
-                target: request.object.clone(),
-                body: PatchBody::Apply { object: object.to_owned(), force, field_manager: Some(manager) },
-                subresource: None,
-                ignore_missing: false,
-            })
-        };
-        match &request.verb {
-            Verb::Apply { body, force } => access.write(caller, &apply(body, *force, self.manager())).await,
-            Verb::Mark { body } => access.write(caller, &apply(body, true, format!("{}-set", self.manager()))).await,
-            Verb::Delete { uid, propagation } => {
-                let delete = Delete {
-                    target: request.object.clone(),
-                    propagation: *propagation,
-                    ignore_missing: false,
-                    uid: Some(uid.clone()),
-                    resource_version: None,
-                    wait: None,
-                };
-                access.write(caller, &Operation::Delete(delete)).await
-            }
-            Verb::Read => access.get(caller, &request.object, None).await.map(Some),
-            Verb::Release => {
-                let text = access.get(caller, &request.object, None).await?;
-                let value: Value = serde_json::from_str(&text).unwrap_or_default();
-                let Some(patch) = entry.with(|set| set.release(&value)) else { return Ok(Some(text)) };
-                let patch = Patch {
-                    target: request.object.clone(),
-                    body: PatchBody::Merge(patch.to_string()),
-                    subresource: None,
-                    ignore_missing: false,
-                };
-                access.write(caller, &Operation::Patch(patch)).await
-            }
-        }
+        let writer = Applier { services: self.services, caller: &self.writer, manager: self.manager() };
+        writer.apply(entry, PATIENCE).await
     }
 
     /// Writes the status if it is not like that.

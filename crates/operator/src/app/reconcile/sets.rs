@@ -1,7 +1,7 @@
 //! The sets of all parents: which exist, whose members are whose, and when each is due again.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -13,15 +13,22 @@ use boathook_core::{
     memory::UNIT,
     model::{
         BindingName, Cause, HookName, Item, KubernetesBinding, Object, ObjectEvent, ObjectKey, ObjectRef, OwnedKind,
-        PART_OF, ReconcileBinding, Reconciled, Resource, Role, SnapshotSet, Trigger, WatchEventKind,
+        ReconcileBinding, Reconciled, Resource, Role, SnapshotSet, Trigger, WatchEventKind,
     },
     queue::{self, Pushed},
 };
-use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{super::Services, decorations::Decoration, marks::Names, status};
+use super::{
+    super::{
+        Services,
+        applying::{HasSet, set_of},
+    },
+    decorations::Decoration,
+    marks::Names,
+    status,
+};
 
 /// How long the status of a parent that is written to again and again waits for the watch.
 const POSTPONED: Duration = Duration::from_secs(2);
@@ -512,21 +519,6 @@ fn essence(object: &str, hasher: &RandomState) -> u64 {
     hasher.hash_one(value.to_string())
 }
 
-/// The set that the object says it is a member of. Reads nothing else of the object.
-fn set_of(json: &str) -> Option<Box<str>> {
-    #[derive(Deserialize)]
-    struct Head {
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    struct Metadata {
-        #[serde(default)]
-        labels: BTreeMap<String, String>,
-    }
-    let head: Head = serde_json::from_str(json).ok()?;
-    head.metadata.labels.get(PART_OF).map(|set| set.as_str().into())
-}
-
 fn read(kind: &OwnedKind, item: &Item) -> Option<Object> {
     Object::from_json(item.object.as_deref()?, &kind.api_version, &kind.kind).ok()
 }
@@ -577,6 +569,12 @@ struct Known {
     timer: Option<AbortOnDropHandle<()>>,
 }
 
+impl HasSet for Entry {
+    fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T {
+        self.edit(|known| act(&mut known.set))
+    }
+}
+
 impl Entry {
     fn new(key: ObjectKey, set: Set, share: Share) -> Self {
         let known = Known {
@@ -597,10 +595,6 @@ impl Entry {
 
     fn edit<T>(&self, edit: impl FnOnce(&mut Known) -> T) -> T {
         edit(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T {
-        self.edit(|known| act(&mut known.set))
     }
 
     pub fn own_writes_until(&self, now: Instant) -> Option<Instant> {

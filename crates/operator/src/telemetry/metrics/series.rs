@@ -66,6 +66,7 @@ impl Series {
                 // Its informers have the series.
                 BindingRef::Reconcile(_) => continue,
                 BindingRef::Startup(binding) => (BindingName::new("onStartup"), Some(&binding.queue)),
+                BindingRef::Stage(binding) => (BindingName::new(binding.stage.key()), None),
                 BindingRef::Schedule(binding) => (binding.name.clone(), Some(&binding.queue)),
                 BindingRef::Admission(binding) => (binding.name.clone(), None),
                 BindingRef::Conversion(binding) => (binding.name.clone(), None),

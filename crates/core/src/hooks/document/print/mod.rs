@@ -24,6 +24,9 @@ pub fn print(spec: &HookSpec) -> Value {
     let doubled: HashSet<_> = names.filter(|name| !known.insert(*name)).collect();
     let mut document = json!({ "configVersion": "v1" });
     set(&mut document, "onStartup", spec.on_startup.as_ref().map(|startup| json!(startup.order)));
+    for binding in &spec.stages {
+        set(&mut document, binding.stage.key(), Some(json!(binding.order)));
+    }
     set(&mut document, "schedule", list(&spec.schedules, |binding| schedule(binding, &doubled)));
     set(&mut document, "kubernetes", list(&written, |binding| kubernetes(binding, &doubled)));
     set(&mut document, "reconcile", list(&spec.reconcilers, |binding| reconcile(binding, &doubled)));

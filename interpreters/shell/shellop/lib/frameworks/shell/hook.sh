@@ -21,7 +21,10 @@ hook::run() {
 hook::_handlers() {
   context::jq -r '
     .binding as $binding
+    | {beforeAll: "__on_before_all", afterAll: "__on_after_all", beforeHelm: "__on_before_helm", afterHelm: "__on_after_helm",
+       beforeDeleteHelm: "__on_before_delete_helm", afterDeleteHelm: "__on_after_delete_helm"} as $stages
     | if $binding == "onStartup" then "__on_startup"
+      elif .type == null and ($stages | has($binding)) then $stages[$binding]
       elif .type == "Group" then "__on_group::\(.groupName // $binding)"
       elif .type == "Schedule" then "__on_schedule::\($binding)"
       elif .type == "Validating" then "__on_validating::\($binding)"

@@ -1,0 +1,381 @@
+//! The values of modules while the operator runs: what runs see, what they change, and where that is kept.
+//!
+//! What hooks change is one transaction for each run: it is checked, written to a Secret, and only then seen by others. Each
+//! section has a Secret of its own, because values may be secret, and because one object would bound all modules together.
+//! Changes of the configuration go into the ConfigMap, where users see them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use boathook_core::model::{Failure, FailureKind, HookName, HookValues, Stage, ValuesPatch};
+use boathook_kube::election::Leadership;
+use boathook_modules::{Config, Maintenance, ModuleName, Patch, Store, graph::Graph, life::Subject, values::Decision};
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{ConfigMap, Secret},
+};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, ListParams, ObjectMeta, Patch as Write, PatchParams, PostParams},
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+/// The section that all modules see.
+const GLOBAL: &str = "global";
+/// The label of the Secrets. Its value is the module, or `global`.
+const LABEL: &str = "boathook.dev/module-values";
+/// The field of the Secrets.
+const FIELD: &str = "changes.json";
+/// Who writes the Secrets.
+const MANAGER: &str = "boathook";
+/// The most bytes that are kept of one section. A Secret has room for a MiB, with its metadata.
+const MAX_KEPT: usize = 900 * 1024;
+/// How often a write of the ConfigMap is tried again because somebody else wrote it at the same time.
+const CONFLICTS: usize = 10;
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum News {
+    /// Values of the subject, because of one of its stages, or for another reason.
+    Values(Subject, Option<Stage>),
+    /// Which modules are on, or maintained.
+    Flags,
+}
+
+pub(super) struct ModuleValues {
+    store: Mutex<Store>,
+    modules: Vec<ModuleName>,
+    /// One transaction at a time, because each begins with what the one before has left.
+    transaction: tokio::sync::Mutex<()>,
+    client: Client,
+    namespace: String,
+    config_map: String,
+    leadership: Leadership,
+    news: mpsc::UnboundedSender<News>,
+    /// What is wrong with the configuration.
+    problems: Mutex<Vec<String>>,
+    /// The texts of the Secrets, by section.
+    kept: Mutex<BTreeMap<String, String>>,
+}
+
+impl ModuleValues {
+    /// The second value receives what changes.
+    pub fn new(
+        store: Store,
+        graph: &Graph,
+        client: Client,
+        config_map: String,
+        leadership: Leadership,
+    ) -> (Self, mpsc::UnboundedReceiver<News>) {
+        let (news, receiver) = mpsc::unbounded_channel();
+        let namespace = client.default_namespace().to_owned();
+        let values = Self {
+            store: Mutex::new(store),
+            modules: graph.order().to_vec(),
+            transaction: tokio::sync::Mutex::default(),
+            client,
+            namespace,
+            config_map,
+            leadership,
+            news,
+            problems: Mutex::default(),
+            kept: Mutex::default(),
+        };
+        (values, receiver)
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, news: News) {
+        // Nobody listens while the operator ends.
+        let _ = self.news.send(news);
+    }
+
+    /// The operator's namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name of the ConfigMap.
+    pub fn config_map(&self) -> &str {
+        &self.config_map
+    }
+
+    /// What is wrong with the configuration.
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Which modules are on, before scripts decide.
+    pub fn votes(&self) -> BTreeMap<ModuleName, Decision> {
+        let store = self.store();
+        self.modules.iter().map(|name| (name.clone(), store.decision(name.key()))).collect()
+    }
+
+    /// The modules whose objects stay as they are.
+    pub fn maintained(&self) -> impl Iterator<Item = ModuleName> {
+        let store = self.store();
+        let kept = |name: &&ModuleName| store.maintenance(name.key()) == Maintenance::NoResourceReconciliation;
+        self.modules.iter().filter(kept).cloned().collect::<Vec<_>>().into_iter()
+    }
+
+    /// What a run sees.
+    pub fn of(&self, of: &Subject) -> Result<HookValues, Failure> {
+        let values = self.values(of).map_err(failure)?;
+        let config = self.store().configuration(name(of));
+        Ok(HookValues { values: values.to_string().into(), config: config.to_string().into() })
+    }
+
+    /// The values of a module with `global`, or `global` alone.
+    pub fn values(&self, of: &Subject) -> Result<Value, String> {
+        let found = self.store().values(key(of));
+        found.ok_or_else(|| format!("{of} is not there"))?.map_err(|error| error.to_string())
+    }
+
+    /// What the chart of a module needs and does not have, if anything.
+    pub fn missing_for_chart(&self, module: &ModuleName) -> Result<(), String> {
+        let store = self.store();
+        let mut problems = Vec::new();
+        for key in [GLOBAL, module.key()] {
+            problems.extend(store.problems(key, true).map_err(|error| error.to_string())?);
+        }
+        let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        if texts.is_empty() { Ok(()) } else { Err(format!("its values do not fit its schema: {}", texts.join("; "))) }
+    }
+
+    /// Takes the data of the ConfigMap. Without a ConfigMap, nothing is configured.
+    pub fn configure(&self, data: &Map<String, Value>) {
+        self.configured(data, None);
+    }
+
+    /// `by` has changed the configuration itself.
+    fn configured(&self, data: &Map<String, Value>, by: Option<(&Subject, Stage)>) {
+        let config = match Config::of_data(&self.config_map, data) {
+            Ok(config) => config,
+            Err(error) => {
+                let problem = format!("{error}; the configuration stays as it was");
+                warn!(config_map = self.config_map, problem, "the configuration of modules is not valid");
+                return self.note(vec![problem]);
+            }
+        };
+        let subjects = || self.modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
+        let mut store = self.store();
+        let sections = |store: &Store| subjects().map(|of| store.section(key(&of))).collect::<Vec<_>>();
+        let flags = |store: &Store| {
+            let of = |name: &ModuleName| (store.decision(name.key()).on, store.maintenance(name.key()));
+            self.modules.iter().map(of).collect::<Vec<_>>()
+        };
+        let (values_before, flags_before) = (sections(&store), flags(&store));
+        let problems: Vec<String> = store.configure(&config).iter().map(ToString::to_string).collect();
+        let (values_after, flags_after) = (sections(&store), flags(&store));
+        for key in config.keys().filter(|key| store.values(key).is_none()) {
+            warn!(config_map = self.config_map, key, "no module has this key of the configuration");
+        }
+        drop(store);
+        for problem in &problems {
+            warn!(
+                config_map = self.config_map,
+                problem, "a section of the configuration is refused, and stays as it was"
+            );
+        }
+        self.note(problems);
+        if flags_before != flags_after {
+            self.tell(News::Flags);
+        }
+        for (of, (before, after)) in subjects().zip(values_before.into_iter().zip(values_after)) {
+            if before != after {
+                let stage = by.filter(|(by, _)| **by == of).map(|(_, stage)| stage);
+                self.tell(News::Values(of, stage));
+            }
+        }
+    }
+
+    fn note(&self, problems: Vec<String>) {
+        *self.problems.lock().unwrap_or_else(PoisonError::into_inner) = problems;
+    }
+
+    /// Takes what a run changed: all of it, or nothing.
+    pub async fn commit(
+        &self,
+        hook: &HookName,
+        of: &Subject,
+        stage: Option<Stage>,
+        patch: &ValuesPatch,
+    ) -> Result<(), Failure> {
+        let refused = |what: &str, why: String| failure(format!("the change of {what} is refused: {why}"));
+        let parse = |texts: &[String]| Patch::parse(&texts.join("\n")).map_err(|error| error.to_string());
+        let _one_at_a_time = self.transaction.lock().await;
+        let values = parse(&patch.values).map_err(|why| refused("values", why))?;
+        let config = parse(&patch.config).map_err(|why| refused("the configuration", why))?;
+        let prepared = self.store().prepare(hook.as_str(), name(of), values);
+        let prepared = prepared.map_err(|error| refused("values", error.to_string()))?;
+        let text = (!prepared.is_empty()).then(|| self.store().kept_with(&prepared));
+        let large = text.as_ref().map_or(0, String::len);
+        if large > MAX_KEPT {
+            let why = format!(
+                "the changes of hooks to {} would take {large} bytes, and {MAX_KEPT} are kept: remove what is not needed, or \
+                 keep it in an object of your own",
+                prepared.key()
+            );
+            return Err(refused("values", why));
+        }
+        if !config.is_empty() {
+            let data = self.write_config(of, config).await.map_err(|why| refused("the configuration", why))?;
+            self.configured(&data, stage.map(|stage| (of, stage)));
+        }
+        let Some(text) = text else { return Ok(()) };
+        self.keep(key(of), &text)
+            .await
+            .map_err(|why| failure(format!("the change of values cannot be kept: {why}")))?;
+        let changed = self.store().take(prepared);
+        if changed.values {
+            self.tell(News::Values(of.clone(), stage));
+        }
+        if !changed.enabled.is_empty() {
+            self.tell(News::Flags);
+        }
+        Ok(())
+    }
+
+    /// Writes a change of the configuration. Returns the data of the ConfigMap.
+    async fn write_config(&self, of: &Subject, patch: Patch) -> Result<Map<String, Value>, String> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let unwritten = |error: kube::Error| format!("the ConfigMap {}/{}: {error}", self.namespace, self.config_map);
+        for _ in 0..CONFLICTS {
+            let found = api.get_opt(&self.config_map).await.map_err(unwritten)?;
+            let texts = found.as_ref().and_then(|map| map.data.clone()).unwrap_or_default();
+            let data = texts.iter().map(|(key, text)| (key.clone(), text.clone().into())).collect();
+            let config = Config::of_data(&self.config_map, &data).map_err(|error| error.to_string())?;
+            let changes = self.store().configured_with(name(of), patch.clone(), &config);
+            let changes = changes.map_err(|error| error.to_string())?;
+            let mut texts = texts;
+            for (key, value) in changes {
+                match value {
+                    None => drop(texts.remove(&key)),
+                    Some(value @ Value::Bool(_)) => drop(texts.insert(key, value.to_string())),
+                    // JSON is YAML that means the same to each reader.
+                    Some(value) => drop(texts.insert(key, format!("{value:#}\n"))),
+                }
+            }
+            self.leadership.check().map_err(|error| error.to_string())?;
+            let data = texts.iter().map(|(key, text)| (key.clone(), text.clone().into())).collect();
+            let written = match found {
+                Some(map) => {
+                    let new = ConfigMap { data: Some(texts), ..map };
+                    api.replace(&self.config_map, &PostParams::default(), &new).await
+                }
+                None => {
+                    let metadata = ObjectMeta { name: Some(self.config_map.clone()), ..ObjectMeta::default() };
+                    let new = ConfigMap { metadata, data: Some(texts), ..ConfigMap::default() };
+                    api.create(&PostParams::default(), &new).await
+                }
+            };
+            match written {
+                Ok(_) => return Ok(data),
+                Err(kube::Error::Api(status)) if status.code == 409 => continue,
+                Err(error) => return Err(unwritten(error)),
+            }
+        }
+        Err(format!("the ConfigMap {}/{} is written by others all the time", self.namespace, self.config_map))
+    }
+
+    /// Keeps what hooks changed in a section.
+    async fn keep(&self, key: &str, text: &str) -> Result<(), String> {
+        if self.kept().get(key).is_some_and(|known| known == text) {
+            return Ok(());
+        }
+        let (name, label) = (secret(key), label(key));
+        let object = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "labels": {LABEL: label, "app.kubernetes.io/managed-by": "boathook"}},
+            "data": {FIELD: BASE64_STANDARD.encode(text)},
+        });
+        self.leadership.check().map_err(|error| error.to_string())?;
+        let params = PatchParams::apply(MANAGER).force();
+        let written = self.secrets().patch(&name, &params, &Write::Apply(&object)).await;
+        written.map_err(|error| format!("the Secret {}/{name}: {error}", self.namespace))?;
+        self.kept().insert(key.to_owned(), text.to_owned());
+        Ok(())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn secrets(&self) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Takes what was kept before a restart. Call it once, before anything runs.
+    pub async fn restore(&self) -> Result<(), kube::Error> {
+        let found = self.secrets().list(&ListParams::default().labels(LABEL)).await?;
+        for object in found.items {
+            let name = object.metadata.name.unwrap_or_default();
+            let keys = self.modules.iter().map(ModuleName::key).chain([GLOBAL]);
+            // What is kept of a module that is gone stays, because its directory may come back.
+            let Some(key) = keys.into_iter().find(|key| secret(key) == name) else { continue };
+            let text = object.data.and_then(|mut data| data.remove(FIELD)).unwrap_or(ByteString(b"{}".to_vec())).0;
+            let text = String::from_utf8_lossy(&text).into_owned();
+            match self.store().restore(key, &text) {
+                Ok(_) => info!(secret = name, "values that hooks wrote are restored"),
+                Err(why) => {
+                    warn!(
+                        secret = name,
+                        why, "values that hooks wrote cannot be restored: their hooks write them again"
+                    );
+                    continue;
+                }
+            }
+            self.kept().insert(key.to_owned(), text);
+        }
+        Ok(())
+    }
+
+    /// Forgets what the hooks of a module changed.
+    pub async fn forget(&self, module: &ModuleName) -> Result<(), String> {
+        let _one_at_a_time = self.transaction.lock().await;
+        self.leadership.check().map_err(|error| error.to_string())?;
+        let name = secret(module.key());
+        match self.secrets().delete(&name, &DeleteParams::default()).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(format!("the Secret {}/{name}: {error}", self.namespace)),
+        }
+        self.kept().remove(module.key());
+        self.store().forget(module);
+        Ok(())
+    }
+}
+
+fn failure(message: String) -> Failure {
+    Failure { kind: FailureKind::Retry, message, backtrace: None }
+}
+
+fn name(of: &Subject) -> Option<&ModuleName> {
+    match of {
+        Subject::Global => None,
+        Subject::Module(name) => Some(name),
+    }
+}
+
+fn key(of: &Subject) -> &str {
+    name(of).map_or(GLOBAL, ModuleName::key)
+}
+
+/// A section in the form of names.
+fn label(key: &str) -> String {
+    ModuleName::of_key(key).map_or_else(|_| key.to_owned(), |name| name.to_string())
+}
+
+/// The Secret of a section.
+fn secret(key: &str) -> String {
+    format!("boathook-module-values-{}", label(key))
+}

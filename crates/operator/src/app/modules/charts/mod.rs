@@ -1,0 +1,567 @@
+//! The charts of modules become real: rendered, applied in order, kept, and deleted.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `render` | Helm's engine: from a module's files and values to manifests |
+//! | `objects` | manifests as the members of a set |
+//! | `crds` | definitions, which come first and stay |
+//! | `dependants` | what is deleted without an approval |
+//! | `hooks` | Helm's hooks |
+//! | `record` | the Secret of a module, which survives restarts |
+//! | `release` | one module's set in this process |
+//! | `members` | what watches show of the members of all modules |
+//!
+//! The crate `boathook-applyset` decides what is sent, as it does for `reconcile` bindings. A module's parent is a Secret in
+//! the operator's namespace. Members have the set's label and no owner reference, so that they may be in any namespace, and
+//! stay if somebody deletes the Secret.
+
+mod crds;
+mod dependants;
+mod hooks;
+mod members;
+mod objects;
+mod record;
+mod release;
+mod render;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use boathook_applyset::{Action, Desired, Hold, Plan, Stage, Step, conditions};
+use boathook_core::{
+    model::{
+        CallError, CallReason, Caller, Delete, HookName, ListQuery, ObjectRef, Operation, Patch, PatchBody, Permission,
+        Propagation, Resource, error_chain,
+    },
+    tasks::Task,
+};
+use boathook_modules::{Module, ModuleName, manifest::Identity};
+use boathook_sandbox::Chart;
+use futures::{FutureExt as _, future::BoxFuture};
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tracing::{info, warn};
+
+use self::{
+    hooks::{Event, HookRunner},
+    members::Members,
+    record::{Record, State},
+    release::Release,
+    render::{Rendered, Renderer},
+};
+use super::{
+    super::{
+        Services,
+        applying::{Applier, HasSet as _},
+        reconcile::marks::Names,
+    },
+    releases::{ReleaseError, Releases},
+};
+
+/// How long requests are sent before it is decided again what is missing.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The label that addon-operator gives to all objects.
+const HERITAGE: (&str, &str) = ("heritage", "addon-operator");
+
+/// The charts of all modules.
+pub(crate) struct Charts {
+    services: Arc<Services>,
+    renderer: Renderer,
+    /// The operator's, and that of the releases.
+    namespace: String,
+    /// How long a chart's objects may take to become ready, and each of its hooks to end.
+    patience: Duration,
+    members: Arc<Members>,
+    releases: Mutex<HashMap<ModuleName, Arc<Release>>>,
+    lines: Mutex<HashMap<ModuleName, Arc<Line>>>,
+    drifted: mpsc::UnboundedSender<ModuleName>,
+    reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<ModuleName>>,
+    _watching: Task<()>,
+}
+
+/// One module has one `apply` or deletion at a time. A newer one ends the one before.
+struct Line {
+    turn: tokio::sync::Mutex<()>,
+    newest: watch::Sender<u64>,
+}
+
+impl Charts {
+    /// Starts to watch. `patience`: addon-operator's `HELM_TIMEOUT`.
+    pub fn new(services: Arc<Services>, namespace: String, patience: Duration) -> Self {
+        let renderer = Renderer::new(services.clone());
+        let (members, wanted) = Members::new(services.streams.clone());
+        let watching = services.tasks.spawn("members of modules", members.clone().run(namespace.clone(), wanted));
+        let (drifted, reports) = mpsc::unbounded_channel();
+        Self {
+            services,
+            renderer,
+            namespace,
+            patience,
+            members,
+            releases: Mutex::default(),
+            lines: Mutex::default(),
+            drifted,
+            reports: tokio::sync::Mutex::new(reports),
+            _watching: watching,
+        }
+    }
+
+    fn releases(&self) -> MutexGuard<'_, HashMap<ModuleName, Arc<Release>>> {
+        self.releases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what is done for the module, and does this.
+    async fn newest<T>(
+        &self,
+        module: &ModuleName,
+        act: impl Future<Output = Result<T, ReleaseError>>,
+    ) -> Result<T, ReleaseError> {
+        let line = {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            let line = || Arc::new(Line { turn: tokio::sync::Mutex::default(), newest: watch::Sender::new(0) });
+            lines.entry(module.clone()).or_insert_with(line).clone()
+        };
+        let mut own = 0;
+        line.newest.send_modify(|newest| {
+            *newest = newest.wrapping_add(1);
+            own = *newest;
+        });
+        let mut newest = line.newest.subscribe();
+        let act = async {
+            let _turn = line.turn.lock().await;
+            act.await
+        };
+        tokio::select! {
+            done = act => done,
+            _ = newest.wait_for(|newest| *newest != own) => {
+                Err(ReleaseError::Failed("something newer is to be done for the module".to_owned()))
+            }
+        }
+    }
+
+    fn one(&self, module: &ModuleName) -> Result<One<'_>, ReleaseError> {
+        let name = format!("module.{}", module.as_str());
+        let name = HookName::new(&name).map_err(|error| ReleaseError::Refused(error.to_string()))?;
+        // A module is the admin's, and acts as the operator. The API server says what the operator may do.
+        let caller = Caller::new(name, self.services.run_ids.next(), everything().into(), self.services.plan);
+        let labels = BTreeMap::from([(HERITAGE.0.to_owned(), HERITAGE.1.to_owned())]);
+        let identity = Identity { name: module.as_str().to_owned(), namespace: self.namespace.clone(), labels };
+        Ok(One { charts: self, module: module.clone(), caller, identity })
+    }
+}
+
+fn everything() -> Vec<Permission> {
+    let all = || vec!["*".to_owned()];
+    vec![Permission {
+        api_groups: all(),
+        resources: all(),
+        verbs: all(),
+        resource_names: Vec::new(),
+        namespaces: Vec::new(),
+        http: None,
+        directory: None,
+    }]
+}
+
+impl Releases for Charts {
+    fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>> {
+        let apply = async move { self.one(&module.name)?.apply(module, values).await };
+        self.newest(&module.name, apply).boxed()
+    }
+
+    fn delete<'a>(&'a self, module: &'a ModuleName) -> BoxFuture<'a, Result<(), ReleaseError>> {
+        let delete = async move { self.one(module)?.delete().await };
+        self.newest(module, delete).boxed()
+    }
+
+    fn installed<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModuleName>, ReleaseError>> {
+        async move {
+            let caller = Caller::new(
+                HookName::new("modules").map_err(|error| ReleaseError::Refused(error.to_string()))?,
+                self.services.run_ids.next(),
+                everything().into(),
+                false,
+            );
+            let (mut found, mut continue_token) = (Vec::new(), None);
+            loop {
+                let query = ListQuery {
+                    api_version: "v1".to_owned(),
+                    kind: "Secret".to_owned(),
+                    namespace: Some(self.namespace.clone()),
+                    label_selector: Some(record::LABEL.to_owned()),
+                    field_selector: None,
+                    limit: None,
+                    continue_token,
+                };
+                let page = self.services.operator.access.list(&caller, &query).await.map_err(failed)?;
+                let secrets = page.items.iter().filter_map(|item| serde_json::from_str::<Value>(item).ok());
+                found.extend(secrets.filter_map(|secret| record::module(&secret)));
+                continue_token = page.continue_token.filter(|token| !token.is_empty());
+                if continue_token.is_none() {
+                    return Ok(found);
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn drifted<'a>(&'a self) -> BoxFuture<'a, ModuleName> {
+        async move {
+            match self.reports.lock().await.recv().await {
+                Some(module) => module,
+                // A sender lives as long as this.
+                None => std::future::pending().await,
+            }
+        }
+        .boxed()
+    }
+}
+
+fn failed(error: CallError) -> ReleaseError {
+    ReleaseError::Failed(error.message)
+}
+
+/// What is done for one module.
+struct One<'c> {
+    charts: &'c Charts,
+    module: ModuleName,
+    caller: Caller,
+    identity: Identity,
+}
+
+/// What a set has to become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Ready,
+    Deleted,
+}
+
+impl One<'_> {
+    fn services(&self) -> &Arc<Services> {
+        &self.charts.services
+    }
+
+    async fn apply(&self, module: &Module, values: &Value) -> Result<(), ReleaseError> {
+        let (chart, definitions) = render::read(module).await?;
+        let files: Vec<_> = definitions.iter().map(|(source, text)| (source.as_str(), text.as_str())).collect();
+        self.define(&files).await?;
+        let Some(chart) = chart else {
+            // It may have had one before.
+            return self.delete().await;
+        };
+        let known = self.known().await?;
+        let record = known.as_ref().map(|release| release.record());
+        if let Some(release) = &known {
+            release.begins();
+        }
+        let (mut rendered, mut next) = self.render(module, &chart, values, record.as_ref()).await?;
+        if self.define(&rendered.definitions()).await? {
+            // Templates may do more with kinds that are served now.
+            (rendered, next) = self.render(module, &chart, values, record.as_ref()).await?;
+        }
+        let ended = record.as_ref().is_some_and(Record::is_ending);
+        let is_new = record.as_ref() != Some(&next);
+        let release = match known {
+            // The set of a module that was being deleted begins again.
+            Some(release) if ended => {
+                let hold = release.hold();
+                self.forget(&release);
+                self.store(None, &next, hold).await?
+            }
+            Some(release) if !is_new => release,
+            other => self.store(other, &next, None).await?,
+        };
+        self.reach(&release, &rendered, next).await?;
+        release.settles();
+        Ok(())
+    }
+
+    /// Makes the cluster what was rendered, with the hooks before and after that.
+    async fn reach(&self, release: &Arc<Release>, rendered: &Rendered, mut record: Record) -> Result<(), ReleaseError> {
+        let (before, after) = match record.install {
+            true => (Event::PreInstall, Event::PostInstall),
+            false => (Event::PreUpgrade, Event::PostUpgrade),
+        };
+        if record.state == State::Pending {
+            self.run_hooks(&rendered.hooks, before, record.revision).await?;
+            record.state = State::Applying;
+            self.store(Some(release.clone()), &record, release.hold()).await?;
+        }
+        self.desire(release, rendered, record.revision).await?;
+        self.settle(release, record.revision, Goal::Ready).await?;
+        if record.state == State::Applying {
+            self.run_hooks(&rendered.hooks, after, record.revision).await?;
+            record.state = State::Deployed;
+            self.store(Some(release.clone()), &record, release.hold()).await?;
+            info!(module = self.module.as_str(), revision = record.revision, "the module's chart is deployed");
+        }
+        Ok(())
+    }
+
+    async fn delete(&self) -> Result<(), ReleaseError> {
+        let Some(release) = self.known().await? else { return Ok(()) };
+        release.begins();
+        let mut record = release.record();
+        let deletes = |event: Event| record.hooks.iter().any(|hook| hook.is_for(event));
+        if !record.is_ending() {
+            record.state = if deletes(Event::PreDelete) { State::Deleting } else { State::Removing };
+            self.store(Some(release.clone()), &record, release.hold()).await?;
+        }
+        if record.state == State::Deleting {
+            self.run_hooks(&record.hooks, Event::PreDelete, record.revision).await?;
+            record.state = State::Removing;
+            self.store(Some(release.clone()), &record, release.hold()).await?;
+        }
+        self.learn(&release, &[]).await?;
+        release.with(|set| {
+            let mut parent = set.parent().clone();
+            parent.deleting = true;
+            set.update_parent(parent);
+        });
+        self.settle(&release, record.revision, Goal::Deleted).await?;
+        self.run_hooks(&record.hooks, Event::PostDelete, record.revision).await?;
+        let uid = release.with(|set| set.parent().uid.to_string());
+        self.forget(&release);
+        let delete = Delete {
+            target: self.secret(),
+            propagation: Propagation::Background,
+            ignore_missing: true,
+            uid: Some(uid),
+            resource_version: None,
+            wait: None,
+        };
+        self.services().operator.access.write(&self.caller, &Operation::Delete(delete)).await.map_err(failed)?;
+        info!(module = self.module.as_str(), "the module's chart is deleted");
+        Ok(())
+    }
+
+    fn secret(&self) -> ObjectRef {
+        record::reference(&self.charts.namespace, &self.module)
+    }
+
+    async fn run_hooks(&self, hooks: &[hooks::Hook], event: Event, revision: u64) -> Result<(), ReleaseError> {
+        let (services, patience) = (self.services(), self.charts.patience);
+        let runner = HookRunner { services, caller: &self.caller, identity: &self.identity, revision, patience };
+        runner.run(hooks, event).await.map_err(ReleaseError::Failed)
+    }
+
+    /// Applies definitions. Returns whether something was written, so that other kinds may be served.
+    async fn define(&self, files: &[(&str, &str)]) -> Result<bool, ReleaseError> {
+        let mut written = false;
+        for file in files {
+            written |= crds::apply(self.services(), &self.caller, &self.module, *file).await?;
+        }
+        if written {
+            self.charts.renderer.doubt();
+        }
+        Ok(written)
+    }
+
+    /// Renders the chart. If it gives what was rendered for the revision that is there, that revision stays. Otherwise, the
+    /// next revision begins.
+    async fn render(
+        &self,
+        module: &Module,
+        chart: &Arc<Chart>,
+        values: &Value,
+        has: Option<&Record>,
+    ) -> Result<(Rendered, Record), ReleaseError> {
+        let (renderer, namespace) = (&self.charts.renderer, &*self.charts.namespace);
+        if let Some(record) = has.filter(|record| !record.is_ending()) {
+            // A template may contain the number of the revision, and its time.
+            let rendered = renderer.render(&self.caller, namespace, chart, values, (module, record)).await?;
+            if rendered.digest == record.digest {
+                return Ok((rendered, record.clone()));
+            }
+        }
+        let mut next = Record::after(has, Timestamp::now());
+        let rendered = renderer.render(&self.caller, namespace, chart, values, (module, &next)).await?;
+        let before = if next.install { Event::PreInstall } else { Event::PreUpgrade };
+        if !rendered.hooks.iter().any(|hook| hook.is_for(before)) {
+            next.state = State::Applying;
+        }
+        let deletes = |hook: &&hooks::Hook| hook.is_for(Event::PreDelete) || hook.is_for(Event::PostDelete);
+        next.hooks = rendered.hooks.iter().filter(deletes).cloned().collect();
+        next.digest.clone_from(&rendered.digest);
+        for (event, count) in hooks::ignored(&rendered.hooks) {
+            info!(
+                module = self.module.as_str(),
+                event, count, "hooks of the chart are ignored, because this event does not happen"
+            );
+        }
+        Ok((rendered, next))
+    }
+
+    /// The release as this process or the cluster knows it.
+    async fn known(&self) -> Result<Option<Arc<Release>>, ReleaseError> {
+        let known = self.charts.releases().get(&self.module).cloned();
+        match known {
+            Some(release) if release.is_lost() => self.forget(&release),
+            Some(release) => return Ok(Some(release)),
+            None => {}
+        }
+        let text = match self.services().operator.access.get(&self.caller, &self.secret(), None).await {
+            Ok(text) => text,
+            Err(error) if error.reason == CallReason::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let secret: Value = serde_json::from_str(&text).unwrap_or_default();
+        let read = record::read(&secret).map_err(|error| ReleaseError::Failed(error.to_string()))?;
+        Ok(Some(self.remember(Release::new(&self.module, read, self.charts.drifted.clone()))))
+    }
+
+    fn remember(&self, release: Arc<Release>) -> Arc<Release> {
+        self.charts.releases().insert(self.module.clone(), release.clone());
+        release
+    }
+
+    fn forget(&self, release: &Release) {
+        self.charts.releases().remove(&self.module);
+        self.charts.members.remove(release.with(|set| set.id().clone()).as_str());
+    }
+
+    /// Writes the Secret. Without a release, there is one from here on.
+    async fn store(
+        &self,
+        release: Option<Arc<Release>>,
+        record: &Record,
+        hold: Option<Hold>,
+    ) -> Result<Arc<Release>, ReleaseError> {
+        let uid = release.as_ref().map(|release| release.with(|set| set.parent().uid.to_string()));
+        let body = record::body(&self.charts.namespace, &self.module, uid.as_deref(), record, hold.as_ref());
+        let patch = Patch {
+            target: self.secret(),
+            body: PatchBody::Apply { object: body, force: true, field_manager: Some(record::MANAGER.to_owned()) },
+            subresource: None,
+            ignore_missing: false,
+        };
+        let written = self.services().operator.access.write(&self.caller, &Operation::Patch(patch)).await;
+        let text = written.map_err(|error| {
+            // What is known about the Secret may be wrong. Another try reads it.
+            if let Some(release) = &release {
+                self.forget(release);
+            }
+            failed(error)
+        })?;
+        let secret: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let read = record::read(&secret).map_err(|error| ReleaseError::Failed(error.to_string()))?;
+        match release {
+            Some(release) => {
+                release.wrote(read.parent, record.clone(), hold);
+                Ok(release)
+            }
+            None => Ok(self.remember(Release::new(&self.module, read, self.charts.drifted.clone()))),
+        }
+    }
+
+    /// Has the set know all of its members, of these kinds and of those that it had before.
+    async fn learn(&self, release: &Arc<Release>, resources: &[Arc<Resource>]) -> Result<(), ReleaseError> {
+        let (id, kinds) = release.with(|set| (set.id().clone(), set.parent().kinds().clone()));
+        let mut all = objects::named(&self.services().discovery, &kinds).await?;
+        all.extend(resources.iter().filter(|resource| !all.contains(resource)).cloned().collect::<Vec<_>>());
+        self.charts.members.follow(&all).await.map_err(ReleaseError::Failed)?;
+        self.charts.members.add(release, id.as_str());
+        release.with(|set| set.listed());
+        Ok(())
+    }
+
+    /// Gives the set what was rendered.
+    async fn desire(&self, release: &Arc<Release>, rendered: &Rendered, revision: u64) -> Result<(), ReleaseError> {
+        let generation = i64::try_from(revision).unwrap_or(i64::MAX);
+        let discovery = &self.services().discovery;
+        let wanted = objects::wanted(discovery, &rendered.manifests(), &self.identity, generation).await?;
+        release.wants_versions(wanted.versions);
+        self.learn(release, &wanted.resources).await?;
+        let parent = release.with(|set| set.parent().clone());
+        let desired = Desired::new(wanted.answer, &parent, &wanted.rules)
+            .map_err(|error| ReleaseError::Refused(format!("the chart's objects cannot be applied: {error}")))?;
+        release.with(|set| set.desire(desired)).map_err(|error| ReleaseError::Failed(error_chain(&error)))?;
+        Ok(())
+    }
+
+    /// Sends what is to be sent, and waits until the set is as it should be.
+    async fn settle(&self, release: &Arc<Release>, revision: u64, goal: Goal) -> Result<(), ReleaseError> {
+        let deadline = Instant::now() + self.charts.patience;
+        let applier =
+            Applier { services: self.services(), caller: &self.caller, manager: release::manager(&self.module) };
+        let generation = i64::try_from(revision).unwrap_or(i64::MAX);
+        loop {
+            let plan = applier.apply(&**release, PATIENCE).await;
+            if self.services().plan {
+                return Ok(());
+            }
+            if plan.hold != release.hold() {
+                let record = release.record();
+                self.store(Some(release.clone()), &record, plan.hold.clone()).await?;
+                // What was approved may be stored only now.
+                continue;
+            }
+            let waits_for = match (judge(&plan, generation, goal), plan.waits) {
+                (Verdict::Done, _) => return Ok(()),
+                // The rest goes first.
+                (Verdict::Stalled(why), true) if plan.steps.iter().any(is_under_way) => why,
+                (Verdict::Stalled(why), true) => {
+                    let precious = release.with(|set| set.precious());
+                    let free = dependants::without(self.services(), &self.caller, precious).await;
+                    if !free.is_empty() {
+                        release.with(|set| free.iter().for_each(|object| set.no_dependants(object)));
+                        continue;
+                    }
+                    let (secret, approve) = (self.secret(), Names::of(None).approve);
+                    return Err(ReleaseError::Failed(format!("{why} in the annotation {approve} of the {secret}")));
+                }
+                (Verdict::Stalled(why), false) => return Err(ReleaseError::Failed(why)),
+                (Verdict::Waits(why), _) => why,
+            };
+            let until = plan.wake.unwrap_or(deadline).min(deadline);
+            tokio::select! {
+                () = release.news.notified() => {}
+                () = tokio::time::sleep_until(until.into()) => {}
+            }
+            if Instant::now() >= deadline {
+                let seconds = self.charts.patience.as_secs();
+                return Err(ReleaseError::Failed(format!("not ready within {seconds} s: {waits_for}")));
+            }
+        }
+    }
+}
+
+/// Whether a deletion or the like is not over.
+fn is_under_way(step: &Step) -> bool {
+    matches!(step.action, Action::Sent | Action::Terminating | Action::Prune | Action::Release | Action::Blocked { .. })
+}
+
+/// How far a set is.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Done,
+    /// It goes on by itself, and waits for this.
+    Waits(String),
+    /// It does not go on by itself.
+    Stalled(String),
+}
+
+fn judge(plan: &Plan, generation: i64, goal: Goal) -> Verdict {
+    if goal == Goal::Deleted && plan.stage == Stage::Deleted {
+        return Verdict::Done;
+    }
+    let all = conditions(plan, generation, &[], Timestamp::UNIX_EPOCH);
+    let holds = |type_: &str| all.iter().find(|one| one.type_ == type_ && one.status == "True");
+    match (holds("Ready").filter(|_| goal == Goal::Ready), holds("Stalled")) {
+        (Some(_), _) => Verdict::Done,
+        // Somebody changes fields again and again, for example a HorizontalPodAutoscaler. The release is there.
+        (None, Some(stalled)) if stalled.reason == "Fight" => {
+            warn!("a module is not left alone: {}", stalled.message);
+            Verdict::Done
+        }
+        (None, Some(stalled)) => Verdict::Stalled(stalled.message.clone()),
+        (None, None) => {
+            let ready = all.iter().find(|one| one.type_ == "Ready");
+            Verdict::Waits(ready.map(|one| one.message.clone()).unwrap_or_default())
+        }
+    }
+}

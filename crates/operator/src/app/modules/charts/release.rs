@@ -1,0 +1,197 @@
+//! One module's release in this process: its set, its record, and whether it needs another `apply`.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use boathook_applyset::{Hold, Parent, Plan, Policy, Set, set::Adopt};
+use boathook_core::model::{Object, ObjectRef};
+use boathook_modules::ModuleName;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    super::super::applying::HasSet,
+    record::{Read, Record},
+};
+
+/// The field manager of what a module's chart renders to.
+pub(super) fn manager(module: &ModuleName) -> String {
+    format!("boathook.dev/modules/{}", module.as_str())
+}
+
+/// One release.
+pub(super) struct Release {
+    pub module: ModuleName,
+    set: Mutex<Set>,
+    known: Mutex<Known>,
+    /// Notified when there may be something to do.
+    pub news: Notify,
+    drifted: mpsc::UnboundedSender<ModuleName>,
+}
+
+struct Known {
+    record: Record,
+    hold: Option<Hold>,
+    approved: Option<String>,
+    /// The version in which each kind of the desired members is written.
+    versions: HashMap<String, String>,
+    /// The last `apply` has ended, so what is to be done is reported.
+    settled: bool,
+    timer: Option<AbortOnDropHandle<()>>,
+    /// The Secret is gone.
+    lost: bool,
+}
+
+impl HasSet for Release {
+    fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T {
+        act(&mut self.set.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Release {
+    pub fn new(module: &ModuleName, read: Read, drifted: mpsc::UnboundedSender<ModuleName>) -> Arc<Self> {
+        // addon-operator takes over what exists, and so can a module that was installed by Helm before. What another set has
+        // stays that set's.
+        let policy = Policy { adopt: Adopt::IfUnowned, ..Policy::new(&manager(module)) };
+        let Read { parent, record, hold, approved } = read;
+        let mut set = Set::new(parent, policy);
+        set.recall(hold.clone());
+        set.approve(approved.as_deref());
+        let known =
+            Known { record, hold, approved, versions: HashMap::new(), settled: false, timer: None, lost: false };
+        let (set, known) = (Mutex::new(set), Mutex::new(known));
+        Arc::new(Self { module: module.clone(), set, known, news: Notify::new(), drifted })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn record(&self) -> Record {
+        self.known().record.clone()
+    }
+
+    pub fn hold(&self) -> Option<Hold> {
+        self.known().hold.clone()
+    }
+
+    /// The Secret was written.
+    pub fn wrote(&self, mut parent: Parent, record: Record, hold: Option<Hold>) {
+        self.with(|set| {
+            // The members go when the module is deleted, which is not when somebody deletes the Secret.
+            parent.deleting = set.parent().deleting;
+            set.update_parent(parent);
+            set.recall(hold.clone());
+        });
+        let mut known = self.known();
+        (known.record, known.hold) = (record, hold);
+    }
+
+    pub fn wants_versions(&self, versions: HashMap<String, String>) {
+        self.known().versions = versions;
+    }
+
+    /// Whether the objects of a kind are shown in the version in which they are written, or are not written any more.
+    fn is_of_version(&self, object: &Object) -> bool {
+        let group_kind = boathook_applyset::MemberId::of(&object.reference()).group_kind();
+        self.known().versions.get(&group_kind).is_none_or(|version| **version == *object.api_version)
+    }
+
+    /// An `apply` or a deletion begins.
+    pub fn begins(&self) {
+        let mut known = self.known();
+        known.settled = false;
+        let timer = known.timer.take();
+        drop(known);
+        drop(timer);
+    }
+
+    /// It has ended. From here on, what is to be done is reported.
+    pub fn settles(self: &Arc<Self>) {
+        self.known().settled = true;
+        self.look();
+    }
+
+    /// A watch showed a member.
+    pub fn saw(self: &Arc<Self>, object: &Object) {
+        if self.is_of_version(object) && self.with(|set| set.observe(object, Instant::now())) {
+            self.look();
+        }
+    }
+
+    /// A member is gone.
+    pub fn lost(self: &Arc<Self>, object: &ObjectRef, uid: &str) {
+        if self.with(|set| set.gone(object, Some(uid), Instant::now())) {
+            self.look();
+        }
+    }
+
+    /// Somebody approved a prune, or took that back. What waited for the approval failed, and is to be done again.
+    pub fn approved(&self, digest: Option<&str>) {
+        let is_new = {
+            let mut known = self.known();
+            let is_new = known.approved.as_deref() != digest;
+            known.approved = digest.map(str::to_owned);
+            is_new && known.hold.as_ref().is_some_and(|hold| Some(hold.digest.as_str()) == digest)
+        };
+        self.with(|set| set.approve(digest));
+        if is_new {
+            self.known().settled = true;
+            self.report();
+        }
+    }
+
+    fn look(self: &Arc<Self>) {
+        self.news.notify_one();
+        if !self.known().settled {
+            return;
+        }
+        let (now, plan) = (Instant::now(), self.with(|set| set.plan(Instant::now())));
+        match due(&plan, now) {
+            Some(at) if at <= now => self.report(),
+            Some(at) => {
+                // A weak reference, because the release has the timer.
+                let release = Arc::downgrade(self);
+                let timer = AbortOnDropHandle::new(tokio::spawn(async move {
+                    tokio::time::sleep_until(at.into()).await;
+                    if let Some(release) = release.upgrade() {
+                        release.report();
+                    }
+                }));
+                let before = self.known().timer.replace(timer);
+                drop(before);
+            }
+            None => {}
+        }
+    }
+
+    /// Another `apply` is needed. That is said once, until one has begun.
+    fn report(&self) {
+        if std::mem::replace(&mut self.known().settled, false) {
+            // Nobody listens any more when the operator ends.
+            let _ = self.drifted.send(self.module.clone());
+        }
+    }
+
+    /// Somebody deleted a Secret of this name.
+    pub fn secret_is_gone(&self, uid: &str) {
+        if self.with(|set| *set.parent().uid == *uid) {
+            self.known().lost = true;
+            self.report();
+        }
+    }
+
+    /// Whether the Secret is gone.
+    pub fn is_lost(&self) -> bool {
+        self.known().lost
+    }
+}
+
+/// When something is to be sent.
+fn due(plan: &Plan, now: Instant) -> Option<Instant> {
+    let sends = plan.steps.iter().filter(|step| step.action.sends());
+    sends.map(|step| step.at.unwrap_or(now)).min()
+}

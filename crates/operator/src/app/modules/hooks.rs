@@ -1,0 +1,208 @@
+//! The hooks of modules: which files they are, their start, and their runs at the stages of a module's life.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use boathook_core::{
+    fair::Tenant,
+    hooks::{HookFile, read_directory},
+    model::{BindingName, BundleId, Cause, HookName, Job, JobId, QueueName, RetryPolicy, Stage, Trigger, error_chain},
+};
+use boathook_modules::{Module, life::Subject};
+use futures::future::{join_all, select_all};
+use tracing::warn;
+
+use super::{
+    super::{
+        Services,
+        hook_manager::HookManager,
+        hooks::{self, Hook, HookLoadError},
+        runs::Runs,
+    },
+    Cancelled,
+};
+
+/// Starts, runs and stops the hooks of modules.
+pub(super) struct ModuleHooks {
+    services: Arc<Services>,
+    hook_manager: Arc<HookManager>,
+    runs: Runs,
+    global: Option<PathBuf>,
+}
+
+/// A hook that cannot be loaded.
+struct NotLoaded(String);
+
+impl ModuleHooks {
+    pub fn new(services: Arc<Services>, hook_manager: Arc<HookManager>, global: Option<PathBuf>) -> Self {
+        let runs = Runs::new(services.clone());
+        Self { services, hook_manager, runs, global }
+    }
+
+    /// The hooks that run.
+    fn live(&self, of: &Subject) -> Vec<Arc<Hook>> {
+        let mut all = self.services.hook_registry.live();
+        all.retain(|hook| hook.module.as_ref() == Some(of));
+        all
+    }
+
+    /// The hooks' files. An error names one that is no hook.
+    fn files(&self, of: &Subject, module: Option<&Module>) -> Result<Vec<(HookName, HookFile)>, String> {
+        let (directory, suffix) = match (of, module) {
+            (Subject::Global, _) => match &self.global {
+                Some(directory) => {
+                    (Some(directory.join("hooks")).filter(|it| it.is_dir()).unwrap_or(directory.clone()), "global")
+                }
+                None => return Ok(Vec::new()),
+            },
+            (Subject::Module(name), Some(module)) => (module.path.join("hooks"), name.as_str()),
+            (Subject::Module(_), None) => return Ok(Vec::new()),
+        };
+        if !directory.is_dir() {
+            return Ok(Vec::new());
+        }
+        let files = read_directory(&directory).map_err(|error| error_chain(&error))?;
+        let unknown = |path: &&PathBuf| !files.iter().any(|file| file.path == **path) && !is_source(path);
+        if let Some(path) = module.into_iter().flat_map(|module| &module.hooks).find(unknown) {
+            return Err(format!(
+                "{} is executable, and is neither a component NAME.wasm nor a script of bash: build it, or take away its mode",
+                path.display()
+            ));
+        }
+        let owner = BundleId { namespace: None, name: suffix.to_owned() };
+        let named = |file: HookFile| match &file.name {
+            Ok(name) => Ok((name.in_bundle(&owner), file)),
+            Err(error) => Err(format!("{}: {error}", file.path.display())),
+        };
+        files.into_iter().map(named).collect()
+    }
+
+    async fn load(&self, of: &Subject, name: &HookName, file: HookFile) -> Result<Hook, HookLoadError> {
+        let (_, bytes) = hooks::component(file, &self.services.sandbox).await?;
+        let hook = hooks::load_for(&Tenant::hook(name.as_str()), name, &bytes, &self.services.sandbox).await?;
+        let hook = self.hook_manager.fitted(Hook { module: Some(of.clone()), ..hook })?;
+        let claim = self.hook_manager.claim(&hook.spec).await?;
+        Ok(Hook { claim: Some(claim), ..hook })
+    }
+
+    async fn load_all(&self, of: &Subject, module: Option<&Module>) -> Result<Vec<Hook>, NotLoaded> {
+        let mut loaded = Vec::new();
+        for (name, file) in self.files(of, module).map_err(NotLoaded)? {
+            let other = self.services.hook_registry.hook(&name).filter(|known| known.module.as_ref() != Some(of));
+            if other.is_some() {
+                return Err(NotLoaded(format!("there is another hook {name}: rename one of them")));
+            }
+            let hook = self.load(of, &name, file).await;
+            loaded.push(hook.map_err(|error| NotLoaded(format!("hook {name}: {}", error_chain(&error))))?);
+        }
+        Ok(loaded)
+    }
+
+    /// Starts all hooks, and returns when their start-up and their synchronizations have succeeded. `tell` receives the first
+    /// failure in the meantime.
+    pub async fn start(
+        &self,
+        of: &Subject,
+        module: Option<&Module>,
+        tell: impl FnOnce(String) + Send,
+    ) -> Result<(), String> {
+        // Some of them run if an earlier start was given up.
+        self.stop(of).await;
+        let loaded = self.load_all(of, module).await.map_err(|NotLoaded(why)| why)?;
+        let names: Vec<_> = loaded.iter().map(|hook| hook.spec.name.clone()).collect();
+        self.hook_manager.begin_all(loaded);
+        let started = join_all(names.iter().map(async |name| {
+            if let Some(states) = self.services.health.states(name) {
+                states.passed().await;
+            }
+            self.services.queue.synchronised(name).await;
+        }));
+        if names.is_empty() {
+            return Ok(());
+        }
+        let failing =
+            select_all(names.iter().map(|name| {
+                Box::pin(async move { format!("hook {name}: {}", self.services.queue.failing(name).await) })
+            }));
+        let mut started = std::pin::pin!(started);
+        tokio::select! {
+            _ = &mut started => {}
+            (why, ..) = failing => {
+                tell(why);
+                started.await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the hooks of a stage, in order.
+    pub async fn run(&self, of: &Subject, module: Option<&Module>, stage: Stage) -> Result<(), String> {
+        let mut all = self.live(of);
+        if all.is_empty() && matches!(stage, Stage::BeforeDeleteHelm | Stage::AfterDeleteHelm) {
+            // After a restart, nothing has started the hooks of a module that is off.
+            for hook in self.load_all(of, module).await.map_err(|NotLoaded(why)| why)? {
+                let hook = Arc::new(hook);
+                self.services.hook_registry.admit(hook.clone());
+                all.push(hook);
+            }
+        }
+        let order = |hook: &Arc<Hook>| hook.spec.stages.iter().find(|one| one.stage == stage).map(|one| one.order);
+        let mut bound: Vec<_> = all.iter().filter_map(|hook| Some((order(hook)?, hook))).collect();
+        bound.sort_by(|(a, one), (b, other)| (a, &one.spec.name).cmp(&(b, &other.spec.name)));
+        for (_, hook) in bound {
+            self.run_one(hook, stage).await?;
+        }
+        Ok(())
+    }
+
+    async fn run_one(&self, hook: &Hook, stage: Stage) -> Result<(), String> {
+        let name = &hook.spec.name;
+        let own = hook.spec.kubernetes.iter().filter(|binding| binding.role.is_none());
+        let mut snapshots: Vec<BindingName> = own.map(|binding| binding.name.clone()).collect();
+        if self.services.health.states(name).is_none() {
+            snapshots.clear();
+        }
+        // A snapshot that is missing objects would be taken for the truth.
+        let mut changes = self.services.health.changes();
+        while !self.services.health.incomplete(name, &snapshots).is_empty() {
+            if changes.changed().await.is_err() {
+                return Err(Cancelled.to_string());
+            }
+        }
+        let trigger = Trigger {
+            hook: name.clone(),
+            binding: BindingName::new(stage.key()),
+            queue: QueueName::main(),
+            cause: Cause::Startup,
+            group: None,
+            snapshots: snapshots.into(),
+            allow_failure: false,
+            retry: RetryPolicy::default(),
+            debounce: Duration::ZERO,
+            created: Instant::now(),
+        };
+        // It waits in no queue, because the life of its module waits for it.
+        let job =
+            Job { id: JobId(0), hook: name.clone(), queue: QueueName::main(), attempt: 1, triggers: vec![trigger] };
+        let failed = |failure: boathook_core::model::Failure| format!("hook {name}: {}", failure.message);
+        self.runs.report(job).await.map_err(failed)?.outcome.map_err(failed)
+    }
+
+    /// Stops all hooks.
+    pub async fn stop(&self, of: &Subject) {
+        for hook in self.live(of) {
+            self.hook_manager.forget(&hook.spec.name).await;
+        }
+        if !self.live(of).is_empty() {
+            warn!(%of, "hooks still run after they were stopped");
+        }
+    }
+}
+
+/// Whether a component was built from a file, which is no hook itself then.
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "wasm") || path.with_extension("wasm").is_file()
+}

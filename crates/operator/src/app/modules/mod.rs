@@ -1,0 +1,401 @@
+//! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
+
+pub(super) mod charts;
+mod hooks;
+pub(super) mod releases;
+mod scripts;
+mod steps;
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use boathook_core::{
+    fair::Tenant,
+    model::{Change, Resource, Stage},
+    tasks::Task,
+};
+use boathook_kube::watch::{Selection, Subscribe, Subscription};
+use boathook_modules::{
+    Catalogue, Layout, LayoutError, ModuleName, Store,
+    graph::{Graph, GraphError},
+    life::{Action, End, Event, Life, Parts, Report, Step, Subject, TaskId},
+};
+use futures::StreamExt as _;
+use serde_json::{Map, Value};
+use tokio::{
+    sync::{mpsc, watch},
+    task::{AbortHandle, JoinSet},
+};
+use tracing::{error, info, warn};
+
+use super::{
+    Services,
+    hook_manager::HookManager,
+    module_values::{ModuleValues, News},
+    options::ModulesOptions,
+};
+use releases::Releases;
+use steps::Steps;
+
+/// How long to wait before the API server is asked again for what the start needs.
+const START_RETRY: Duration = Duration::from_secs(2);
+
+/// Modules that cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum ModulesError {
+    #[error("the modules cannot be read")]
+    Layout(#[from] LayoutError),
+    #[error("the modules cannot be ordered")]
+    Graph(#[from] GraphError),
+    /// The operator is ending.
+    #[error("the modules were not read completely")]
+    Unread(#[from] tokio::task::JoinError),
+}
+
+/// The step is given up, because the operator ends.
+struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the operator ends")
+    }
+}
+
+/// Modules that were read, before they run.
+pub(super) struct Read {
+    catalogue: Catalogue,
+    graph: Graph,
+    options: ModulesOptions,
+}
+
+impl Read {
+    pub async fn of(options: ModulesOptions) -> Result<Self, ModulesError> {
+        let layout = Layout {
+            modules: options.directories.clone(),
+            global: options.global_hooks.clone(),
+            unnumbered: options.unnumbered_order,
+            strict: options.strict,
+            ..Layout::default()
+        };
+        let reading = move || -> Result<_, ModulesError> {
+            let catalogue = Catalogue::read(&layout)?;
+            let graph = Graph::of(&catalogue)?;
+            Ok((catalogue, graph))
+        };
+        let (catalogue, graph) = tokio::task::spawn_blocking(reading).await??;
+        for (name, error) in &catalogue.broken {
+            let (module, reason) = (name.as_ref().map(ToString::to_string), boathook_core::model::error_chain(error));
+            error!(module, reason, "this module cannot be used, others can");
+        }
+        for warning in &catalogue.warnings {
+            warn!(warning, "the modules should be changed");
+        }
+        info!(modules = catalogue.modules.len(), broken = catalogue.broken.len(), "modules read");
+        Ok(Self { catalogue, graph, options })
+    }
+
+    /// How long a chart's objects may take to become ready.
+    pub fn chart_timeout(&self) -> Duration {
+        self.options.chart_timeout
+    }
+
+    /// The values of these modules, and what receives their changes.
+    pub fn values(
+        &self,
+        services: &super::Options,
+        leadership: &boathook_kube::election::Leadership,
+    ) -> (ModuleValues, mpsc::UnboundedReceiver<News>) {
+        let store = Store::new(&self.catalogue);
+        let config_map = self.options.config_map.clone();
+        ModuleValues::new(store, &self.graph, services.client.clone(), config_map, leadership.clone())
+    }
+}
+
+/// Modules that run. They end when this is dropped.
+pub(super) struct Modules {
+    _task: Task<()>,
+    reports: watch::Receiver<Vec<Report>>,
+}
+
+impl Modules {
+    pub fn start(
+        read: Read,
+        services: Arc<Services>,
+        values: Arc<ModuleValues>,
+        news: mpsc::UnboundedReceiver<News>,
+        hook_manager: Arc<HookManager>,
+        releases: Arc<dyn Releases>,
+    ) -> Self {
+        let Read { catalogue, graph, options } = read;
+        let catalogue = Arc::new(catalogue);
+        let (shown, reports) = watch::channel(Vec::new());
+        let parts = |name: &ModuleName| {
+            let module = catalogue.module(name.as_str());
+            Parts {
+                // Definitions are applied with the chart.
+                chart: module.is_some_and(|module| module.chart.is_some() || !module.crds.is_empty()),
+                script: module.is_some_and(|module| module.enabled.is_some()),
+            }
+        };
+        let life = Life::new(graph, parts);
+        let hooks = hooks::ModuleHooks::new(services.clone(), hook_manager, options.global_hooks.clone());
+        let (events, inbox) = mpsc::unbounded_channel();
+        let steps = Steps { services: services.clone(), values: values.clone(), hooks, catalogue, releases, events };
+        let driver = Driver {
+            life,
+            services: services.clone(),
+            values,
+            steps: Arc::new(steps),
+            running: JoinSet::new(),
+            tasks: BTreeMap::new(),
+            places: BTreeMap::new(),
+            options,
+            shown,
+        };
+        let task = services.tasks.spawn("modules", driver.run(news, inbox));
+        Self { _task: task, reports }
+    }
+
+    /// Follows what everything does.
+    pub fn shown(&self) -> watch::Receiver<Vec<Report>> {
+        self.reports.clone()
+    }
+
+    /// What everything does, the global hooks first. Empty before this replica leads.
+    pub fn reports(&self) -> Vec<Report> {
+        self.reports.borrow().clone()
+    }
+}
+
+struct Driver {
+    life: Life,
+    services: Arc<Services>,
+    values: Arc<ModuleValues>,
+    steps: Arc<Steps>,
+    /// Steps, and times that are waited for. Each returns what its end means.
+    running: JoinSet<Event>,
+    tasks: BTreeMap<TaskId, (AbortHandle, Subject)>,
+    /// A step has the place of its subject until it has really ended.
+    places: BTreeMap<Subject, Arc<tokio::sync::Mutex<()>>>,
+    options: ModulesOptions,
+    shown: watch::Sender<Vec<Report>>,
+}
+
+impl Driver {
+    async fn run(mut self, mut news: mpsc::UnboundedReceiver<News>, mut inbox: mpsc::UnboundedReceiver<Event>) {
+        self.services.leadership.gained().await;
+        while let Err(reason) = self.values.restore().await {
+            let reason = boathook_core::model::error_chain(&reason);
+            warn!(reason, "cannot read the Secrets with what hooks wrote: modules wait");
+            tokio::time::sleep(START_RETRY).await;
+        }
+        let installed = loop {
+            match self.steps.releases.installed().await {
+                Ok(installed) => break installed,
+                Err(reason) => {
+                    warn!(%reason, "cannot find the modules that are in the cluster: modules wait");
+                    tokio::time::sleep(START_RETRY).await;
+                }
+            }
+        };
+        let mut config = Configuration::watch(&self.services, &self.values);
+        config.listed(&self.values).await;
+        // Nothing has seen the values before.
+        while news.try_recv().is_ok() {}
+        self.take(Event::Installed(installed));
+        self.flags();
+        self.take(Event::Begin);
+        loop {
+            tokio::select! {
+                Some(news) = news.recv() => self.news(news),
+                Some(event) = inbox.recv() => self.take(event),
+                () = config.changed(&self.values) => {}
+                Some(ended) = self.running.join_next_with_id() => {
+                    // What a step changed comes before its end.
+                    while let Ok(news) = news.try_recv() {
+                        self.news(news);
+                    }
+                    self.ended(ended);
+                }
+                name = self.steps.releases.drifted() => {
+                    info!(module = %name, "objects of the module are no longer as they were applied");
+                    self.take(Event::Drifted(name));
+                }
+            }
+        }
+    }
+
+    fn flags(&mut self) {
+        let maintained = self.values.maintained().collect();
+        self.take(Event::Maintained(maintained));
+        self.take(Event::Votes(self.values.votes()));
+    }
+
+    fn news(&mut self, news: News) {
+        match news {
+            News::Flags => self.flags(),
+            News::Values(of, stage) => self.take(Event::Changed(of, stage.map(step))),
+        }
+    }
+
+    fn ended(&mut self, ended: Result<(tokio::task::Id, Event), tokio::task::JoinError>) {
+        match ended {
+            Ok((_, event)) => self.take(event),
+            Err(error) if error.is_panic() => {
+                let found = self.tasks.iter().find(|(_, (handle, _))| handle.id() == error.id());
+                let Some(task) = found.map(|(task, _)| *task) else { return };
+                error!(%error, "a step of a module panicked: it is tried again");
+                self.take(Event::Ended(task, End::Failed("a defect of the operator: see its log".to_owned())));
+            }
+            // It was given up.
+            Err(_) => {}
+        }
+    }
+
+    /// Takes an event, and does what follows.
+    fn take(&mut self, event: Event) {
+        if let Event::Ended(task, end) = &event {
+            let subject = self.tasks.remove(task).map(|(_, subject)| subject);
+            if let (Some(subject), End::Failed(reason) | End::Refused(reason)) = (subject, end) {
+                warn!(%subject, reason, "a step failed");
+            }
+        }
+        for action in self.life.handle(event) {
+            match action {
+                Action::Start(task, subject, step) => self.start(task, subject, step),
+                Action::Abort(task, _) => {
+                    if let Some((handle, _)) = self.tasks.remove(&task) {
+                        handle.abort();
+                    }
+                }
+                Action::Wait(task, _, failures) => {
+                    let pause = self.pause(failures);
+                    self.running.spawn(async move {
+                        tokio::time::sleep(pause).await;
+                        Event::Due(task)
+                    });
+                }
+            }
+        }
+        self.show();
+    }
+
+    fn start(&mut self, task: TaskId, subject: Subject, step: Step) {
+        let steps = self.steps.clone();
+        let place = match &step {
+            // It may run while the module does.
+            Step::Script { .. } => None,
+            _ => Some(self.places.entry(subject.clone()).or_default().clone()),
+        };
+        let of = subject.clone();
+        let handle = self.running.spawn(async move {
+            let _alone = match &place {
+                Some(place) => Some(place.lock().await),
+                None => None,
+            };
+            Event::Ended(task, steps.run(task, &of, step).await)
+        });
+        self.tasks.insert(task, (handle, subject));
+    }
+
+    fn pause(&self, failures: u32) -> Duration {
+        let doubled = self.options.retry_initial.saturating_mul(1 << failures.saturating_sub(1).min(16));
+        let pause = doubled.min(self.options.retry_max);
+        pause + pause.mul_f64(rand::random::<f64>() * 0.1)
+    }
+
+    /// Shows what changed to people.
+    fn show(&mut self) {
+        let now = self.life.reports();
+        let before = self.shown.borrow().clone();
+        for report in &now {
+            let old = before.iter().find(|old| old.subject == report.subject);
+            if old.map(|old| old.at) == Some(report.at) {
+                continue;
+            }
+            match (&report.subject, report.at) {
+                (Subject::Module(module), "ready") => info!(%module, "module is ready"),
+                (Subject::Module(module), "off") if old.is_some_and(|old| old.at != "off") => {
+                    info!(%module, why = report.why, "module is off");
+                }
+                (Subject::Global, "ready") => info!("modules have settled"),
+                _ => {}
+            }
+        }
+        if before != now {
+            self.shown.send_replace(now);
+        }
+    }
+}
+
+fn step(stage: Stage) -> Step {
+    match stage {
+        Stage::BeforeAll => Step::BeforeAll,
+        Stage::AfterAll => Step::AfterAll,
+        Stage::BeforeHelm => Step::BeforeHelm,
+        Stage::AfterHelm => Step::AfterHelm,
+        Stage::BeforeDeleteHelm => Step::BeforeDeleteHelm,
+        Stage::AfterDeleteHelm => Step::AfterDeleteHelm,
+    }
+}
+
+/// The ConfigMap with the configuration.
+struct Configuration {
+    changes: Subscription,
+    /// Whether the list that goes on has the ConfigMap. `None` if none goes on.
+    listing: Option<bool>,
+}
+
+impl Configuration {
+    fn watch(services: &Services, values: &ModuleValues) -> Self {
+        let resource = Resource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            plural: "configmaps".to_owned(),
+            namespaced: true,
+        };
+        let selection = Selection {
+            namespace: Some(values.namespace().to_owned()),
+            field_selector: Some(format!("metadata.name={}", values.config_map())),
+            ..Selection::of(Arc::new(resource))
+        };
+        let tenant = Tenant::hook("modules");
+        let changes = services.streams.subscribe(Subscribe { selection, resynchronization: None, tenant });
+        Self { changes, listing: None }
+    }
+
+    /// Returns when it is known what is configured.
+    async fn listed(&mut self, values: &ModuleValues) {
+        while !self.next(values).await {}
+    }
+
+    /// Returns after each change.
+    async fn changed(&mut self, values: &ModuleValues) {
+        self.next(values).await;
+    }
+
+    /// Takes one change. Returns whether a list is complete. Cancel-safe.
+    async fn next(&mut self, values: &ModuleValues) -> bool {
+        let Some(change) = self.changes.next().await else { return std::future::pending().await };
+        match change {
+            Change::ListStarted => self.listing = Some(false),
+            Change::Upsert(object) => {
+                self.listing = self.listing.map(|_| true);
+                values.configure(&data(&object.json));
+            }
+            Change::Delete(_) | Change::Unserved => values.configure(&Map::new()),
+            Change::ListDone => {
+                if self.listing.take() == Some(false) {
+                    values.configure(&Map::new());
+                }
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn data(object: &str) -> Map<String, Value> {
+    let object: Value = serde_json::from_str(object).unwrap_or_default();
+    object.get("data").and_then(Value::as_object).cloned().unwrap_or_default()
+}

@@ -1,0 +1,34 @@
+//! The seam between the life of modules and what their charts are in the cluster.
+
+use boathook_modules::{Module, ModuleName};
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+/// Why a module's chart is not in the cluster as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ReleaseError {
+    /// Another try fails, too, until the module, its values or the operator change.
+    #[error("{0}")]
+    Refused(String),
+    /// Another try may succeed.
+    #[allow(dead_code, reason = "releases of charts make it")]
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What the charts of modules are in the cluster.
+pub(crate) trait Releases: Send + Sync + 'static {
+    /// Renders the module's chart, applies it, and waits until it is ready. Dropping the future ends the wait. `values` are
+    /// those that Helm gets: `{"global": …, "<key of the module>": …}`.
+    fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>>;
+
+    /// Deletes the module's objects, in order, and returns when they are gone. Succeeds if there are none.
+    fn delete<'a>(&'a self, module: &'a ModuleName) -> BoxFuture<'a, Result<(), ReleaseError>>;
+
+    /// The modules that have a release in the cluster, also those that are gone from disk.
+    fn installed<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModuleName>, ReleaseError>>;
+
+    /// The next module whose release no longer is as it was applied and needs another `apply`. Dropping the future loses
+    /// nothing: the next one returns the same module.
+    fn drifted<'a>(&'a self) -> BoxFuture<'a, ModuleName>;
+}

@@ -1,0 +1,111 @@
+//! What each step in the life of a module does.
+
+use std::{sync::Arc, time::Duration};
+
+use boathook_core::model::Stage;
+use boathook_modules::{
+    Catalogue, Module,
+    life::{End, Event, Step, Subject, TaskId},
+};
+use tokio::sync::mpsc;
+
+use super::{
+    super::{Services, module_values::ModuleValues},
+    hooks::ModuleHooks,
+    releases::{ReleaseError, Releases},
+    scripts::{self, Said},
+};
+
+/// After this time, modules that only go after another one do not wait for its step any more.
+const SLOW: Duration = Duration::from_secs(60);
+
+pub(super) struct Steps {
+    pub services: Arc<Services>,
+    pub values: Arc<ModuleValues>,
+    pub hooks: ModuleHooks,
+    pub catalogue: Arc<Catalogue>,
+    pub releases: Arc<dyn Releases>,
+    /// Receives what happens before a step has ended.
+    pub events: mpsc::UnboundedSender<Event>,
+}
+
+impl Steps {
+    /// Runs a step to its end. Dropping the future gives it up.
+    pub async fn run(&self, task: TaskId, of: &Subject, step: Step) -> End {
+        let mut work = std::pin::pin!(self.work(task, of, step));
+        tokio::select! {
+            end = &mut work => end,
+            () = tokio::time::sleep(SLOW) => {
+                self.tell(Event::Trouble(task, format!("it has not ended after {} seconds", SLOW.as_secs())));
+                work.await
+            }
+        }
+    }
+
+    async fn work(&self, task: TaskId, of: &Subject, step: Step) -> End {
+        let module = match of {
+            Subject::Module(name) => self.catalogue.module(name.as_str()),
+            Subject::Global => None,
+        };
+        let done = match step {
+            Step::Script { on } => return self.ask(module, &on).await,
+            Step::Chart => return self.chart(of, module).await,
+            Step::Delete => return self.delete(of).await,
+            Step::Start => self.hooks.start(of, module, |why| self.tell(Event::Trouble(task, why))).await,
+            Step::BeforeAll => self.hooks.run(of, module, Stage::BeforeAll).await,
+            Step::AfterAll => self.hooks.run(of, module, Stage::AfterAll).await,
+            Step::BeforeHelm => self.hooks.run(of, module, Stage::BeforeHelm).await,
+            Step::AfterHelm => self.hooks.run(of, module, Stage::AfterHelm).await,
+            Step::BeforeDeleteHelm => self.hooks.run(of, module, Stage::BeforeDeleteHelm).await,
+            Step::AfterDeleteHelm => self.hooks.run(of, module, Stage::AfterDeleteHelm).await,
+            Step::Stop => {
+                self.hooks.stop(of).await;
+                match of {
+                    Subject::Module(name) => self.values.forget(name).await,
+                    Subject::Global => Ok(()),
+                }
+            }
+        };
+        done.map_or_else(End::Failed, |()| End::Done)
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody listens while the operator ends.
+        let _ = self.events.send(event);
+    }
+
+    async fn ask(&self, module: Option<&Module>, on: &[boathook_modules::ModuleName]) -> End {
+        let Some(module) = module else { return End::Answer(true, None) };
+        match scripts::ask(&self.services, &self.values, module, on).await {
+            Ok(Said { on, why }) => End::Answer(on, why),
+            Err(why) => End::Failed(format!("script enabled: {why}")),
+        }
+    }
+
+    async fn chart(&self, of: &Subject, module: Option<&Module>) -> End {
+        let Some(module) = module else { return End::Done };
+        if let Err(why) = self.values.missing_for_chart(&module.name) {
+            return End::Refused(why);
+        }
+        let values = match self.values.values(of) {
+            Ok(values) => values,
+            Err(why) => return End::Failed(why),
+        };
+        end(self.releases.apply(module, &values).await)
+    }
+
+    async fn delete(&self, of: &Subject) -> End {
+        match of {
+            Subject::Module(name) => end(self.releases.delete(name).await),
+            Subject::Global => End::Done,
+        }
+    }
+}
+
+fn end(result: Result<(), ReleaseError>) -> End {
+    match result {
+        Ok(()) => End::Done,
+        Err(ReleaseError::Refused(why)) => End::Refused(why),
+        Err(ReleaseError::Failed(why)) => End::Failed(why),
+    }
+}

@@ -1,0 +1,1 @@
+{{- define "formats.name" }}named{{ end -}}

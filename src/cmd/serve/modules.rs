@@ -1,0 +1,18 @@
+//! Modules from the command line.
+
+use boathook_operator::app::ModulesOptions;
+
+use crate::cli::addons::Addons;
+
+/// None if the flags name no directory of modules.
+pub(super) fn options(args: Addons) -> Option<ModulesOptions> {
+    if args.modules.is_empty() {
+        return None;
+    }
+    let mut options = ModulesOptions::new(args.modules);
+    options.global_hooks = args.global_hooks;
+    options.config_map = args.modules_config_map;
+    options.unnumbered_order = args.unnumbered_order;
+    options.strict = args.strict_modules;
+    Some(options)
+}
