@@ -297,7 +297,7 @@ func (s *Shell) declare(c *syntax.DeclClause) error {
 	s.substatus = 0
 	status, err := s.declareArgs(c)
 	if err != nil {
-		return s.assignFailed(err)
+		return s.expansionFailed(s.assignFailed(err))
 	}
 	s.status = status
 	s.pipes = []int{status}
@@ -323,6 +323,11 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 	for i, a := range c.Args {
 		if a.Name == nil {
 			for _, word := range values[i].words {
+				if word == "-" && d.local {
+					operands++
+					s.keepOptions()
+					continue
+				}
 				if operands == 0 && len(word) > 1 && (word[0] == '-' || word[0] == '+') {
 					if word == "--" {
 						continue
@@ -390,14 +395,30 @@ func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
 		case a.Array != nil:
 			v := s.variable(a.Name.Value)
 			values[i].array, err = s.arrayWords(a.Array, table || v != nil && v.kind == associative)
-		case !a.Naked:
-			values[i].text, err = s.assignedWord(a.Value)
+		case !a.Naked && a.Value != nil:
+			var pieces []piece
+			pieces, err = s.pieces(a.Value, tildeAssignment)
+			// Unlike in a plain assignment, spaces separate the elements of $* where IFS is empty.
+			values[i].text = s.joined(spaced(pieces))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
+}
+
+// keepOptions is `local -`: the options of set come back when the function returns.
+func (s *Shell) keepOptions() {
+	for i := len(s.scopes) - 1; i >= 0; i-- {
+		if in := s.scopes[i]; in.function {
+			if in.options == nil {
+				kept := s.options
+				in.options = &kept
+			}
+			return
+		}
+	}
 }
 
 func (s *Shell) inFunction() bool {
@@ -579,6 +600,12 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 	case assigns && a.Index != nil:
 		err = s.assignElementOf(v, name, a.Index, text, a.Append)
 	case assigns && v.nameref:
+		if text == name {
+			if in == s.scopes[0] {
+				return &shellError{text: name + ": nameref variable self references not allowed", soft: true}
+			}
+			s.complain("%s: warning: %s: circular name reference", "local", name)
+		}
 		v.text, v.set = text, true
 	case assigns && a.Append:
 		old, _ := v.first()
@@ -671,10 +698,19 @@ func (s *Shell) printDeclarations(d *declaring, variant string) {
 		}
 		return
 	}
+	if variant == "local" {
+		in := s.scopes[len(s.scopes)-1]
+		for _, name := range sortedKeys(in.names) {
+			if v := in.names[name]; v.set || v.kind != scalar || in.function {
+				fmt.Fprintln(s.fds[1], declaration(name, v, false))
+			}
+		}
+		return
+	}
 	for _, name := range s.namesWith("") {
 		v, in := s.lookup(name)
 		if variant == "export" && !v.exported || variant == "readonly" && !v.readonly ||
-			variant == "local" && !in.function || d.table && v.kind != associative || d.array && v.kind != indexed {
+			in == nil || d.table && v.kind != associative || d.array && v.kind != indexed {
 			continue
 		}
 		fmt.Fprintln(s.fds[1], declaration(name, v, false))

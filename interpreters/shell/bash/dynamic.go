@@ -114,7 +114,7 @@ func (s *Shell) special(name string) (string, bool) {
 	case "#":
 		return strconv.Itoa(len(s.params)), true
 	case "$":
-		return "2", true
+		return strconv.Itoa(s.processID), true
 	case "!":
 		if s.lastJob == 0 {
 			return "", false

@@ -36,6 +36,10 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	var v value
 	var err error
 	switch {
+	case e.Excl && s.isReference(name) && e.Index == nil:
+		// ${!name} of a reference is the name that it refers to.
+		plain, _ := s.lookup(name)
+		v = value{texts: []string{plain.text}, set: plain.set, variable: plain}
 	case e.Excl:
 		target, set, err := s.indirect(e, name)
 		switch {
@@ -115,11 +119,11 @@ func (s *Shell) valuePieces(v value, quoted bool) []piece {
 	var pieces []piece
 	for i, text := range v.texts {
 		if i > 0 {
-			join := ""
+			between := piece{end: true, spaced: !v.star}
 			if v.star {
-				join = s.separator()
+				between.text = s.separator()
 			}
-			pieces = append(pieces, piece{end: true, text: join})
+			pieces = append(pieces, between)
 		}
 		pieces = append(pieces, piece{text: text, quoted: quoted, split: !quoted})
 	}
@@ -238,10 +242,6 @@ func (s *Shell) valueOfText(text string) (value, error) {
 
 // indirect is the name that ${!name} means.
 func (s *Shell) indirect(e *syntax.ParamExp, name string) (target string, set bool, err error) {
-	if v, _ := s.lookup(name); v != nil && v.nameref && e.Index == nil {
-		// For a reference, ${!name} is the name it refers to.
-		return "", false, &shellError{text: "${!" + name + "} of a name reference is not supported: use declare -p", status: 1}
-	}
 	v, err := s.valueOf(name, e.Index)
 	if err != nil || !v.set || len(v.texts) == 0 {
 		return "", false, err
@@ -396,7 +396,15 @@ func (s *Shell) operand(word *syntax.Word, quoted bool) ([]piece, error) {
 			pieces[i].split = true
 		}
 	}
-	return pieces, err
+	return spaced(pieces), err
+}
+
+// spaced separates the elements of $* by spaces where IFS has no separator.
+func spaced(pieces []piece) []piece {
+	for i, p := range pieces {
+		pieces[i].spaced = p.end && (p.spaced || p.text == "")
+	}
+	return pieces
 }
 
 // transform applies a slice, a replacement, a removal or a change of case to each text.

@@ -208,9 +208,13 @@ func (f *Formatter) verb(d *directive) bool {
 		if stop {
 			return false
 		}
-	case 'q', 'Q':
+	case 'q':
 		arg, _ := f.next()
-		f.pad(d, quoteBackslash(arg))
+		f.pad(d, truncate(quoteBackslash(arg), d.precision))
+	case 'Q':
+		// The precision counts what is quoted, and not the quotes.
+		arg, _ := f.next()
+		f.pad(d, quoteBackslash(truncate(arg, d.precision)))
 	case 'c':
 		arg, _ := f.next()
 		if arg == "" {

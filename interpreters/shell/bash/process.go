@@ -165,6 +165,7 @@ func (p *Process) shellWith(args []string) int {
 	child := newShell(p.World, p.Env, p.Dir, p.inherited())
 	child.depth, child.ctx = p.shell.depth, p.ctx
 	child.pid = int(p.World.spawned.Load()) + 2
+	child.processID = child.pid
 	child.options.posix = base(args[0]) == "sh"
 	child.arg0 = args[0]
 	defer func() {
@@ -360,7 +361,7 @@ func (p *Process) Tick() {
 	p.World.tick()
 	if p.ctx.Err() != nil {
 		p.World.checkTime()
-		panic(killed{15})
+		panic(killedBy(p.ctx))
 	}
 }
 

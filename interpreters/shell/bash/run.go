@@ -49,6 +49,9 @@ func (s *Shell) statement(st *syntax.Stmt) error {
 	if s.over != 0 {
 		return s.ended()
 	}
+	if err == nil {
+		err = s.receive()
+	}
 	return err
 }
 
@@ -56,7 +59,7 @@ func (s *Shell) statement(st *syntax.Stmt) error {
 func (s *Shell) ended() error {
 	status := s.over
 	s.over = 0
-	return s.exit(status)
+	return s.exitFailed(status)
 }
 
 func (s *Shell) checked(st *syntax.Stmt) error {
@@ -121,7 +124,7 @@ func (s *Shell) failed(st *syntax.Stmt) error {
 		}
 	}
 	if s.options.errexit {
-		return s.exit(s.status)
+		return s.exitFailed(s.status)
 	}
 	return nil
 }
@@ -131,9 +134,12 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	if line := int(st.Pos().Line()); line > 0 {
 		s.line = line + s.code.base
 	}
-	if call, ok := st.Cmd.(*syntax.CallExpr); ok {
+	switch cmd := st.Cmd.(type) {
+	case *syntax.CallExpr:
 		s.current = st
-		return s.simple(call, st.Redirs)
+		return s.simple(cmd, st.Redirs)
+	case *syntax.DeclClause:
+		s.current = st
 	}
 	cleanups := len(s.cleanups)
 	if len(st.Redirs) == 0 {
@@ -309,7 +315,7 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 		s.status = 0
 	}
 	for _, item := range items {
-		if err := s.setText(words.Name.Value, item); err != nil {
+		if err := s.setLoopVariable(words.Name.Value, item); err != nil {
 			s.refused("for", err)
 			s.status = 1
 			return nil
@@ -320,6 +326,21 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 		}
 	}
 	return nil
+}
+
+// setLoopVariable assigns the variable of for. A reference refers to each of the words.
+func (s *Shell) setLoopVariable(name, item string) error {
+	if !s.isReference(name) {
+		return s.setText(name, item)
+	}
+	if base, _, _ := splitSubscript(item); !validName(base) {
+		return &shellError{text: "`" + item + "': not a valid identifier", status: 1}
+	}
+	v, err := s.writable(name)
+	if err == nil {
+		v.text, v.set = item, true
+	}
+	return err
 }
 
 func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
@@ -416,6 +437,7 @@ func (s *Shell) declareFunction(c *syntax.FuncDecl) error {
 func (s *Shell) parentheses(c *syntax.Subshell) error {
 	child := s.subshell()
 	s.status = s.process(child, func() error { return child.statements(c.Stmts) })
+	s.reportSignal(child)
 	s.pipes = []int{s.status}
 	return nil
 }
@@ -462,7 +484,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			break
 		}
 		child := s.subshell()
-		child.piped = part
+		child.piped, child.forked = part, part
 		if input != nil {
 			child.replace(0, input)
 		}

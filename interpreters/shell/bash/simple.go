@@ -14,7 +14,7 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	s.substatus = 0
 	args, err := s.fields(c.Args)
 	if err != nil {
-		return err
+		return s.expansionFailed(err)
 	}
 	if s.over != 0 {
 		return s.ended()
@@ -45,7 +45,14 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	}
 	// What a process substitution still writes goes where the command's output goes.
 	defer saved.restore()
+	outermost := s.outermost
+	s.outermost = outermost || len(redirects) > 0
 	err = s.call(args, c.Assigns)
+	s.outermost = outermost
+	saved.restore()
+	if flow, ok := err.(exitFlow); ok && !outermost && s.signaled == 0 {
+		err = s.exitFailed(flow.status)
+	}
 	if len(args) > 0 {
 		s.last = args[len(args)-1]
 	}
@@ -62,7 +69,7 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	}
 	for _, a := range c.Assigns {
 		if err := s.assign(a, nil); err != nil {
-			return s.assignFailed(err)
+			return s.expansionFailed(s.assignFailed(err))
 		}
 	}
 	if s.options.xtrace {
@@ -72,6 +79,17 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	s.last = ""
 	s.pipes = []int{s.status}
 	return nil
+}
+
+// expansionFailed handles a simple command whose words cannot be expanded. If the command is a process of its own, which is a part of
+// a pipe or runs in the background, bash has not reset the traps of that process, and the EXIT trap of its parent runs.
+func (s *Shell) expansionFailed(err error) error {
+	if _, ok := err.(*shellError); ok && s.forked != nil && s.current == s.forked && s.traps["EXIT"] == "" {
+		if action := s.parentTraps["EXIT"]; action != "" {
+			s.traps["EXIT"] = action
+		}
+	}
+	return err
 }
 
 // assignFailed discards the line of an assignment to a readonly variable.
@@ -131,6 +149,9 @@ func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
 
 func (s *Shell) popScope() {
 	last := s.scopes[len(s.scopes)-1]
+	if last.options != nil {
+		s.options = *last.options
+	}
 	for name, v := range last.names {
 		if v.set {
 			s.account(name, -v.size()+64)
