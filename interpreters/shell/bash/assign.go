@@ -585,11 +585,18 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 			}
 		}
 	}
+	exports := false
+	if v == nil && in.function {
+		outer, _ := s.lookup(name)
+		exports = outer != nil && outer.exported
+	}
 	if v == nil || !v.readonly {
 		if v, err = s.writableIn(in, name, v); err != nil {
 			return err
 		}
 	}
+	// A local variable is exported if the one that it hides is.
+	v.exported = v.exported || exports
 	d.apply(v)
 	switch {
 	case words != nil || a != nil && a.Array != nil:
@@ -635,7 +642,9 @@ func (s *Shell) declarationScope(d *declaring, name string) (*scope, *variable) 
 					// The assignment before the command, as in `x=1 local x`.
 					for j := len(s.scopes) - 1; j > i; j-- {
 						if w := s.scopes[j].names[name]; w != nil {
-							return s.scopes[j], w
+							copied := *w
+							in.names[name] = &copied
+							return in, &copied
 						}
 					}
 				}
@@ -656,6 +665,22 @@ func (s *Shell) declarationScope(d *declaring, name string) (*scope, *variable) 
 		return s.scopes[0], s.scopes[0].names[name]
 	}
 	v, in := s.lookup(name)
+	if in != nil && in.passing {
+		before := v
+		v, in = s.below(name)
+		if d.exported || d.readonly {
+			// The assignment before export lasts.
+			if in == nil {
+				in = s.scopes[0]
+			}
+			if v == nil || !v.readonly {
+				if target, err := s.writableIn(in, name, v); err == nil {
+					target.kind, target.text, target.set, target.list, target.table = scalar, before.text, true, list{}, table{}
+					v = target
+				}
+			}
+		}
+	}
 	return in, v
 }
 

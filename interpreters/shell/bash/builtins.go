@@ -668,6 +668,14 @@ func ulimitBuiltin(s *Shell, args []string) error {
 }
 
 func pushdBuiltin(s *Shell, args []string) error {
+	if len(args) == 1 {
+		// It exchanges the first two.
+		if len(s.dirs) == 0 {
+			return s.usage(1, "pushd: no other directory")
+		}
+		args = append(args, s.dirs[0])
+		s.dirs = s.dirs[1:]
+	}
 	if len(args) != 2 || strings.HasPrefix(args[1], "+") || strings.HasPrefix(args[1], "-") {
 		return s.usage(1, "pushd: only a directory is supported")
 	}
@@ -695,17 +703,37 @@ func popdBuiltin(s *Shell, args []string) error {
 }
 
 func dirsBuiltin(s *Shell, args []string) error {
-	if len(args) > 1 {
-		return s.usage(1, "dirs: options are not supported: use ${DIRSTACK[@]}")
+	long, lines, numbers := false, false, false
+	for _, arg := range args[1:] {
+		switch arg {
+		case "-c":
+			s.dirs = nil
+			return s.done(0)
+		case "-l":
+			long = true
+		case "-p":
+			lines = true
+		case "-v":
+			lines, numbers = true, true
+		default:
+			return s.usage(1, "dirs: %s is not supported: use ${DIRSTACK[@]}", arg)
+		}
 	}
 	list := append([]string{s.dir}, s.dirs...)
 	home := s.text("HOME")
 	for i, dir := range list {
-		if rest, ok := strings.CutPrefix(dir, home); ok && home != "" && home != "/" && (rest == "" || rest[0] == '/') {
+		if rest, ok := strings.CutPrefix(dir, home); ok && !long && home != "" && home != "/" && (rest == "" || rest[0] == '/') {
 			list[i] = "~" + rest
 		}
+		if numbers {
+			list[i] = fmt.Sprintf("%2d  %s", i, list[i])
+		}
 	}
-	return s.print("dirs", strings.Join(list, " ")+"\n")
+	separator := " "
+	if lines {
+		separator = "\n"
+	}
+	return s.print("dirs", strings.Join(list, separator)+"\n")
 }
 
 // aliasBuiltin accepts definitions: scripts do not expand aliases, and turning that on is refused.

@@ -112,6 +112,9 @@ func (s *Shell) joined(pieces []piece) string {
 // quotedText expands a word as in double quotes.
 func (s *Shell) quotedText(word *syntax.Word) (string, error) {
 	var text strings.Builder
+	inDocument := s.inDocument
+	s.inDocument = true
+	defer func() { s.inDocument = inDocument }()
 	for _, part := range word.Parts {
 		if literal, ok := part.(*syntax.Lit); ok {
 			text.WriteString(unescapeDocument(literal.Value))
@@ -278,14 +281,18 @@ func (s *Shell) part(part syntax.WordPart, quoted bool) ([]piece, error) {
 		}
 		return []piece{{text: part.Value, quoted: true}}, nil
 	case *syntax.DblQuoted:
-		return s.doubleQuoted(part)
+		inDocument := s.inDocument
+		s.inDocument = false
+		pieces, err := s.doubleQuoted(part)
+		s.inDocument = inDocument
+		return pieces, err
 	case *syntax.ParamExp:
 		return s.parameter(part, quoted)
 	case *syntax.CmdSubst:
 		if part.TempFile || part.ReplyVar {
 			return nil, &shellError{text: "${ command; } is not a part of bash 5.2", status: 2}
 		}
-		text, err := s.substitute(part)
+		text, err := s.substitute(part, quoted)
 		return []piece{{text: text, quoted: quoted, split: !quoted}}, err
 	case *syntax.ArithmExp:
 		n, err := s.arithmeticNode(part.X)

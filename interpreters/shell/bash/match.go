@@ -9,6 +9,12 @@ import (
 
 // match says whether a pattern matches a whole text.
 func (s *Shell) match(pattern, text string) bool {
+	m := matcher{plain: !s.extra["extglob"], steps: s.tick}
+	return m.match(pattern, text)
+}
+
+// matchFolded is match where nocasematch counts: in case, and in ${name/pattern/text}.
+func (s *Shell) matchFolded(pattern, text string) bool {
 	m := matcher{fold: s.extra["nocasematch"], plain: !s.extra["extglob"], steps: s.tick}
 	return m.match(pattern, text)
 }

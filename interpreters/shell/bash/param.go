@@ -428,9 +428,9 @@ func (s *Shell) transform(e *syntax.ParamExp, name string, v *value) error {
 	return s.each(v, func(text string) string {
 		switch op {
 		case syntax.RemSmallPrefix, syntax.RemLargePrefix:
-			return s.removePrefix(text, pattern, op == syntax.RemLargePrefix)
+			return s.removePrefix(text, pattern, op == syntax.RemLargePrefix, s.match)
 		case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-			return s.removeSuffix(text, pattern, op == syntax.RemLargeSuffix)
+			return s.removeSuffix(text, pattern, op == syntax.RemLargeSuffix, s.match)
 		case syntax.UpperFirst, syntax.UpperAll:
 			return s.changeCase(text, pattern, unicode.ToUpper, op == syntax.UpperAll)
 		case syntax.LowerFirst, syntax.LowerAll:
@@ -450,40 +450,40 @@ func (s *Shell) each(v *value, change func(string) string) error {
 	return nil
 }
 
-func (s *Shell) removePrefix(text, pattern string, longest bool) string {
-	if !magicPattern(pattern) {
+func (s *Shell) removePrefix(text, pattern string, longest bool, match func(pattern, text string) bool) string {
+	if !magicPattern(pattern) && !s.extra["nocasematch"] {
 		return strings.TrimPrefix(text, unescapeAll(pattern))
 	}
 	if longest {
 		for end := len(text); end >= 0; end-- {
-			if s.boundary(text, end) && s.match(pattern, text[:end]) {
+			if s.boundary(text, end) && match(pattern, text[:end]) {
 				return text[end:]
 			}
 		}
 		return text
 	}
 	for end := 0; end <= len(text); end++ {
-		if s.boundary(text, end) && s.match(pattern, text[:end]) {
+		if s.boundary(text, end) && match(pattern, text[:end]) {
 			return text[end:]
 		}
 	}
 	return text
 }
 
-func (s *Shell) removeSuffix(text, pattern string, longest bool) string {
-	if !magicPattern(pattern) {
+func (s *Shell) removeSuffix(text, pattern string, longest bool, match func(pattern, text string) bool) string {
+	if !magicPattern(pattern) && !s.extra["nocasematch"] {
 		return strings.TrimSuffix(text, unescapeAll(pattern))
 	}
 	if longest {
 		for start := 0; start <= len(text); start++ {
-			if s.boundary(text, start) && s.match(pattern, text[start:]) {
+			if s.boundary(text, start) && match(pattern, text[start:]) {
 				return text[:start]
 			}
 		}
 		return text
 	}
 	for start := len(text); start >= 0; start-- {
-		if s.boundary(text, start) && s.match(pattern, text[start:]) {
+		if s.boundary(text, start) && match(pattern, text[start:]) {
 			return text[:start]
 		}
 	}
@@ -570,17 +570,17 @@ func (s *Shell) substituteIn(text, pattern string, anchor byte, all bool, with f
 	case pattern == "":
 		return text
 	case anchor == '#':
-		if rest := s.removePrefix(text, pattern, true); rest != text {
+		if rest := s.removePrefix(text, pattern, true, s.matchFolded); rest != text {
 			return with(text[:len(text)-len(rest)]) + rest
 		}
 		return text
 	case anchor == '%':
-		if rest := s.removeSuffix(text, pattern, true); rest != text {
+		if rest := s.removeSuffix(text, pattern, true, s.matchFolded); rest != text {
 			return rest + with(text[len(rest):])
 		}
 		return text
 	}
-	literal, plain := "", !magicPattern(pattern)
+	literal, plain := "", !magicPattern(pattern) && !s.extra["nocasematch"]
 	if plain {
 		literal = unescapeAll(pattern)
 	}
@@ -597,7 +597,7 @@ func (s *Shell) substituteIn(text, pattern string, anchor byte, all bool, with f
 			at, length = at+next, len(literal)
 		} else {
 			for end := len(text); end > at; end-- {
-				if s.boundary(text, end) && s.match(pattern, text[at:end]) {
+				if s.boundary(text, end) && s.matchFolded(pattern, text[at:end]) {
 					length = end - at
 					break
 				}

@@ -182,7 +182,10 @@ func (p *Process) shellWith(args []string) int {
 			if len(rest) > 0 {
 				child.arg0, child.params = rest[0], rest[1:]
 			}
+			child.command = true
 			return child.runText(child.arg0, *code)
+		case child.standardInput:
+			child.params = rest
 		case len(rest) > 0:
 			child.arg0, child.params = rest[0], rest[1:]
 			return child.runScript(rest[0])
@@ -215,7 +218,9 @@ func (s *Shell) shellOptions(args []string) (code *string, rest []string, status
 			switch c := arg[i]; {
 			case c == 'c':
 				wantsCode = true
-			case c == 's' || c == 'l':
+			case c == 's':
+				s.standardInput = true
+			case c == 'l':
 			case c == 'o' || c == 'O':
 				if len(args) == 0 {
 					return nil, nil, 2

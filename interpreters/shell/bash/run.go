@@ -405,7 +405,7 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 			if err != nil {
 				return err
 			}
-			matches = s.match(pattern, subject)
+			matches = s.matchFolded(pattern, subject)
 		}
 		through = false
 		if !matches {
@@ -436,6 +436,10 @@ func (s *Shell) declareFunction(c *syntax.FuncDecl) error {
 // parentheses runs ( … ).
 func (s *Shell) parentheses(c *syntax.Subshell) error {
 	child := s.subshell()
+	if s.forked != nil && s.forked.Cmd == syntax.Command(c) {
+		// A part of a pipe in parentheses is one process, and not two.
+		child.level--
+	}
 	s.status = s.process(child, func() error { return child.statements(c.Stmts) })
 	s.reportSignal(child)
 	s.pipes = []int{s.status}
@@ -548,10 +552,10 @@ func (s *Shell) replace(number int, d *descriptor) {
 }
 
 // substitute runs commands and returns what they print, without the newlines at its end.
-func (s *Shell) substitute(c *syntax.CmdSubst) (string, error) {
+func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	list, code := c.Stmts, s.code
 	if c.Backquotes {
-		source, err := s.backquoted(c)
+		source, err := s.backquoted(c, quoted)
 		if err != nil {
 			return "", &shellError{text: err.Error(), status: 2}
 		}
@@ -587,14 +591,19 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// backquoted parses the code between backquotes, in which a backslash escapes only itself, a dollar and a backquote.
-func (s *Shell) backquoted(c *syntax.CmdSubst) (*Source, error) {
+// backquoted parses the code between backquotes, in which a backslash escapes only itself, a dollar and a backquote, and a double quote
+// if the code is in double quotes.
+func (s *Shell) backquoted(c *syntax.CmdSubst, quoted bool) (*Source, error) {
 	if source, ok := s.code.derived.Load(c); ok {
 		return source.(*Source), nil
 	}
 	text := s.code.slice(c.Left, c.Right)
 	text = strings.TrimPrefix(text, "`")
-	text = strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, `$`).Replace(text)
+	escapes := []string{`\\`, `\`, "\\`", "`", `\$`, `$`}
+	if quoted && !s.inDocument {
+		escapes = append(escapes, `\"`, `"`)
+	}
+	text = strings.NewReplacer(escapes...).Replace(text)
 	source, err := Parse(s.code.name, text, s.world.Limits)
 	if err != nil {
 		return nil, err

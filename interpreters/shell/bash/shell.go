@@ -41,27 +41,30 @@ type Shell struct {
 	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
 	lenient int
 	// over is the status with which an error ends the shell after the current command.
-	over      int
-	inTrap    bool
-	inReturn  bool
-	loops     int
-	level     int // BASH_SUBSHELL
-	depth     int
-	owned     int64
-	pid       int
-	lastJob   int
-	jobs      map[int]*job
-	bell      chan struct{} // rings when a job ends
-	inbox     *inbox
-	processID int    // $$
-	main      *inbox // of the shell that has this process id
-	getoptsAt int
-	getoptsIn int
-	dirs      []string
-	seconds   int64
-	aliases   map[string]string
-	exited    bool
-	cleanups  []func()
+	over       int
+	inTrap     bool
+	inDocument bool // the text of a here-document is expanded
+	inReturn   bool
+	loops      int
+	level      int // BASH_SUBSHELL
+	depth      int
+	owned      int64
+	pid        int
+	lastJob    int
+	jobs       map[int]*job
+	bell       chan struct{} // rings when a job ends
+	inbox      *inbox
+	processID  int    // $$
+	main       *inbox // of the shell that has this process id
+	getoptsAt  int
+	getoptsIn  int
+	dirs       []string
+	seconds    int64
+	aliases    map[string]string
+	exited     bool
+	// command says that the shell runs the text of bash -c, and standardInput that it runs what it reads.
+	command, standardInput bool
+	cleanups               []func()
 	// outermost is the simple command with redirections around the current command, and all its redirections are undone before the
 	// EXIT trap of an error that ends the shell.
 	outermost bool
@@ -255,7 +258,7 @@ func (s *Shell) subshell() *Shell {
 			}
 			names[name] = v
 		}
-		c.scopes[i] = &scope{names, in.function, in.options}
+		c.scopes[i] = &scope{names, in.function, in.passing, in.options}
 	}
 	c.functions = make(map[string]*function, len(s.functions))
 	for name, f := range s.functions {
@@ -283,7 +286,7 @@ func (s *Shell) subshell() *Shell {
 	c.frames = append([]frame(nil), s.frames...)
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
-	c.inbox, c.forked, c.piped, c.outermost = nil, nil, nil, false
+	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
 	return &c
 }
@@ -415,6 +418,8 @@ func (s *Shell) report(err error) int {
 		s.complain("%s", err)
 	} else if e.status != 0 {
 		return e.status
+	} else if s.command && s.level == 0 && !e.soft && !e.discards {
+		return 127
 	}
 	return 1
 }

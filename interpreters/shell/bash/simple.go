@@ -105,13 +105,15 @@ func (s *Shell) assignFailed(err error) error {
 // call runs a command with words that are expanded: a function, a builtin or a program.
 func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
 	name := args[0]
+	f := s.functions[name]
 	if len(assigns) > 0 {
 		if err := s.pushAssigns(assigns); err != nil {
 			return s.assignFailed(err)
 		}
+		s.scopes[len(s.scopes)-1].passing = f == nil && !keepsAssignments[name]
 		defer s.popScope()
 	}
-	if f := s.functions[name]; f != nil {
+	if f != nil {
 		return s.callFunction(f, args)
 	}
 	if b := s.builtin(name); b != nil {
@@ -121,9 +123,22 @@ func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
 	return nil
 }
 
+// keepsAssignments are the builtins that also change the variables which are set before them.
+var keepsAssignments = map[string]bool{"eval": true, "source": true, ".": true, "unset": true, "mapfile": true, "readarray": true, "read": true, "command": true, "builtin": true}
+
 // pushAssigns makes the assignments before a command, in a scope of their own.
 func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
 	in := &scope{names: map[string]*variable{}}
+	s.scopes = append(s.scopes, in)
+	if err := s.assignBefore(in, assigns); err != nil {
+		s.popScope()
+		return err
+	}
+	return nil
+}
+
+// assignBefore assigns one after the other. Each value sees those before it.
+func (s *Shell) assignBefore(in *scope, assigns []*syntax.Assign) error {
 	for _, a := range assigns {
 		if a.Array != nil || a.Index != nil {
 			return &shellError{text: a.Name.Value + ": an array cannot be assigned for one command", status: 1}
@@ -143,7 +158,6 @@ func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
 		}
 		in.names[name] = &variable{set: true, text: value, exported: true}
 	}
-	s.scopes = append(s.scopes, in)
 	return nil
 }
 

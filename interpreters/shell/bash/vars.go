@@ -288,6 +288,8 @@ type scope struct {
 	names map[string]*variable
 	// function says that `local` makes variables here.
 	function bool
+	// passing says that it has the assignments before a builtin, which changes the variables below them.
+	passing bool
 	// options are those to come back to, for `local -`.
 	options *options
 }
@@ -386,10 +388,22 @@ func (s *Shell) namedElement(text string) (name, subscript string, ok bool, err 
 // writable returns the variable to change, in the scope where it is, or a new one in the outermost scope.
 func (s *Shell) writable(name string) (*variable, error) {
 	v, in := s.lookup(name)
+	if in != nil && in.passing {
+		v, in = s.below(name)
+	}
 	if in == nil || v == nil {
 		in = s.scopes[0]
 	}
 	return s.writableIn(in, name, v)
+}
+
+// below is lookup without the assignments before a builtin.
+func (s *Shell) below(name string) (*variable, *scope) {
+	scopes := s.scopes
+	s.scopes = scopes[:len(scopes)-1]
+	v, in := s.lookup(name)
+	s.scopes = scopes
+	return v, in
 }
 
 func (s *Shell) writableIn(in *scope, name string, v *variable) (*variable, error) {

@@ -82,3 +82,41 @@ exec 3< nofile; echo "after $?"; exec nosuch_zz; echo not
 select x in a b; do echo; done
 ### coproc refused refused: coproc is not supported
 coproc cat; echo
+### tempenv builtins
+V=o; V=b readonly V; echo $V
+W=o; W=b declare W; echo $W; W=c declare -x W; echo $W; bash -c 'echo ${W-no}'; W=f export W=g; echo $W; W=h unset W; echo ${W-un}; W=o; W=i read W <<< z; echo $W; W=j printf -v W q; echo $W; W=k let W=5; echo $W; W=l eval 'W=m'; echo $W
+f() { X=t export X; echo $X; }; X=g; f; echo $X; g() { local Y=l; Y=t export Y; echo $Y; }; Y=g; g; echo $Y; bash -c 'echo ${X-nx} ${Y-ny}'; h() { Z=t local Z; echo ${Z-un}; }; Z=g; h; echo $Z
+N=n1 export M; echo ${N-un} ${M-unm}; N=n2 . /dev/null; echo ${N-un}; N=n3 cd .; echo ${N-un}; N=n4 true; echo ${N-un}
+### tempenv sequence
+A=1 B=$A bash -c 'echo $B'; A=2 B=${A}x C=$B bash -c 'echo $C'; A=9; A=3 B=$A eval 'echo $B'; A=a A=${A}b bash -c 'echo $A'; f() { echo $1 $P; }; P=1 f $P; A=5 echo $A; IFS=: eval 'set -- $X'; A+=x bash -c 'echo $A'; echo $A
+### local export
+export x=1; f() { local x; x=2; bash -c 'echo ${x-unset}'; local y=3; bash -c 'echo ${y-unset}'; }; f; bash -c 'echo $x'; declare -x z=1; g() { local z=5 ; bash -c 'echo $z'; }; g; declare -i n=1; h() { local n=2+3; echo $n; }; h
+### bash exits
+bash -c 'echo ${x?}' 2>/dev/null; echo $?; bash -c 'echo $((1/0))' 2>/dev/null; echo $?; bash -uc 'echo $x; echo no' 2>/dev/null; echo $?; bash -c 'readonly r=1; r=2; echo no' 2>/dev/null; echo $?; bash -c '. /nofile; echo yes' 2>/dev/null; echo $?; bash -c 'nosuch_q' 2>/dev/null; echo $?; bash -c 'if' 2>/dev/null; echo $?; bash -c 'exit 300'; echo $?; bash -c 'return 3' 2>/dev/null; echo $?; bash -c 'false'; echo $?; bash -c ''; echo $?; sh -c 'exit 3'; echo $?; bash nofile 2>/dev/null; echo $?; bash . 2>/dev/null; echo $?; echo 'exit 4' > s; bash s; echo $?; ./s 2>/dev/null; echo $?; chmod +x s; ./s; echo $?; bash -c 'set -u; f() { echo $zz; }; f' 2>/dev/null; echo $?; echo 'echo $zz' | bash -u 2>/dev/null; echo $?; echo 'set -u; echo $zz' > t; bash t 2>/dev/null; echo $?; bash -uc '(echo $zz); echo $?' 2>/dev/null
+### bash -s
+echo 'echo "$1-$2-$#"' | bash -s a b; echo 'echo "$0"' | bash; bash -s -- x < <(echo 'echo $1'); bash -c 'echo $-' | tr -d hBcs; bash -ex -c 'true' 2>/dev/null; bash -o pipefail -c 'false | true'; echo $?; bash +e -c 'echo ok'; bash -xc 'echo hi' 2>&1; bash --norc -c 'echo norc'; bash -lc 'echo login' 
+### quoted backquotes
+echo "`echo \"a  b\"`" `echo "a  b"` "`echo 'a"b'`" "`echo \\"x\\"`" "`echo \$((1+1))`" "`echo "in \`echo "deep"\`"`"; x="`printf '%s' \"q\"`"; echo "$x"; cat <<E
+`echo \"h\"` `echo "h2"`
+E
+### subshell levels
+echo a | (echo $BASH_SUBSHELL; (echo $BASH_SUBSHELL)); (echo $BASH_SUBSHELL) | cat; { echo $BASH_SUBSHELL; } | cat; (echo $BASH_SUBSHELL) & wait; { echo $BASH_SUBSHELL; } & wait; echo $BASH_SUBSHELL & wait; cat <(echo $BASH_SUBSHELL); x=$(echo a | (echo $BASH_SUBSHELL)); echo $x; f() (echo $BASH_SUBSHELL); f; f | cat; if true; then echo $BASH_SUBSHELL; fi | cat; x=$( (echo $BASH_SUBSHELL) ); echo $x
+### dirs
+cd /; mkdir -p /tmp/dd/e; pushd /tmp >/dev/null; pushd dd; dirs; dirs -p; dirs -v; dirs -l; pushd; popd; popd; echo ${DIRSTACK[@]}; dirs -c; dirs; popd 2>/dev/null || echo empty; pushd 2>/dev/null || echo noother; rm -r /tmp/dd
+### printf T
+TZ=UTC printf '%(%Y-%m-%d %H:%M:%S %j %a %b %e %p %I %y %Z %z %s %u %%)T\n' 1700000000; printf '%(%F %T)T|%(%D)T|%(%R)T|%(%c)T|%(%x)T|%(%X)T\n' 0 0 0 0 0 0; printf '%(%s)T\n' 5; printf '%(x%Qy)T\n' 0; printf '%10(%Y)T|\n' 0
+### lastpipe and others
+shopt -s lastpipe; echo a | read x; echo $x; printf '1\n2\n' | mapfile -t m; echo ${#m[@]}; echo q | while read -r l; do v=$l; done; echo $v; set -e; false | true; echo ok; true | false || echo or; f() { echo x | return 3; echo "no $?"; }; f; echo y | { read z; }; echo $z; echo 1 | exit 5; echo never
+### nullglob failglob nocase
+shopt -s nullglob; a=(*.nope); echo ${#a[@]}; for f in *.nope; do echo no; done; echo x*.nope y; cat *.nope < /dev/null; shopt -u nullglob; shopt -s failglob; (echo *.nope; echo no) 2>/dev/null; echo $?; echo *.nope 2>/dev/null; echo "never on this line"
+echo "next $?"; for f in *.nope; do :; done 2>/dev/null; echo x
+### glob hidden and classes
+touch .a b.c '-x' 'a b' 'q?'; mkdir -p .h v/w; touch v/.z v/w/y; echo * .* v/* v/.* */ v/*/* ./-*; echo [![:alpha:]]* ; echo *' '*; echo q\?; echo 'q?'*; echo *\?; for f in ./*; do echo "$f"; done; x=v; echo $x/*; y='*'; echo v/$y "v/$y"; echo v/"*"; echo {v,x}/*; echo ~/nosuch*; echo /tmp/nosuch[a; echo v/[w]; echo [; echo []; echo [a
+### nocasematch case
+shopt -s nocasematch; x=ABC; [[ $x == a* ]] && echo 1; case $x in abc) echo 2;; esac; [[ $x =~ b ]] && echo 3; echo ${x/b/z} ${x#a} ${x%c}; [[ a < B ]] && echo 4; [ $x = abc ] || echo 5; echo ${x//[a-b]/-}; echo ${x,,[a]} 
+### param errors
+(echo ${x:?}) 2>/dev/null; echo $?; (: ${1:?need}) 2>/dev/null; echo $?; f() { : "${1:?need arg}"; echo no; }; (f) 2>/dev/null; echo $?; ((${x:-0})) || echo z
+### read loop with IFS variants
+while IFS=$'\t' read -r a b c; do echo "$a|$b|$c"; done <<< $'1\t\t3\n4\t5'; while IFS=, read -r a b c; do echo "$a|$b|$c"; done <<< $'1,,3\n4,5\n,,'; while IFS='|' read -ra f; do echo "${#f[@]}:${f[*]}"; done <<< 'a||b|'; IFS=$'\n' read -rd '' -a l < <(printf 'x y\nz\n'); echo "${#l[@]} ${l[0]}"; IFS=: read -r u _ id rest <<< 'root:x:0:0:root:/root:/bin/bash'; echo $u $id $rest; IFS=' =' read -r k v <<< 'key = val ue'; echo "$k|$v"
+### arithmetic with assoc and quotes
+declare -A m; m[a]=1; ((m[a]+=2)); ((m[b]++)); k=c; ((m[$k]=5)); echo ${m[a]} ${m[b]} ${m[c]}; ((m["d e"]=1)); echo "${m["d e"]}"; i=3; a=(1 2 3 4); echo $((a[i])) $((a[$i])) $((a[i-1]*2)) ${a[i-1]} ${a[$((i-1))]} ${a[-1]}; ((a[i]++, i++)); echo ${a[3]} $i; x="5 + 5"; echo $((x)) $(($x*2)); echo $(( "3" + '4' )) 2>/dev/null || echo err; n=08; echo $((10#$n)); echo $(( 10#08 + 10#09 )); h=ff; echo $((16#$h)); echo $(( 1 > 0 ? 10 : 20 )) $(( (1,2,3) ))

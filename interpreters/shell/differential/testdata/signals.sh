@@ -9,7 +9,7 @@ trap "echo T; exit 5" TERM; f() { echo x; kill -TERM $$; sleep 0.1; echo y; }; v
 ### killmain2
 trap "echo T" USR1; echo "$(kill -USR1 $$; echo in)" after; echo next; (kill -USR1 $$; echo sub); echo n2; echo a | { cat; kill -USR1 $$; } ; echo n3; if (kill -USR1 $$); then echo body; fi
 ### killmain3
-trap "echo E \$?" EXIT; (kill $$; echo sub); echo never
+trap "echo E \$?" EXIT; (kill $$); echo never
 ### exittrap1
 set -e; trap "echo in" EXIT; { (exit 2); } > f1
 ### exittrap2
