@@ -96,7 +96,7 @@ func (s *Shell) stack(name string) []string {
 	}
 	switch name {
 	case "FUNCNAME":
-		if !calls && len(s.frames) == 0 {
+		if !calls {
 			return nil
 		}
 		return append(values, "main")

@@ -80,6 +80,18 @@ func (i *inbox) setTrap(event, action string, set bool) {
 	i.trapped[number] = action != ""
 }
 
+// untrapped is a signal that came and has no trap.
+func (i *inbox) untrapped() (int, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, number := range i.pending {
+		if !i.trapped[number] || number == 9 {
+			return number, true
+		}
+	}
+	return 0, false
+}
+
 func (i *inbox) next() (int, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -112,6 +124,18 @@ func (s *Shell) receive() error {
 		}
 	}
 	return nil
+}
+
+// dying ends the shell if a command substitution sent it a signal without a trap. A trap runs after the command.
+func (s *Shell) dying() error {
+	if s.inbox == nil {
+		return nil
+	}
+	number, ok := s.inbox.untrapped()
+	if !ok {
+		return nil
+	}
+	return s.signalSelf(number)
 }
 
 // background runs a command beside the shell.

@@ -66,6 +66,10 @@ func (m *matcher) match(pattern, text string) bool {
 		}
 		_, size := utf8.DecodeRuneInString(backText)
 		backText = backText[size:]
+		if backText == "" && !m.plain && strings.HasPrefix(backPattern, "!(") {
+			// bash does not try the end of the text there.
+			return false
+		}
 		pattern, text = backPattern, backText
 	}
 }

@@ -510,6 +510,12 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 	s.tick()
 	s.pipes = statuses
 	s.status = statuses[len(statuses)-1]
+	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated {
+		// bash checks it as the command in parentheses, and once more as the pipe.
+		if err := s.failed(parts[len(parts)-1]); err != nil {
+			return err
+		}
+	}
 	if s.options.pipefail {
 		for _, status := range statuses {
 			if status != 0 {
@@ -575,6 +581,9 @@ func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	child.replace(1, newDescriptor(&openFile{writer: &boundedWriter{s, &out}}))
 	status := s.process(child, func() error { return child.statements(list) })
 	s.tick()
+	if err := s.dying(); err != nil {
+		return "", err
+	}
 	s.status, s.substatus = status, status
 	text := strings.ReplaceAll(out.String(), "\x00", "")
 	return strings.TrimRight(text, "\n"), nil

@@ -232,7 +232,11 @@ func wc(c *call) int {
 	width := 1
 	if columns > 1 || len(rows) > 1 {
 		width = len(strconv.Itoa(total[3]))
-		if len(c.args) == 0 || contains(c.args, "-") {
+		streams := len(c.args) == 0
+		for _, name := range c.args {
+			streams = streams || name == "-" || strings.HasPrefix(name, "/dev/")
+		}
+		if streams {
 			width = max(width, 7)
 		}
 		if len(rows) == 1 && columns == 1 {
