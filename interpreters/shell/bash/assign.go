@@ -597,6 +597,7 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 	}
 	// A local variable is exported if the one that it hides is.
 	v.exported = v.exported || exports
+	v.lasting = v.lasting || (d.exported || d.readonly) && !in.function && !in.passing && in != s.scopes[0]
 	d.apply(v)
 	switch {
 	case words != nil || a != nil && a.Array != nil:

@@ -269,6 +269,8 @@ func evalBuiltin(s *Shell, args []string) error {
 	args = args[1:]
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
+	} else if len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		return s.usage(2, "eval: %s: invalid option", args[0][:2])
 	}
 	text := strings.Join(args, " ")
 	source, err := s.parsed(s.codeName(), text, s.line-1)

@@ -92,6 +92,16 @@ func (i *inbox) untrapped() (int, bool) {
 	return 0, false
 }
 
+// first is the signal that came first.
+func (i *inbox) first() (int, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.pending) == 0 {
+		return 0, false
+	}
+	return i.pending[0], true
+}
+
 func (i *inbox) next() (int, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -213,17 +223,17 @@ func (s *Shell) wait(j *job) int {
 	if s.inbox != nil {
 		arrived = s.inbox.arrived
 	}
-	select {
-	case <-j.done:
-	case <-arrived:
-		s.inbox.mu.Lock()
-		defer s.inbox.mu.Unlock()
-		if len(s.inbox.pending) > 0 {
-			return 128 + s.inbox.pending[0]
+	for !j.ended() {
+		select {
+		case <-j.done:
+		case <-arrived:
+			if number, ok := s.inbox.first(); ok {
+				return 128 + number
+			}
+		case <-s.ctx.Done():
+			s.tick()
+			<-j.done
 		}
-	case <-s.ctx.Done():
-		s.tick()
-		<-j.done
 	}
 	s.tick()
 	j.reported = true

@@ -247,7 +247,7 @@ func magicPattern(pattern string) bool {
 		case '*', '?':
 			return true
 		case '[':
-			if strings.IndexByte(pattern[i+1:], ']') > 0 {
+			if strings.IndexByte(pattern[i+1:], ']') >= 0 {
 				return true
 			}
 		case '(':

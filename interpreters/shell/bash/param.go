@@ -46,7 +46,7 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 		case err != nil:
 			return nil, err
 		case !set && (e.Exp == nil || validName(name) && s.variable(name) == nil):
-			return nil, &shellError{text: name + ": invalid indirect expansion", discards: true}
+			return nil, &shellError{text: name + ": invalid indirect expansion", discards: true, severe: true}
 		case set:
 			if v, err = s.valueOfText(target); err != nil {
 				return nil, err
@@ -228,7 +228,7 @@ func (s *Shell) valueOfText(text string) (value, error) {
 	}
 	if !ok {
 		if !validName(name) {
-			return value{}, &shellError{text: text + ": invalid variable name", discards: true}
+			return value{}, &shellError{text: text + ": invalid variable name", discards: true, severe: true}
 		}
 		return s.valueOf(name, nil)
 	}

@@ -440,7 +440,15 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 		// A part of a pipe in parentheses is one process, and not two.
 		child.level--
 	}
-	s.status = s.process(child, func() error { return child.statements(c.Stmts) })
+	s.status = s.process(child, func() error {
+		err := child.statements(c.Stmts)
+		if failure, ok := err.(*shellError); ok && failure.discards && len(c.Stmts) == 1 && c.Stmts[0].Negated {
+			// bash negates this failure, too.
+			child.report(failure)
+			child.status, err = 0, nil
+		}
+		return err
+	})
 	s.reportSignal(child)
 	s.pipes = []int{s.status}
 	return nil

@@ -466,6 +466,9 @@ func (s *Shell) exitTrap() int {
 	s.quiet, s.loops, s.over = 0, 0, 0
 	err := s.runTrap(action)
 	s.status, s.quiet, s.loops = status, quiet, loops
+	if failure, ok := err.(*shellError); ok && s.options.errexit && !failure.soft && !failure.discards {
+		s.status = s.report(failure)
+	}
 	if flow, ok := err.(exitFlow); ok {
 		s.status = flow.status
 	}

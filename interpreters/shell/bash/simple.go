@@ -150,7 +150,12 @@ func (s *Shell) assignBefore(in *scope, assigns []*syntax.Assign) error {
 		name := a.Name.Value
 		old := s.variable(name)
 		if old != nil && old.readonly {
-			return &readonlyError{name}
+			// The command runs without it.
+			s.severe("%s", &readonlyError{name})
+			if s.over != 0 {
+				return s.ended()
+			}
+			continue
 		}
 		if a.Append {
 			before, _ := old.first()
@@ -166,12 +171,17 @@ func (s *Shell) popScope() {
 	if last.options != nil {
 		s.options = *last.options
 	}
+	s.scopes = s.scopes[:len(s.scopes)-1]
 	for name, v := range last.names {
 		if v.set {
 			s.account(name, -v.size()+64)
 		}
+		if v.lasting && v.set && v.kind == scalar {
+			if below, err := s.writable(name); err == nil && s.store(below, name, v.text) == nil {
+				below.exported = below.exported || v.exported
+			}
+		}
 	}
-	s.scopes = s.scopes[:len(s.scopes)-1]
 }
 
 // callFunction runs a function of the script.

@@ -29,6 +29,8 @@ type variable struct {
 	upper    bool
 	nameref  bool
 	shared   bool
+	// lasting says that export changed an assignment before a function, which then stays after the function.
+	lasting bool
 }
 
 // list is an indexed array, which may have gaps. The indices ascend.

@@ -27,7 +27,7 @@ func (w *writer) wide() *part {
 	case 8:
 		return w.descriptors()
 	case 9:
-		return of(statement, "trap '", w.pick("echo usr $?", "v1=sig", "echo usr; return 4", "exit 6", ""), "' USR1\n", w.pick("kill -USR1 $$", "(kill -USR1 $$)", "v2=$(kill -USR1 $$; echo s)", "{ kill -USR1 $$; } | cat", w.function()+"; kill -USR1 $$"), "\ntrap - USR1")
+		return of(statement, "trap '", w.pick("echo usr $?", "v1=sig", "echo usr; return 4", "exit 6", ""), "' USR1\n", w.pick("kill -USR1 $BASHPID", w.function()+"; kill -USR1 $BASHPID", "{\nkill -USR1 $BASHPID\n} > f1", "if kill -USR1 $BASHPID; then echo sent; fi"), "\ntrap - USR1")
 	case 10:
 		if !w.inFunction {
 			return of(statement, w.pick("declare -A m2=([a]=1 [b]=$v1)", "declare -n r1=a1; r1+=(x)", "declare -n r2=m1; r2[q]=$v1", "declare -ai a1=(1+1 n1)", "typeset v1", "declare -r q1=1; q1=2", "declare -x v1; export -n v1", "declare -lx v2=ABC"))

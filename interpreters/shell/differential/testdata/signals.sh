@@ -54,3 +54,38 @@ kill -l INT; kill -s 0 $$; echo $?; kill -n 0 $$; echo $?; kill -SIGUSR1 9999999
 p='a+(b)'; [[ 'a+(b)' == $p ]]; echo $?; case 'abb' in $p) echo ext;; *) echo lit;; esac; case 'a+(b)' in $p) echo lit;; esac; x=abbc; echo ${x#$p}; touch abb 'a+(b)'; echo $p; y='a+(b)c'; echo ${y#$p} ${y/$p/X} ${x/$p/X}
 ### signals in jobs
 trap 'echo m' USR1; (trap 'echo child' USR1; kill -USR1 $BASHPID; echo after); (kill -USR1 $BASHPID; echo never); echo $?
+### readonly before a command
+readonly v=1; v=2 echo hi; echo "$? $v"; v=2 true; echo $?; f() { echo "f $v"; }; v=2 f; echo $?; v=2 cat /dev/null; echo $?; v=2 eval 'echo e'; echo $?; v=2 bash -c 'echo "[$v]"'; echo $?; v=2 x=3 bash -c 'echo "[$x]"'; v=2 : && echo and; v=2 export w=5; echo $w
+echo next
+### readonly before a command with errexit
+set -e; readonly v=1; v=2 echo hi; echo never
+### exit trap with an error
+set -u; trap 'echo $zz; echo no' EXIT; exit 0
+### exit trap with an error and exit 3
+set -u; trap 'echo a; echo $zz; echo no' EXIT; exit 3
+### exit trap with a division
+trap 'echo a; echo $((1/0)); echo b' EXIT; exit 0
+### exit trap false
+set -e; trap 'false; echo no' EXIT; exit 0
+### exit trap return
+trap 'echo a; return 5; echo no' EXIT; false
+### errexit and indirect
+set -e; echo ${!nope-x}; echo never
+### errexit and indirect in condition
+set -e; x='a b'; if echo ${!x}; then :; fi; echo never
+### eval options
+eval -n; echo $?; eval -- 'echo x'; eval - ; echo $?; eval; echo $?; eval '' ; echo $?; eval "-x"; echo $?
+### quotes in values of arithmetic
+n='"'; (echo $((n))); echo $?; m='"5"'; (echo $((m))); echo $?; echo $(("5" + 1)); k="'5'"; (echo $((k))); echo $?; a=('"2"'); (echo $((a[0]))); echo $?; ((x = "3")); echo $x; (let 'y = "4"'; echo $y); (( "a" == 0 )) && echo z; [[ '"1"' -eq 1 ]] || echo tt; declare -i i='"7"' || echo di; echo "${i-u}"; s=abc; echo ${s:"1"} ; o='"1"'; (echo ${s:o}); echo $?
+### nullglob and brackets
+shopt -s nullglob; echo [] x; echo "[]" []; set -- $(echo '[]'); echo $#; v='[x'; echo $v; v='a]['; echo $v; v='[]]'; echo $v [!] []a] ; unset q; echo ${q-[]}; for i in []; do echo no; done
+### negated pipelines
+set -e; ! { false; echo x; } | cat; echo "1 $?"; ! (false; echo y) | cat; echo 2; ! cat < /dev/null | { false; echo z; }; echo 3; f() { false; echo f; }; ! f | cat; echo 4; ! f; echo 5; if ! { false; echo i; } | cat; then :; fi; echo 6; { false; echo g; } | cat || echo or; echo 7; { false; echo h; } | cat && echo and
+### conditions and pipelines
+set -e; if { false; echo a; } | cat; then echo t; fi; while { false; echo b; } | cat && false; do :; done; { false; echo c; } | { cat; false; echo d; } || echo e; (false; echo f) | cat || echo g; (false; echo h) || echo i; { false; echo j; } || echo k; x=$(false; echo l) || echo m; echo $x; f() { { false; echo n; } | cat; echo o; }; f || echo p; f
+### signals and wait
+trap 'echo usr' USR1; (kill -USR1 $$); { sleep 0.2; exit 4; } & wait $!; echo $?; { sleep 0.1; kill -USR1 $$; sleep 0.2; exit 5; } & wait $!; echo "$(( $? > 128 ))"; wait $!; echo $?; (kill -USR1 $$); (exit 6) & wait $!; echo $?
+### export in a function with an assignment before it
+v=g; f() { export v=in; }; v=t f; echo $v; w=g; g() { export w; }; w=t g; echo $w; x=g; h() { x=in; }; x=t h; echo $x; i() { readonly y; }; y=t i; echo ${y-unset}; k() { export q=1; echo $q; unset q; echo ${q-un}; }; q=t k; echo ${q-unset}; v3=g; m() { declare -gx v3=in; }; v3=t m; echo $v3
+### negated error in parentheses
+a='*'; ( ! echo $((a)) ); echo $?; ( ! { echo $((a)); } ); echo $?; ( ! { echo $((a)); }; echo no ); echo $?; ( { echo $((a)); } ); echo $?; x=$( ! echo $((a)) ); echo $?
