@@ -304,6 +304,11 @@ func (s *Shell) declare(c *syntax.DeclClause) error {
 	return nil
 }
 
+// declareError makes a declaration fail, and the others of the command go on.
+type declareError struct{ text string }
+
+func (e *declareError) Error() string { return e.text }
+
 func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 	variant := c.Variant.Value
 	d := declaring{
@@ -353,10 +358,13 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 			continue
 		}
 		if err := s.declareOne(&d, a.Name.Value, a, values[i]); err != nil {
-			if _, ok := err.(*readonlyError); !ok {
+			_, refused := err.(*declareError)
+			if _, ok := err.(*readonlyError); !ok && !refused {
 				return 1, err
 			}
 			switch {
+			case refused:
+				s.complain("%s: %s", variant, err)
 			case a.Array != nil && !s.inFunction():
 				return 1, s.assignFailed(err)
 			case variant == "export" || variant == "readonly":
@@ -608,9 +616,12 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 	case assigns && a.Index != nil:
 		err = s.assignElementOf(v, name, a.Index, text, a.Append)
 	case assigns && v.nameref:
+		if base, _, _ := splitSubscript(text); !validName(base) {
+			return &declareError{"`" + text + "': invalid variable name for name reference"}
+		}
 		if text == name {
 			if in == s.scopes[0] {
-				return &shellError{text: name + ": nameref variable self references not allowed", soft: true}
+				return &declareError{name + ": nameref variable self references not allowed"}
 			}
 			s.complain("%s: warning: %s: circular name reference", "local", name)
 		}

@@ -196,6 +196,9 @@ func (s *Shell) exitStatus(args []string) (int, bool) {
 		args = args[1:]
 	}
 	if len(args) == 0 {
+		if s.trapStatus != nil {
+			return *s.trapStatus, true
+		}
 		return s.status, true
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(args[0]), 10, 64)
@@ -219,6 +222,9 @@ func returnBuiltin(s *Shell, args []string) error {
 	status, ok := s.exitStatus(args)
 	if !ok {
 		s.complain("return: %s: numeric argument required", args[1])
+	}
+	if len(args) == 1 && s.returns != nil && s.returns.frames == len(s.frames) {
+		status = s.returns.status
 	}
 	if len(s.frames) == 0 {
 		return s.usage(2, "return: can only `return' from a function or sourced script")

@@ -154,7 +154,7 @@ func (s *Shell) background(st *syntax.Stmt) error {
 	child.options.monitor = false
 	copied := *st
 	copied.Background = false
-	child.forked = &copied
+	child.fork(&copied, s.loops)
 	if child.fds[0] != nil {
 		// Without job control, what runs in the background reads nothing.
 		if null, err := s.openPath("/dev/null", 0); err == nil {
@@ -175,6 +175,15 @@ func (s *Shell) background(st *syntax.Stmt) error {
 	go s.runJob(j, child, func() error { return child.statement(&copied) })
 	s.status = 0
 	return nil
+}
+
+// fork says that the subshell is the process of this command. A break or continue that is the command itself still knows the loops
+// around it.
+func (s *Shell) fork(st *syntax.Stmt, loops int) {
+	s.forked = st
+	if _, ok := st.Cmd.(*syntax.CallExpr); ok {
+		s.loops = loops
+	}
 }
 
 func (s *Shell) startJob(child *Shell) *job {

@@ -273,6 +273,12 @@ func (p *Process) Open(name string) (io.ReadCloser, error) {
 	return &closing{d}, nil
 }
 
+// ReadsFile says whether standard input is a file, whose size is known.
+func (p *Process) ReadsFile() bool {
+	in, ok := p.Stdin.(*descriptor)
+	return ok && in != nil && in.open.file != nil && in.open.file.Info().Mode().IsRegular()
+}
+
 // IsOutput says whether an input of a command is the file that it writes to, so that it would never come to the end.
 func (p *Process) IsOutput(name string) bool {
 	out, ok := p.Stdout.(*descriptor)

@@ -80,10 +80,21 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 		s.status = boolStatus(s.status != 0)
 		return nil
 	}
+	trapped := s.traps["ERR"] != ""
 	if err := s.redirected(st); err != nil {
 		return err
 	}
 	if s.status != 0 && checksStatus(st.Cmd) {
+		if !trapped && s.traps["ERR"] != "" {
+			// The command set the trap itself, which does not run for it.
+			action := s.traps["ERR"]
+			delete(s.traps, "ERR")
+			defer func() { s.traps["ERR"] = action }()
+		}
+		if _, ok := st.Cmd.(*syntax.Subshell); ok && st == s.forked {
+			// It is the same process, which has checked its own commands.
+			return nil
+		}
 		return s.failed(st)
 	}
 	return nil
@@ -393,8 +404,8 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 	if err != nil {
 		return err
 	}
-	s.status = 0
-	through := false
+	// The commands still see $? of the command before case.
+	through, ran := false, false
 	for _, item := range c.Items {
 		matches := through
 		for _, p := range item.Patterns {
@@ -414,13 +425,13 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 		if err := s.statements(item.Stmts); err != nil {
 			return err
 		}
-		switch item.Op {
-		case syntax.Fallthrough:
-			through = true
-		case syntax.Resume:
-		default:
-			return nil
+		ran = len(item.Stmts) > 0
+		if through = item.Op == syntax.Fallthrough; !through && item.Op != syntax.Resume {
+			break
 		}
+	}
+	if !ran {
+		s.status = 0
 	}
 	return nil
 }
@@ -496,7 +507,8 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			break
 		}
 		child := s.subshell()
-		child.piped, child.forked = part, part
+		child.piped = part
+		child.fork(part, s.loops)
 		if input != nil {
 			child.replace(0, input)
 		}

@@ -34,6 +34,7 @@ type Shell struct {
 	traps       map[string]string
 	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
 	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
+	parentExit  string            // the EXIT trap of the shell that made this subshell
 	forked      *syntax.Stmt      // the command of a pipe or in the background that this subshell runs
 	signaled    int               // the status of a shell that ended itself by a signal
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
@@ -43,6 +44,8 @@ type Shell struct {
 	// over is the status with which an error ends the shell after the current command.
 	over       int
 	inTrap     bool
+	returns    *trapReturn
+	trapStatus *int // $? before the EXIT trap, which exit gives there
 	inDocument bool // the text of a here-document is expanded
 	inReturn   bool
 	loops      int
@@ -72,6 +75,9 @@ type Shell struct {
 	current   *syntax.Stmt // the simple command, for BASH_COMMAND
 	substatus int          // of the last command substitution in the current command
 }
+
+// trapReturn is the status that return gives in a trap, which ran at this depth of calls.
+type trapReturn struct{ status, frames int }
 
 // options are those of `set`.
 type options struct {
@@ -276,6 +282,7 @@ func (s *Shell) subshell() *Shell {
 	if c.parentTraps == nil {
 		c.parentTraps = s.traps
 	}
+	c.parentExit = s.traps["EXIT"]
 	c.traps = map[string]string{}
 	for name, action := range s.traps {
 		// Traps are reset in a subshell; what is ignored stays ignored, ERR stays with errtrace and RETURN with functrace.
@@ -286,6 +293,7 @@ func (s *Shell) subshell() *Shell {
 	c.frames = append([]frame(nil), s.frames...)
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
+	c.trapStatus, c.returns = nil, nil
 	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
 	return &c
@@ -464,7 +472,10 @@ func (s *Shell) exitTrap() int {
 	}
 	status, quiet, loops := s.status, s.quiet, s.loops
 	s.quiet, s.loops, s.over = 0, 0, 0
+	before := status
+	s.trapStatus = &before
 	err := s.runTrap(action)
+	s.trapStatus = nil
 	s.status, s.quiet, s.loops = status, quiet, loops
 	if failure, ok := err.(*shellError); ok && s.options.errexit && !failure.soft && !failure.discards {
 		s.status = s.report(failure)
@@ -483,6 +494,9 @@ func (s *Shell) runTrap(action string) error {
 		return nil
 	}
 	status, pipes, code, line, quiet := s.status, s.pipes, s.code, s.line, s.quiet
+	returns := s.returns
+	s.returns = &trapReturn{status, len(s.frames)}
+	defer func() { s.returns = returns }()
 	frozen := s.frozen
 	if frozen == "" {
 		s.frozen = s.commandText()

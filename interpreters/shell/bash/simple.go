@@ -85,8 +85,8 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 // a pipe or runs in the background, bash has not reset the traps of that process, and the EXIT trap of its parent runs.
 func (s *Shell) expansionFailed(err error) error {
 	if _, ok := err.(*shellError); ok && s.forked != nil && s.current == s.forked && s.traps["EXIT"] == "" {
-		if action := s.parentTraps["EXIT"]; action != "" {
-			s.traps["EXIT"] = action
+		if s.parentExit != "" {
+			s.traps["EXIT"] = s.parentExit
 		}
 	}
 	return err

@@ -24,7 +24,12 @@ func (s *Shell) signalSelf(number int) error {
 	case number == 0, trapped && action == "", !trapped && ignoredSignals[name]:
 		return nil
 	case trapped && number != 9 && number != 19:
-		return s.runTrap(action)
+		// The trap is not a part of a condition in which the signal came.
+		quiet, lenient := s.quiet, s.lenient
+		s.quiet, s.lenient = 0, 0
+		err := s.runTrap(action)
+		s.quiet, s.lenient = quiet, lenient
+		return err
 	case number == 19 || name == "TSTP" || name == "TTIN" || name == "TTOU":
 		return &shellError{text: "kill: a hook cannot stop itself: use exit", status: 2}
 	case number == 9:

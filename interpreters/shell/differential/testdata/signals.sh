@@ -89,3 +89,25 @@ trap 'echo usr' USR1; (kill -USR1 $$); { sleep 0.2; exit 4; } & wait $!; echo $?
 v=g; f() { export v=in; }; v=t f; echo $v; w=g; g() { export w; }; w=t g; echo $w; x=g; h() { x=in; }; x=t h; echo $x; i() { readonly y; }; y=t i; echo ${y-unset}; k() { export q=1; echo $q; unset q; echo ${q-un}; }; q=t k; echo ${q-unset}; v3=g; m() { declare -gx v3=in; }; v3=t m; echo $v3
 ### negated error in parentheses
 a='*'; ( ! echo $((a)) ); echo $?; ( ! { echo $((a)); } ); echo $?; ( ! { echo $((a)); }; echo no ); echo $?; ( { echo $((a)); } ); echo $?; x=$( ! echo $((a)) ); echo $?
+### exit in an EXIT trap
+trap 'echo x; exit' EXIT; (exit 3); (trap 'true; exit' EXIT; exit 4); echo $?; (trap 'f() { exit; }; true; f' EXIT; exit 5); echo $?; (trap 'x=$(exit); echo "c$?"; exit 6' EXIT; exit 7); echo $?; (trap 'true; return' EXIT; exit 8) 2>/dev/null; echo $?; (exit 9)
+### traps in conditions
+trap 'false; echo T' USR1; trap 'echo ERR' ERR; if kill -USR1 $BASHPID; then echo sent; fi; kill -USR1 $BASHPID || echo or; ! kill -USR1 $BASHPID; f() { trap 'false; echo R' RETURN; true; }; if f; then echo f; fi; trap - RETURN
+### traps in conditions with errexit
+trap 'false; echo T' USR1; set -e; if kill -USR1 $BASHPID; then echo sent; fi; echo never
+### return in traps
+f() { trap 'true; return' USR1; (exit 3); kill -USR1 $BASHPID; echo no; }; f; echo $?; g() { trap 'true; return' ERR; (exit 4); echo no; }; g; echo $?; trap - ERR; h() { trap 'true; return 5' USR1; kill -USR1 $BASHPID; echo no; }; h; echo $?
+### the status in case
+false; case a in a) echo $?;; esac; false; case a in b) ;; esac; echo $?; false; case a in a) ;; esac; echo $?; (exit 3); case a in a) echo $? ;& b) echo $?;; esac; false; case $(exit 4) in '') echo $?;; esac; (exit 5); case x in x) ;;& *) echo $?;; esac; (exit 5); case x in x) ;& y) ;; esac; echo $?; false; case a in a) : ;; esac; echo $?; f() { case $1 in x) return;; esac; }; (exit 6); f x; echo $?
+### references to nothing
+f() { local -n r=$1; echo "in $?"; }; f ''; echo $?; f 'a b'; echo $?; declare -n q=1x; echo $?; declare -n p='a[1]'; p=5; echo ${a[1]}; f 2>/dev/null; echo $?
+### break and continue in pipes
+for i in 1 2; do continue | cat; echo $i; done; for i in 1 2; do { continue; echo no; } | cat; echo $i; done; for i in 1 2; do (continue; echo s) 2>&1 | wc -l; done; for i in 1 2; do echo x | while read -r l; do break 2; done; echo "a$i"; done; for i in 1 2; do { break; echo n; } & wait; echo $i; done; for i in 1 2; do break | true; echo b$i; done
+### EXIT trap in pipes with errexit
+set -e; trap 'echo in' EXIT; : "${u1:?gone}" | cat; echo a; : "${u1:?gone}" 2>/dev/null |& cat; echo b; echo $((1/0)) | cat; echo c; { { echo $((1/0)) | cat; } & wait; }; echo d
+### ERR trap in the last part of a pipe
+set -E; trap 'echo E' ERR; true | (false); true | (false; true); true | (exit 3); true | (: $((1/0))); trap - ERR; set +E; trap 'echo F' ERR; true | (false); true | (exit 3) || echo or; true | { false; }; false | (true)
+### a trap that the command sets
+f() { trap 'echo E' ERR; return 3; }; f; echo a; f; g() { trap 'echo X' EXIT; }; g; eval 'trap "echo E2" ERR; false'; false
+### break and continue as processes
+for i in 1 2; do { continue; echo no; } 2>&1 | cat; done; for i in 1; do (continue; echo s) 2>&1; done; for i in 1; do continue 2 2>&1 | cat; done; for i in 1; do { continue; echo bg; } 2>&1 & wait; done; for i in 1; do continue 2>&1 & wait; done; for i in 1; do if true; then continue; echo iff; fi 2>&1 | cat; done; f() { continue; echo f; }; for i in 1; do f 2>&1 | cat; done
