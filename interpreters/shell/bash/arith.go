@@ -19,11 +19,24 @@ func (s *Shell) arithmeticNode(node syntax.ArithmExpr) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	text, err := s.expandDerived(d, s.quotedText)
+	text, err := s.expandDerived(d, s.arithmeticText)
 	if err != nil {
 		return 0, err
 	}
 	return s.arithmetic(text)
+}
+
+// arithmeticText expands an expression. The double quotes of the script are removed, and not those of values.
+func (s *Shell) arithmeticText(word *syntax.Word) (string, error) {
+	plain := &syntax.Word{Parts: append([]syntax.WordPart(nil), word.Parts...)}
+	for i, part := range plain.Parts {
+		if literal, ok := part.(*syntax.Lit); ok && strings.Contains(literal.Value, `"`) {
+			copied := *literal
+			copied.Value = strings.ReplaceAll(literal.Value, `"`, "")
+			plain.Parts[i] = &copied
+		}
+	}
+	return s.quotedText(plain)
 }
 
 // The same node is read as arithmetic, or as a key.
@@ -70,7 +83,7 @@ func (s *Shell) arithmetic(text string) (int64, error) {
 	if n, ok := plainNumber(text); ok {
 		return n, nil
 	}
-	e := &evaluator{shell: s, text: strings.ReplaceAll(text, `"`, "")}
+	e := &evaluator{shell: s, text: text}
 	return e.whole()
 }
 

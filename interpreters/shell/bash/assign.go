@@ -297,12 +297,17 @@ func (s *Shell) declare(c *syntax.DeclClause) error {
 	s.substatus = 0
 	status, err := s.declareArgs(c)
 	if err != nil {
-		return s.assignFailed(err)
+		return s.expansionFailed(s.assignFailed(err))
 	}
 	s.status = status
 	s.pipes = []int{status}
 	return nil
 }
+
+// declareError makes a declaration fail, and the others of the command go on.
+type declareError struct{ text string }
+
+func (e *declareError) Error() string { return e.text }
 
 func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 	variant := c.Variant.Value
@@ -323,6 +328,11 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 	for i, a := range c.Args {
 		if a.Name == nil {
 			for _, word := range values[i].words {
+				if word == "-" && d.local {
+					operands++
+					s.keepOptions()
+					continue
+				}
 				if operands == 0 && len(word) > 1 && (word[0] == '-' || word[0] == '+') {
 					if word == "--" {
 						continue
@@ -348,10 +358,13 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 			continue
 		}
 		if err := s.declareOne(&d, a.Name.Value, a, values[i]); err != nil {
-			if _, ok := err.(*readonlyError); !ok {
+			_, refused := err.(*declareError)
+			if _, ok := err.(*readonlyError); !ok && !refused {
 				return 1, err
 			}
 			switch {
+			case refused:
+				s.complain("%s: %s", variant, err)
 			case a.Array != nil && !s.inFunction():
 				return 1, s.assignFailed(err)
 			case variant == "export" || variant == "readonly":
@@ -390,14 +403,30 @@ func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
 		case a.Array != nil:
 			v := s.variable(a.Name.Value)
 			values[i].array, err = s.arrayWords(a.Array, table || v != nil && v.kind == associative)
-		case !a.Naked:
-			values[i].text, err = s.assignedWord(a.Value)
+		case !a.Naked && a.Value != nil:
+			var pieces []piece
+			pieces, err = s.pieces(a.Value, tildeAssignment)
+			// Unlike in a plain assignment, spaces separate the elements of $* where IFS is empty.
+			values[i].text = s.joined(spaced(pieces))
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return values, nil
+}
+
+// keepOptions is `local -`: the options of set come back when the function returns.
+func (s *Shell) keepOptions() {
+	for i := len(s.scopes) - 1; i >= 0; i-- {
+		if in := s.scopes[i]; in.function {
+			if in.options == nil {
+				kept := s.options
+				in.options = &kept
+			}
+			return
+		}
+	}
 }
 
 func (s *Shell) inFunction() bool {
@@ -564,11 +593,19 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 			}
 		}
 	}
+	exports := false
+	if v == nil && in.function {
+		outer, _ := s.lookup(name)
+		exports = outer != nil && outer.exported
+	}
 	if v == nil || !v.readonly {
 		if v, err = s.writableIn(in, name, v); err != nil {
 			return err
 		}
 	}
+	// A local variable is exported if the one that it hides is.
+	v.exported = v.exported || exports
+	v.lasting = v.lasting || (d.exported || d.readonly) && !in.function && !in.passing && in != s.scopes[0]
 	d.apply(v)
 	switch {
 	case words != nil || a != nil && a.Array != nil:
@@ -579,6 +616,15 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 	case assigns && a.Index != nil:
 		err = s.assignElementOf(v, name, a.Index, text, a.Append)
 	case assigns && v.nameref:
+		if base, _, _ := splitSubscript(text); !validName(base) {
+			return &declareError{"`" + text + "': invalid variable name for name reference"}
+		}
+		if text == name {
+			if in == s.scopes[0] {
+				return &declareError{name + ": nameref variable self references not allowed"}
+			}
+			s.complain("%s: warning: %s: circular name reference", "local", name)
+		}
 		v.text, v.set = text, true
 	case assigns && a.Append:
 		old, _ := v.first()
@@ -608,7 +654,9 @@ func (s *Shell) declarationScope(d *declaring, name string) (*scope, *variable) 
 					// The assignment before the command, as in `x=1 local x`.
 					for j := len(s.scopes) - 1; j > i; j-- {
 						if w := s.scopes[j].names[name]; w != nil {
-							return s.scopes[j], w
+							copied := *w
+							in.names[name] = &copied
+							return in, &copied
 						}
 					}
 				}
@@ -629,6 +677,22 @@ func (s *Shell) declarationScope(d *declaring, name string) (*scope, *variable) 
 		return s.scopes[0], s.scopes[0].names[name]
 	}
 	v, in := s.lookup(name)
+	if in != nil && in.passing {
+		before := v
+		v, in = s.below(name)
+		if d.exported || d.readonly {
+			// The assignment before export lasts.
+			if in == nil {
+				in = s.scopes[0]
+			}
+			if v == nil || !v.readonly {
+				if target, err := s.writableIn(in, name, v); err == nil {
+					target.kind, target.text, target.set, target.list, target.table = scalar, before.text, true, list{}, table{}
+					v = target
+				}
+			}
+		}
+	}
 	return in, v
 }
 
@@ -671,10 +735,19 @@ func (s *Shell) printDeclarations(d *declaring, variant string) {
 		}
 		return
 	}
+	if variant == "local" {
+		in := s.scopes[len(s.scopes)-1]
+		for _, name := range sortedKeys(in.names) {
+			if v := in.names[name]; v.set || v.kind != scalar || in.function {
+				fmt.Fprintln(s.fds[1], declaration(name, v, false))
+			}
+		}
+		return
+	}
 	for _, name := range s.namesWith("") {
 		v, in := s.lookup(name)
 		if variant == "export" && !v.exported || variant == "readonly" && !v.readonly ||
-			variant == "local" && !in.function || d.table && v.kind != associative || d.array && v.kind != indexed {
+			in == nil || d.table && v.kind != associative || d.array && v.kind != indexed {
 			continue
 		}
 		fmt.Fprintln(s.fds[1], declaration(name, v, false))

@@ -196,6 +196,9 @@ func (s *Shell) exitStatus(args []string) (int, bool) {
 		args = args[1:]
 	}
 	if len(args) == 0 {
+		if s.trapStatus != nil {
+			return *s.trapStatus, true
+		}
 		return s.status, true
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(args[0]), 10, 64)
@@ -219,6 +222,9 @@ func returnBuiltin(s *Shell, args []string) error {
 	status, ok := s.exitStatus(args)
 	if !ok {
 		s.complain("return: %s: numeric argument required", args[1])
+	}
+	if len(args) == 1 && s.returns != nil && s.returns.frames == len(s.frames) {
+		status = s.returns.status
 	}
 	if len(s.frames) == 0 {
 		return s.usage(2, "return: can only `return' from a function or sourced script")
@@ -269,6 +275,8 @@ func evalBuiltin(s *Shell, args []string) error {
 	args = args[1:]
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
+	} else if len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		return s.usage(2, "eval: %s: invalid option", args[0][:2])
 	}
 	text := strings.Join(args, " ")
 	source, err := s.parsed(s.codeName(), text, s.line-1)
@@ -590,83 +598,6 @@ func hashBuiltin(s *Shell, args []string) error {
 	return nil
 }
 
-func waitBuiltin(s *Shell, args []string) error {
-	args = args[1:]
-	s.status = 0
-	if len(args) == 0 {
-		for _, j := range s.jobs {
-			s.wait(j)
-		}
-		return nil
-	}
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
-			return s.usage(2, "wait: %s is not supported: wait for the process ids", arg)
-		}
-		pid, err := strconv.Atoi(strings.TrimPrefix(arg, "%"))
-		if strings.HasPrefix(arg, "%") || err != nil {
-			return s.usage(2, "wait: `%s': not a pid: use $!", arg)
-		}
-		j := s.jobs[pid]
-		if j == nil {
-			s.complain("wait: pid %d is not a child of this shell", pid)
-			s.status = 127
-			continue
-		}
-		s.status = s.wait(j)
-	}
-	return nil
-}
-
-func killBuiltin(s *Shell, args []string) error {
-	signal := 15
-	args = args[1:]
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		name := strings.TrimPrefix(args[0], "-")
-		args = args[1:]
-		if name == "-" {
-			break
-		}
-		if name == "s" && len(args) > 0 {
-			name, args = args[0], args[1:]
-		}
-		n, ok := signalNumber(name)
-		if !ok {
-			return s.usage(1, "kill: %s: invalid signal specification", name)
-		}
-		signal = n
-	}
-	s.status = 0
-	for _, arg := range args {
-		pid, err := strconv.Atoi(arg)
-		j := s.jobs[pid]
-		if err != nil || j == nil {
-			if err == nil && pid == 2 && s.level == 0 {
-				if err := s.signalSelf(signal); err != nil {
-					return err
-				}
-				continue
-			}
-			if err == nil && pid == 2 {
-				return &shellError{text: "kill: a subshell cannot send its hook a signal: use its exit status", status: 2}
-			}
-			s.complain("kill: (%s) - No such process", arg)
-			s.status = 1
-			continue
-		}
-		select {
-		case <-j.done:
-			s.complain("kill: (%d) - No such process", pid)
-			s.status = 1
-		default:
-			if signal != 0 {
-				j.cancel()
-			}
-		}
-	}
-	return nil
-}
-
 var signals = map[string]int{
 	"HUP": 1, "INT": 2, "QUIT": 3, "ABRT": 6, "KILL": 9, "USR1": 10, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "CHLD": 17,
 	"CONT": 18, "STOP": 19, "TSTP": 20, "WINCH": 28,
@@ -745,6 +676,14 @@ func ulimitBuiltin(s *Shell, args []string) error {
 }
 
 func pushdBuiltin(s *Shell, args []string) error {
+	if len(args) == 1 {
+		// It exchanges the first two.
+		if len(s.dirs) == 0 {
+			return s.usage(1, "pushd: no other directory")
+		}
+		args = append(args, s.dirs[0])
+		s.dirs = s.dirs[1:]
+	}
 	if len(args) != 2 || strings.HasPrefix(args[1], "+") || strings.HasPrefix(args[1], "-") {
 		return s.usage(1, "pushd: only a directory is supported")
 	}
@@ -772,17 +711,37 @@ func popdBuiltin(s *Shell, args []string) error {
 }
 
 func dirsBuiltin(s *Shell, args []string) error {
-	if len(args) > 1 {
-		return s.usage(1, "dirs: options are not supported: use ${DIRSTACK[@]}")
+	long, lines, numbers := false, false, false
+	for _, arg := range args[1:] {
+		switch arg {
+		case "-c":
+			s.dirs = nil
+			return s.done(0)
+		case "-l":
+			long = true
+		case "-p":
+			lines = true
+		case "-v":
+			lines, numbers = true, true
+		default:
+			return s.usage(1, "dirs: %s is not supported: use ${DIRSTACK[@]}", arg)
+		}
 	}
 	list := append([]string{s.dir}, s.dirs...)
 	home := s.text("HOME")
 	for i, dir := range list {
-		if rest, ok := strings.CutPrefix(dir, home); ok && home != "" && home != "/" && (rest == "" || rest[0] == '/') {
+		if rest, ok := strings.CutPrefix(dir, home); ok && !long && home != "" && home != "/" && (rest == "" || rest[0] == '/') {
 			list[i] = "~" + rest
 		}
+		if numbers {
+			list[i] = fmt.Sprintf("%2d  %s", i, list[i])
+		}
 	}
-	return s.print("dirs", strings.Join(list, " ")+"\n")
+	separator := " "
+	if lines {
+		separator = "\n"
+	}
+	return s.print("dirs", strings.Join(list, separator)+"\n")
 }
 
 // aliasBuiltin accepts definitions: scripts do not expand aliases, and turning that on is refused.

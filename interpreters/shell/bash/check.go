@@ -180,6 +180,9 @@ func (c *checker) node(node syntax.Node) {
 			c.refuse(n.Pos(), "the pattern %s%s) needs shopt -s extglob before it", n.Op, n.Pattern.Value)
 		}
 	case *syntax.ParamExp:
+		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
+			c.refuse(n.Pos(), "${%s@P} is not supported: a hook has no prompt", n.Param.Value)
+		}
 		if n.Repl != nil && n.Repl.All && (n.Repl.Orig == nil || len(n.Repl.Orig.Parts) == 0) {
 			if _, ok := slashPattern(n.Repl); !ok {
 				c.refuse(n.Pos(), "a pattern that begins with a slash is not supported: write \\/")
@@ -216,22 +219,14 @@ func (c *checker) call(n *syntax.CallExpr) {
 		}
 	case "trap":
 		for _, event := range args[min(2, len(args)):] {
-			if event == "DEBUG" {
-				if args[1] != "-" {
-					c.refuse(n.Pos(), "trap %s is not supported: remove it", event)
-				}
+			if unsupportedTraps[event] && args[1] != "-" {
+				c.refuse(n.Pos(), "trap %s is not supported: remove it", event)
 			}
 		}
 	case "set":
 		c.set(n, args)
 	case "shopt":
 		c.shopt(n, args)
-	case "wait":
-		for _, arg := range args[1:] {
-			if strings.HasPrefix(arg, "-") {
-				c.refuse(n.Pos(), "wait %s is not supported: wait for the process ids", arg)
-			}
-		}
 	case "command", "type", "which", "hash":
 		// A script that looks for a command knows what to do without it.
 		for _, arg := range args[1:] {

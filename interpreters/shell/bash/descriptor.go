@@ -21,6 +21,7 @@ type openFile struct {
 	writer     io.Writer
 	closer     io.Closer
 	file       *fs.File // where it is a file of the file system
+	pipe       *pipe    // where it is the end of one that reads
 }
 
 // descriptor is one number's reference to an open file.
@@ -56,6 +57,14 @@ func (d *descriptor) readByte() (byte, error) {
 	d.open.mu.Lock()
 	defer d.open.mu.Unlock()
 	return d.open.reader.ReadByte()
+}
+
+// ready waits until there is something to read, or the end of the input. It says whether that came before the time.
+func (d *descriptor) ready(until time.Time) bool {
+	if d.open.pipe == nil || d.open.reader.Buffered() > 0 {
+		return true
+	}
+	return d.open.pipe.ready(until)
 }
 
 // Write writes, and ends the process where nobody reads the pipe any more.
@@ -165,7 +174,7 @@ func (w *World) newPipe() (reader, writer *descriptor) {
 		defer p.mu.Unlock()
 		p.changed.Broadcast()
 	})
-	r := &openFile{reader: bufio.NewReader(readEnd{p}), closer: closeFunc(func() { stop(); p.end(&p.readerGone) })}
+	r := &openFile{pipe: p, reader: bufio.NewReader(readEnd{p}), closer: closeFunc(func() { stop(); p.end(&p.readerGone) })}
 	o := &openFile{writer: writeEnd{p}, closer: closeFunc(func() { p.end(&p.writerGone) })}
 	return newDescriptor(r), newDescriptor(o)
 }
@@ -175,6 +184,27 @@ func (p *pipe) end(gone *bool) {
 	defer p.mu.Unlock()
 	*gone = true
 	p.changed.Broadcast()
+}
+
+func (p *pipe) ready(until time.Time) bool {
+	alarm := time.AfterFunc(time.Until(until), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})
+	defer alarm.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.buffer) == 0 && !p.writerGone {
+		if p.stoppedFlag() {
+			panic(stopped{})
+		}
+		if !time.Now().Before(until) {
+			return false
+		}
+		p.changed.Wait()
+	}
+	return true
 }
 
 type (

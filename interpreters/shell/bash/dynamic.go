@@ -96,7 +96,7 @@ func (s *Shell) stack(name string) []string {
 	}
 	switch name {
 	case "FUNCNAME":
-		if !calls && len(s.frames) == 0 {
+		if !calls {
 			return nil
 		}
 		return append(values, "main")
@@ -114,7 +114,7 @@ func (s *Shell) special(name string) (string, bool) {
 	case "#":
 		return strconv.Itoa(len(s.params)), true
 	case "$":
-		return "2", true
+		return strconv.Itoa(s.processID), true
 	case "!":
 		if s.lastJob == 0 {
 			return "", false

@@ -1,7 +1,6 @@
 package bash
 
 import (
-	"context"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -14,8 +13,9 @@ type piece struct {
 	quoted bool
 	// split says that the text came from an unquoted expansion, so that $IFS splits it.
 	split bool
-	// end says that a field ends here, as between the elements of "$@". The text is what joins them in one string.
-	end bool
+	// end says that a field ends here, as between the elements of "$@". The text is what joins them in one string, and a space does if
+	// spaced is set.
+	end, spaced bool
 }
 
 // fields expands words to the arguments of a command.
@@ -99,8 +99,9 @@ func (s *Shell) joined(pieces []piece) string {
 	}
 	var text strings.Builder
 	for _, p := range pieces {
-		if p.end && p.text == "" {
+		if p.end && p.spaced {
 			text.WriteByte(' ')
+			continue
 		}
 		text.WriteString(p.text)
 		s.checkLength(text.Len(), "a word")
@@ -111,6 +112,9 @@ func (s *Shell) joined(pieces []piece) string {
 // quotedText expands a word as in double quotes.
 func (s *Shell) quotedText(word *syntax.Word) (string, error) {
 	var text strings.Builder
+	inDocument := s.inDocument
+	s.inDocument = true
+	defer func() { s.inDocument = inDocument }()
 	for _, part := range word.Parts {
 		if literal, ok := part.(*syntax.Lit); ok {
 			text.WriteString(unescapeDocument(literal.Value))
@@ -277,14 +281,18 @@ func (s *Shell) part(part syntax.WordPart, quoted bool) ([]piece, error) {
 		}
 		return []piece{{text: part.Value, quoted: true}}, nil
 	case *syntax.DblQuoted:
-		return s.doubleQuoted(part)
+		inDocument := s.inDocument
+		s.inDocument = false
+		pieces, err := s.doubleQuoted(part)
+		s.inDocument = inDocument
+		return pieces, err
 	case *syntax.ParamExp:
 		return s.parameter(part, quoted)
 	case *syntax.CmdSubst:
 		if part.TempFile || part.ReplyVar {
 			return nil, &shellError{text: "${ command; } is not a part of bash 5.2", status: 2}
 		}
-		text, err := s.substitute(part)
+		text, err := s.substitute(part, quoted)
 		return []piece{{text: text, quoted: quoted, split: !quoted}}, err
 	case *syntax.ArithmExp:
 		n, err := s.arithmeticNode(part.X)
@@ -506,20 +514,9 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 		at--
 	}
 	s.fds[at] = ours
-	done := make(chan struct{})
-	ctx, cancel := context.WithCancel(s.ctx)
-	child.ctx = ctx
-	j := &job{pid: child.pid, done: done, cancel: cancel}
-	s.jobs[j.pid] = j
-	s.lastJob = j.pid
-	s.world.jobs.Add(1)
-	go func() {
-		defer s.world.jobs.Done()
-		defer close(done)
-		j.status = s.world.guard(func() int {
-			return s.process(child, func() error { return child.statements(part.Stmts) })
-		})
-	}()
+	j := s.startJob(child)
+	j.substitution = true
+	go s.runJob(j, child, func() error { return child.statements(part.Stmts) })
 	s.cleanups = append(s.cleanups, func() {
 		if s.fds[at] == ours {
 			delete(s.fds, at)
@@ -527,7 +524,7 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 		ours.close()
 		// What is written to >(…) is processed before the next command, so that runs do not differ.
 		if part.Op == syntax.CmdOut {
-			<-done
+			<-j.done
 		}
 	})
 	return "/dev/fd/" + itoa(int64(at)), nil

@@ -9,13 +9,27 @@ import (
 
 // match says whether a pattern matches a whole text.
 func (s *Shell) match(pattern, text string) bool {
+	m := matcher{plain: !s.extra["extglob"], steps: s.tick}
+	return m.match(pattern, text)
+}
+
+// matchFolded is match where nocasematch counts: in case, and in ${name/pattern/text}.
+func (s *Shell) matchFolded(pattern, text string) bool {
+	m := matcher{fold: s.extra["nocasematch"], plain: !s.extra["extglob"], steps: s.tick}
+	return m.match(pattern, text)
+}
+
+// matchExtended is match for [[, where the extended operators are always on.
+func (s *Shell) matchExtended(pattern, text string) bool {
 	m := matcher{fold: s.extra["nocasematch"], steps: s.tick}
 	return m.match(pattern, text)
 }
 
 // matcher compares texts with patterns, which have *, ?, [ ] and the extended operators. A backslash quotes.
 type matcher struct {
-	fold  bool
+	fold bool
+	// plain says that the extended operators are text.
+	plain bool
 	steps func()
 }
 
@@ -27,7 +41,7 @@ func (m *matcher) match(pattern, text string) bool {
 		if m.steps != nil && back {
 			m.steps()
 		}
-		if op, alternatives, rest, ok := extended(pattern); ok {
+		if op, alternatives, rest, ok := extended(pattern); ok && !m.plain {
 			if m.extended(op, alternatives, rest, text) {
 				return true
 			}
@@ -36,7 +50,7 @@ func (m *matcher) match(pattern, text string) bool {
 			if pattern == "" {
 				return true
 			}
-			if _, _, _, ok := extended("*" + pattern); ok {
+			if _, _, _, ok := extended("*" + pattern); ok && !m.plain {
 				pattern = "*" + pattern
 			}
 			backPattern, backText, back = pattern, text, true
@@ -52,6 +66,10 @@ func (m *matcher) match(pattern, text string) bool {
 		}
 		_, size := utf8.DecodeRuneInString(backText)
 		backText = backText[size:]
+		if backText == "" && !m.plain && strings.HasPrefix(backPattern, "!(") {
+			// bash does not try the end of the text there.
+			return false
+		}
 		pattern, text = backPattern, backText
 	}
 }
@@ -229,7 +247,7 @@ func magicPattern(pattern string) bool {
 		case '*', '?':
 			return true
 		case '[':
-			if strings.IndexByte(pattern[i+1:], ']') > 0 {
+			if strings.IndexByte(pattern[i+1:], ']') >= 0 {
 				return true
 			}
 		case '(':
@@ -246,7 +264,7 @@ func (s *Shell) glob(pattern, text string, fields []string) ([]string, error) {
 	if !magicPattern(pattern) {
 		return append(fields, text), nil
 	}
-	found := s.globPaths(pattern)
+	found := s.notIgnored(s.globPaths(pattern))
 	if len(found) == 0 {
 		if s.extra["failglob"] {
 			return nil, &shellError{text: "no match: " + text, status: 1, discards: true}
@@ -258,6 +276,26 @@ func (s *Shell) glob(pattern, text string, fields []string) ([]string, error) {
 	}
 	sort.Strings(found)
 	return append(fields, found...), nil
+}
+
+// notIgnored removes the files that GLOBIGNORE names.
+func (s *Shell) notIgnored(found []string) []string {
+	ignored := s.text("GLOBIGNORE")
+	if ignored == "" {
+		return found
+	}
+	m := matcher{fold: s.extra["nocaseglob"], plain: !s.extra["extglob"], steps: s.tick}
+	var kept []string
+next:
+	for _, name := range found {
+		for _, pattern := range strings.Split(ignored, ":") {
+			if m.match(pattern, name) {
+				continue next
+			}
+		}
+		kept = append(kept, name)
+	}
+	return kept
 }
 
 func (s *Shell) globPaths(pattern string) []string {
@@ -311,11 +349,11 @@ func (s *Shell) globIn(dir, part string, last bool) []string {
 	if err != nil {
 		return nil
 	}
-	m := matcher{fold: s.extra["nocaseglob"], steps: s.tick}
+	m := matcher{fold: s.extra["nocaseglob"], plain: !s.extra["extglob"], steps: s.tick}
 	var names []string
 	for _, info := range infos {
 		name := info.Name()
-		if name[0] == '.' && !s.extra["dotglob"] && part[0] != '.' && !strings.HasPrefix(part, `\.`) {
+		if name[0] == '.' && !s.extra["dotglob"] && s.text("GLOBIGNORE") == "" && part[0] != '.' && !strings.HasPrefix(part, `\.`) {
 			continue
 		}
 		if !last && !info.IsDir() {
@@ -365,6 +403,6 @@ func unescapeAll(pattern string) string {
 
 // MatchPattern says whether a pattern of file names matches a name.
 func MatchPattern(pattern, name string) bool {
-	m := matcher{}
+	m := matcher{plain: true}
 	return m.match(pattern, name)
 }

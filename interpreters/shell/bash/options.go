@@ -235,7 +235,7 @@ func shoptBuiltin(s *Shell, args []string) error {
 		sort.Strings(list)
 		for _, name := range list {
 			if on, _ := get(name); (!set || on) && (!unset || !on) && !quiet {
-				s.printShopt(name, on, print)
+				s.printShopt(name, on, print, names)
 			}
 		}
 		return nil
@@ -254,7 +254,7 @@ func shoptBuiltin(s *Shell, args []string) error {
 			}
 		default:
 			if !quiet {
-				s.printShopt(name, on, print)
+				s.printShopt(name, on, print, names)
 			}
 			if !on {
 				s.status = 1
@@ -264,7 +264,11 @@ func shoptBuiltin(s *Shell, args []string) error {
 	return nil
 }
 
-func (s *Shell) printShopt(name string, on, asCommand bool) {
+func (s *Shell) printShopt(name string, on, asCommand, isOption bool) {
+	if asCommand && isOption {
+		fmt.Fprintf(s.fds[1], "set %so %s\n", map[bool]string{true: "-", false: "+"}[on], name)
+		return
+	}
 	if asCommand {
 		fmt.Fprintf(s.fds[1], "shopt %s %s\n", map[bool]string{true: "-s", false: "-u"}[on], name)
 		return

@@ -36,13 +36,17 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	var v value
 	var err error
 	switch {
+	case e.Excl && s.isReference(name) && e.Index == nil:
+		// ${!name} of a reference is the name that it refers to.
+		plain, _ := s.lookup(name)
+		v = value{texts: []string{plain.text}, set: plain.set, variable: plain}
 	case e.Excl:
 		target, set, err := s.indirect(e, name)
 		switch {
 		case err != nil:
 			return nil, err
 		case !set && (e.Exp == nil || validName(name) && s.variable(name) == nil):
-			return nil, &shellError{text: name + ": invalid indirect expansion", discards: true}
+			return nil, &shellError{text: name + ": invalid indirect expansion", discards: true, severe: true}
 		case set:
 			if v, err = s.valueOfText(target); err != nil {
 				return nil, err
@@ -115,11 +119,11 @@ func (s *Shell) valuePieces(v value, quoted bool) []piece {
 	var pieces []piece
 	for i, text := range v.texts {
 		if i > 0 {
-			join := ""
+			between := piece{end: true, spaced: !v.star}
 			if v.star {
-				join = s.separator()
+				between.text = s.separator()
 			}
-			pieces = append(pieces, piece{end: true, text: join})
+			pieces = append(pieces, between)
 		}
 		pieces = append(pieces, piece{text: text, quoted: quoted, split: !quoted})
 	}
@@ -224,7 +228,7 @@ func (s *Shell) valueOfText(text string) (value, error) {
 	}
 	if !ok {
 		if !validName(name) {
-			return value{}, &shellError{text: text + ": invalid variable name", discards: true}
+			return value{}, &shellError{text: text + ": invalid variable name", discards: true, severe: true}
 		}
 		return s.valueOf(name, nil)
 	}
@@ -238,10 +242,6 @@ func (s *Shell) valueOfText(text string) (value, error) {
 
 // indirect is the name that ${!name} means.
 func (s *Shell) indirect(e *syntax.ParamExp, name string) (target string, set bool, err error) {
-	if v, _ := s.lookup(name); v != nil && v.nameref && e.Index == nil {
-		// For a reference, ${!name} is the name it refers to.
-		return "", false, &shellError{text: "${!" + name + "} of a name reference is not supported: use declare -p", status: 1}
-	}
 	v, err := s.valueOf(name, e.Index)
 	if err != nil || !v.set || len(v.texts) == 0 {
 		return "", false, err
@@ -396,7 +396,15 @@ func (s *Shell) operand(word *syntax.Word, quoted bool) ([]piece, error) {
 			pieces[i].split = true
 		}
 	}
-	return pieces, err
+	return spaced(pieces), err
+}
+
+// spaced separates the elements of $* by spaces where IFS has no separator.
+func spaced(pieces []piece) []piece {
+	for i, p := range pieces {
+		pieces[i].spaced = p.end && (p.spaced || p.text == "")
+	}
+	return pieces
 }
 
 // transform applies a slice, a replacement, a removal or a change of case to each text.
@@ -420,9 +428,9 @@ func (s *Shell) transform(e *syntax.ParamExp, name string, v *value) error {
 	return s.each(v, func(text string) string {
 		switch op {
 		case syntax.RemSmallPrefix, syntax.RemLargePrefix:
-			return s.removePrefix(text, pattern, op == syntax.RemLargePrefix)
+			return s.removePrefix(text, pattern, op == syntax.RemLargePrefix, s.match)
 		case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
-			return s.removeSuffix(text, pattern, op == syntax.RemLargeSuffix)
+			return s.removeSuffix(text, pattern, op == syntax.RemLargeSuffix, s.match)
 		case syntax.UpperFirst, syntax.UpperAll:
 			return s.changeCase(text, pattern, unicode.ToUpper, op == syntax.UpperAll)
 		case syntax.LowerFirst, syntax.LowerAll:
@@ -442,40 +450,40 @@ func (s *Shell) each(v *value, change func(string) string) error {
 	return nil
 }
 
-func (s *Shell) removePrefix(text, pattern string, longest bool) string {
-	if !magicPattern(pattern) {
+func (s *Shell) removePrefix(text, pattern string, longest bool, match func(pattern, text string) bool) string {
+	if !magicPattern(pattern) && !s.extra["nocasematch"] {
 		return strings.TrimPrefix(text, unescapeAll(pattern))
 	}
 	if longest {
 		for end := len(text); end >= 0; end-- {
-			if s.boundary(text, end) && s.match(pattern, text[:end]) {
+			if s.boundary(text, end) && match(pattern, text[:end]) {
 				return text[end:]
 			}
 		}
 		return text
 	}
 	for end := 0; end <= len(text); end++ {
-		if s.boundary(text, end) && s.match(pattern, text[:end]) {
+		if s.boundary(text, end) && match(pattern, text[:end]) {
 			return text[end:]
 		}
 	}
 	return text
 }
 
-func (s *Shell) removeSuffix(text, pattern string, longest bool) string {
-	if !magicPattern(pattern) {
+func (s *Shell) removeSuffix(text, pattern string, longest bool, match func(pattern, text string) bool) string {
+	if !magicPattern(pattern) && !s.extra["nocasematch"] {
 		return strings.TrimSuffix(text, unescapeAll(pattern))
 	}
 	if longest {
 		for start := 0; start <= len(text); start++ {
-			if s.boundary(text, start) && s.match(pattern, text[start:]) {
+			if s.boundary(text, start) && match(pattern, text[start:]) {
 				return text[:start]
 			}
 		}
 		return text
 	}
 	for start := len(text); start >= 0; start-- {
-		if s.boundary(text, start) && s.match(pattern, text[start:]) {
+		if s.boundary(text, start) && match(pattern, text[start:]) {
 			return text[:start]
 		}
 	}
@@ -562,17 +570,17 @@ func (s *Shell) substituteIn(text, pattern string, anchor byte, all bool, with f
 	case pattern == "":
 		return text
 	case anchor == '#':
-		if rest := s.removePrefix(text, pattern, true); rest != text {
+		if rest := s.removePrefix(text, pattern, true, s.matchFolded); rest != text {
 			return with(text[:len(text)-len(rest)]) + rest
 		}
 		return text
 	case anchor == '%':
-		if rest := s.removeSuffix(text, pattern, true); rest != text {
+		if rest := s.removeSuffix(text, pattern, true, s.matchFolded); rest != text {
 			return rest + with(text[len(rest):])
 		}
 		return text
 	}
-	literal, plain := "", !magicPattern(pattern)
+	literal, plain := "", !magicPattern(pattern) && !s.extra["nocasematch"]
 	if plain {
 		literal = unescapeAll(pattern)
 	}
@@ -589,7 +597,7 @@ func (s *Shell) substituteIn(text, pattern string, anchor byte, all bool, with f
 			at, length = at+next, len(literal)
 		} else {
 			for end := len(text); end > at; end-- {
-				if s.boundary(text, end) && s.match(pattern, text[at:end]) {
+				if s.boundary(text, end) && s.matchFolded(pattern, text[at:end]) {
 					length = end - at
 					break
 				}

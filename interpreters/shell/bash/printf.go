@@ -32,6 +32,9 @@ func printfBuiltin(s *Shell, args []string) error {
 		return s.usage(2, "printf: usage: printf [-v var] format [arguments]")
 	}
 	f := &Formatter{Now: s.world.Now, Started: s.world.started, Tick: s.tick, complain: func(text string) { s.complain("printf: %s", text) }}
+	if zone := s.text("TZ"); strings.Contains(rest[0], ")T") && !IsUTC(zone) {
+		return s.usage(1, "printf: TZ=%s: only UTC is supported", zone)
+	}
 	text, status := f.Format(rest[0], rest[1:])
 	s.checkLength(len(text), "the output of printf")
 	if name != "" {
@@ -48,6 +51,15 @@ func printfBuiltin(s *Shell, args []string) error {
 		return err
 	}
 	return s.done(status)
+}
+
+// IsUTC says whether a value of TZ means UTC. The zones of the world are not here.
+func IsUTC(zone string) bool {
+	switch strings.TrimPrefix(zone, ":") {
+	case "", "UTC", "UTC0", "GMT", "GMT0", "Etc/UTC", "Etc/GMT", "UCT", "Etc/UCT", "Z", "Zulu", "Universal":
+		return true
+	}
+	return false
 }
 
 // Formatter formats as printf does.
@@ -208,9 +220,13 @@ func (f *Formatter) verb(d *directive) bool {
 		if stop {
 			return false
 		}
-	case 'q', 'Q':
+	case 'q':
 		arg, _ := f.next()
-		f.pad(d, quoteBackslash(arg))
+		f.pad(d, truncate(quoteBackslash(arg), d.precision))
+	case 'Q':
+		// The precision counts what is quoted, and not the quotes.
+		arg, _ := f.next()
+		f.pad(d, quoteBackslash(truncate(arg, d.precision)))
 	case 'c':
 		arg, _ := f.next()
 		if arg == "" {

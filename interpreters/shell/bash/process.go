@@ -165,6 +165,7 @@ func (p *Process) shellWith(args []string) int {
 	child := newShell(p.World, p.Env, p.Dir, p.inherited())
 	child.depth, child.ctx = p.shell.depth, p.ctx
 	child.pid = int(p.World.spawned.Load()) + 2
+	child.processID = child.pid
 	child.options.posix = base(args[0]) == "sh"
 	child.arg0 = args[0]
 	defer func() {
@@ -181,7 +182,10 @@ func (p *Process) shellWith(args []string) int {
 			if len(rest) > 0 {
 				child.arg0, child.params = rest[0], rest[1:]
 			}
+			child.command = true
 			return child.runText(child.arg0, *code)
+		case child.standardInput:
+			child.params = rest
 		case len(rest) > 0:
 			child.arg0, child.params = rest[0], rest[1:]
 			return child.runScript(rest[0])
@@ -214,7 +218,9 @@ func (s *Shell) shellOptions(args []string) (code *string, rest []string, status
 			switch c := arg[i]; {
 			case c == 'c':
 				wantsCode = true
-			case c == 's' || c == 'l':
+			case c == 's':
+				s.standardInput = true
+			case c == 'l':
 			case c == 'o' || c == 'O':
 				if len(args) == 0 {
 					return nil, nil, 2
@@ -265,6 +271,12 @@ func (p *Process) Open(name string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	return &closing{d}, nil
+}
+
+// ReadsFile says whether standard input is a file, whose size is known.
+func (p *Process) ReadsFile() bool {
+	in, ok := p.Stdin.(*descriptor)
+	return ok && in != nil && in.open.file != nil && in.open.file.Info().Mode().IsRegular()
 }
 
 // IsOutput says whether an input of a command is the file that it writes to, so that it would never come to the end.
@@ -360,7 +372,7 @@ func (p *Process) Tick() {
 	p.World.tick()
 	if p.ctx.Err() != nil {
 		p.World.checkTime()
-		panic(killed{15})
+		panic(killedBy(p.ctx))
 	}
 }
 

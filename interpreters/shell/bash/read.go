@@ -3,6 +3,7 @@ package bash
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -15,11 +16,14 @@ type readOptions struct {
 	exact     bool
 	fd        int
 	names     []string
-	fromTty   bool
+	// patience is how long read waits for its input; a negative one is no limit.
+	patience time.Duration
+	until    time.Time
+	late     bool
 }
 
 func readBuiltin(s *Shell, args []string) error {
-	o := readOptions{delimiter: '\n', count: -1}
+	o := readOptions{delimiter: '\n', count: -1, patience: -1}
 	rest := args[1:]
 options:
 	for len(rest) > 0 && len(rest[0]) > 1 && rest[0][0] == '-' {
@@ -63,10 +67,21 @@ options:
 			return s.usage(1, "read: `%s': not a valid identifier", name)
 		}
 	}
+	if o.patience == 0 {
+		// Only a check whether there is something to read.
+		return s.done(boolStatus(d.ready(time.Now())))
+	}
+	if o.patience > 0 {
+		o.until = time.Now().Add(o.patience)
+	}
 	text, escaped, ended := s.readLine(d, &o)
 	if err := s.assignRead(&o, text, escaped); err != nil {
 		s.refused("read", err)
 		return s.done(1)
+	}
+	if o.late {
+		// As if the signal SIGALRM had come.
+		return s.done(142)
 	}
 	return s.done(boolStatus(ended))
 }
@@ -87,8 +102,12 @@ func (o *readOptions) set(letter byte, value string) bool {
 	case 'u':
 		o.fd, err = strconv.Atoi(value)
 	case 't':
-		// Input is there, or it never comes: nothing waits for a person.
-		_, err = strconv.ParseFloat(value, 64)
+		var seconds float64
+		seconds, err = strconv.ParseFloat(value, 64)
+		if seconds < 0 {
+			return false
+		}
+		o.patience = time.Duration(min(seconds, 1e6) * float64(time.Second))
 	}
 	return err == nil
 }
@@ -103,6 +122,10 @@ func (s *Shell) readLine(d *descriptor, o *readOptions) (text string, escaped ma
 	}
 	for {
 		s.tick()
+		if !o.until.IsZero() && !d.ready(o.until) {
+			o.late = true
+			return out.String(), escaped, false
+		}
 		c, err := d.readByte()
 		if err != nil {
 			return out.String(), escaped, false
@@ -254,95 +277,148 @@ func cutField(text, ifs string, escaped map[int]bool, at int, last bool) (field 
 	return text[start:stop], len(text), true
 }
 
+// mapfileOptions are those of mapfile.
+type mapfileOptions struct {
+	delimiter               byte
+	trim, keep              bool
+	skip, count, origin, fd int
+	callback                string
+	quantum                 int
+}
+
 // mapfileBuiltin runs mapfile.
 func mapfileBuiltin(s *Shell, args []string) error {
-	name, delimiter := "MAPFILE", byte('\n')
-	trim, skip, count, origin, fd := false, 0, 0, 0, 0
-	keep := false
+	o := mapfileOptions{delimiter: '\n', quantum: 5000}
 	rest := args[1:]
+options:
 	for len(rest) > 0 && len(rest[0]) > 1 && rest[0][0] == '-' {
 		option := rest[0]
 		rest = rest[1:]
-		if option == "-t" {
-			trim = true
-			continue
-		}
 		if option == "--" {
 			break
 		}
-		letter, value := option[1], option[2:]
-		if strings.IndexByte("dnOsu", letter) < 0 {
-			return s.usage(2, "%s: %s is not supported", args[0], option)
-		}
-		if letter == 't' {
-			continue
-		}
-		if value == "" {
-			if len(rest) == 0 {
-				return s.usage(2, "%s: %s: option requires an argument", args[0], option)
+		for i := 1; i < len(option); i++ {
+			if option[i] == 't' {
+				o.trim = true
+				continue
 			}
-			value, rest = rest[0], rest[1:]
-		}
-		n, err := strconv.Atoi(value)
-		if letter != 'd' && err != nil {
-			return s.usage(1, "%s: %s: invalid number", args[0], value)
-		}
-		switch letter {
-		case 'd':
-			delimiter = 0
-			if value != "" {
-				delimiter = value[0]
+			if strings.IndexByte("dnOsuCc", option[i]) < 0 {
+				return s.usage(2, "%s: -%c: invalid option", args[0], option[i])
 			}
-		case 'n':
-			count = n
-		case 'O':
-			origin, keep = n, true
-		case 's':
-			skip = n
-		case 'u':
-			fd = n
+			value := option[i+1:]
+			if value == "" {
+				if len(rest) == 0 {
+					return s.usage(2, "%s: -%c: option requires an argument", args[0], option[i])
+				}
+				value, rest = rest[0], rest[1:]
+			}
+			if !o.set(option[i], value) {
+				return s.usage(1, "%s: %s: invalid number for -%c", args[0], value, option[i])
+			}
+			continue options
 		}
 	}
+	name := "MAPFILE"
 	if len(rest) > 0 {
 		name = rest[0]
 	}
-	d := s.fds[fd]
+	if !validName(name) {
+		return s.usage(1, "%s: `%s': not a valid identifier", args[0], name)
+	}
+	d := s.fds[o.fd]
 	if d == nil {
-		return s.usage(1, "%s: %d: invalid file descriptor", args[0], fd)
+		return s.usage(1, "%s: %d: invalid file descriptor: Bad file descriptor", args[0], o.fd)
 	}
-	var lines []string
-	o := readOptions{raw: true, delimiter: delimiter, count: -1}
-	for count == 0 || len(lines) < count {
-		text, _, ended := s.readLine(d, &o)
-		if !ended && text == "" {
-			break
-		}
-		if skip > 0 {
-			skip--
-			continue
-		}
-		if ended && !trim {
-			text += string([]byte{delimiter})
-		}
-		lines = append(lines, text)
-		if !ended {
-			break
-		}
+	if v := s.variable(name); v != nil && v.kind == associative {
+		return s.usage(1, "%s: %s: not an indexed array", args[0], name)
 	}
-	if keep {
-		for i, line := range lines {
-			if err := s.setElement(name, strconv.Itoa(origin+i), line, false); err != nil {
-				s.refused(args[0], err)
-				return s.done(1)
+	if err := s.readArray(d, name, &o); err != nil {
+		if _, ok := err.(*readonlyError); !ok {
+			if _, ok := err.(*shellError); !ok {
+				return err
 			}
 		}
-		return s.done(0)
-	}
-	if err := s.setList(name, lines); err != nil {
 		s.refused(args[0], err)
 		return s.done(1)
 	}
 	return s.done(0)
+}
+
+func (o *mapfileOptions) set(letter byte, value string) bool {
+	n, err := strconv.Atoi(value)
+	switch letter {
+	case 'd':
+		o.delimiter = 0
+		if value != "" {
+			o.delimiter = value[0]
+		}
+		return true
+	case 'C':
+		o.callback = value
+		return true
+	case 'n':
+		o.count = n
+	case 'O':
+		o.origin, o.keep = n, true
+	case 's':
+		o.skip = n
+	case 'u':
+		o.fd = n
+	case 'c':
+		o.quantum = n
+		return err == nil && n > 0
+	}
+	return err == nil && n >= 0
+}
+
+// readArray reads lines into an array. Without a callback, it assigns all of them at once.
+func (s *Shell) readArray(d *descriptor, name string, o *mapfileOptions) error {
+	if !o.keep {
+		if err := s.setList(name, nil); err != nil {
+			return err
+		}
+	}
+	var lines []string
+	line := readOptions{raw: true, delimiter: o.delimiter, count: -1}
+	for n := 0; o.count == 0 || n < o.count; n++ {
+		text, _, ended := s.readLine(d, &line)
+		if !ended && text == "" {
+			break
+		}
+		if o.skip > 0 {
+			o.skip--
+			n--
+			continue
+		}
+		if ended && !o.trim {
+			text += string([]byte{o.delimiter})
+		}
+		if o.callback == "" {
+			lines = append(lines, text)
+		} else {
+			at := strconv.Itoa(o.origin + n)
+			if (n+1)%o.quantum == 0 {
+				if err := evalBuiltin(s, []string{"eval", o.callback + " " + at + " " + quoteAlways(text)}); err != nil {
+					return err
+				}
+			}
+			if err := s.setElement(name, at, text, false); err != nil {
+				return err
+			}
+		}
+		if !ended {
+			break
+		}
+	}
+	if !o.keep && o.callback == "" {
+		return s.setList(name, lines)
+	}
+	for i, text := range lines {
+		if err := s.setElement(name, strconv.Itoa(o.origin+i), text, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // getoptsBuiltin runs getopts.
@@ -401,8 +477,8 @@ func getoptsBuiltin(s *Shell, args []string) error {
 		if value == "" {
 			if found = at < len(params); found {
 				value = params[at]
+				at++
 			}
-			at++
 		}
 		in = len(arg)
 		switch {

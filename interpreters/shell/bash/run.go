@@ -49,6 +49,9 @@ func (s *Shell) statement(st *syntax.Stmt) error {
 	if s.over != 0 {
 		return s.ended()
 	}
+	if err == nil {
+		err = s.receive()
+	}
 	return err
 }
 
@@ -56,7 +59,7 @@ func (s *Shell) statement(st *syntax.Stmt) error {
 func (s *Shell) ended() error {
 	status := s.over
 	s.over = 0
-	return s.exit(status)
+	return s.exitFailed(status)
 }
 
 func (s *Shell) checked(st *syntax.Stmt) error {
@@ -77,10 +80,21 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 		s.status = boolStatus(s.status != 0)
 		return nil
 	}
+	trapped := s.traps["ERR"] != ""
 	if err := s.redirected(st); err != nil {
 		return err
 	}
 	if s.status != 0 && checksStatus(st.Cmd) {
+		if !trapped && s.traps["ERR"] != "" {
+			// The command set the trap itself, which does not run for it.
+			action := s.traps["ERR"]
+			delete(s.traps, "ERR")
+			defer func() { s.traps["ERR"] = action }()
+		}
+		if _, ok := st.Cmd.(*syntax.Subshell); ok && st == s.forked {
+			// It is the same process, which has checked its own commands.
+			return nil
+		}
 		return s.failed(st)
 	}
 	return nil
@@ -121,7 +135,7 @@ func (s *Shell) failed(st *syntax.Stmt) error {
 		}
 	}
 	if s.options.errexit {
-		return s.exit(s.status)
+		return s.exitFailed(s.status)
 	}
 	return nil
 }
@@ -131,9 +145,12 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	if line := int(st.Pos().Line()); line > 0 {
 		s.line = line + s.code.base
 	}
-	if call, ok := st.Cmd.(*syntax.CallExpr); ok {
+	switch cmd := st.Cmd.(type) {
+	case *syntax.CallExpr:
 		s.current = st
-		return s.simple(call, st.Redirs)
+		return s.simple(cmd, st.Redirs)
+	case *syntax.DeclClause:
+		s.current = st
 	}
 	cleanups := len(s.cleanups)
 	if len(st.Redirs) == 0 {
@@ -309,7 +326,7 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 		s.status = 0
 	}
 	for _, item := range items {
-		if err := s.setText(words.Name.Value, item); err != nil {
+		if err := s.setLoopVariable(words.Name.Value, item); err != nil {
 			s.refused("for", err)
 			s.status = 1
 			return nil
@@ -320,6 +337,21 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 		}
 	}
 	return nil
+}
+
+// setLoopVariable assigns the variable of for. A reference refers to each of the words.
+func (s *Shell) setLoopVariable(name, item string) error {
+	if !s.isReference(name) {
+		return s.setText(name, item)
+	}
+	if base, _, _ := splitSubscript(item); !validName(base) {
+		return &shellError{text: "`" + item + "': not a valid identifier", status: 1}
+	}
+	v, err := s.writable(name)
+	if err == nil {
+		v.text, v.set = item, true
+	}
+	return err
 }
 
 func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
@@ -372,8 +404,8 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 	if err != nil {
 		return err
 	}
-	s.status = 0
-	through := false
+	// The commands still see $? of the command before case.
+	through, ran := false, false
 	for _, item := range c.Items {
 		matches := through
 		for _, p := range item.Patterns {
@@ -384,7 +416,7 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 			if err != nil {
 				return err
 			}
-			matches = s.match(pattern, subject)
+			matches = s.matchFolded(pattern, subject)
 		}
 		through = false
 		if !matches {
@@ -393,13 +425,13 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 		if err := s.statements(item.Stmts); err != nil {
 			return err
 		}
-		switch item.Op {
-		case syntax.Fallthrough:
-			through = true
-		case syntax.Resume:
-		default:
-			return nil
+		ran = len(item.Stmts) > 0
+		if through = item.Op == syntax.Fallthrough; !through && item.Op != syntax.Resume {
+			break
 		}
+	}
+	if !ran {
+		s.status = 0
 	}
 	return nil
 }
@@ -415,7 +447,20 @@ func (s *Shell) declareFunction(c *syntax.FuncDecl) error {
 // parentheses runs ( … ).
 func (s *Shell) parentheses(c *syntax.Subshell) error {
 	child := s.subshell()
-	s.status = s.process(child, func() error { return child.statements(c.Stmts) })
+	if s.forked != nil && s.forked.Cmd == syntax.Command(c) {
+		// A part of a pipe in parentheses is one process, and not two.
+		child.level--
+	}
+	s.status = s.process(child, func() error {
+		err := child.statements(c.Stmts)
+		if failure, ok := err.(*shellError); ok && failure.discards && len(c.Stmts) == 1 && c.Stmts[0].Negated {
+			// bash negates this failure, too.
+			child.report(failure)
+			child.status, err = 0, nil
+		}
+		return err
+	})
+	s.reportSignal(child)
 	s.pipes = []int{s.status}
 	return nil
 }
@@ -463,6 +508,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 		}
 		child := s.subshell()
 		child.piped = part
+		child.fork(part, s.loops)
 		if input != nil {
 			child.replace(0, input)
 		}
@@ -484,6 +530,12 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 	s.tick()
 	s.pipes = statuses
 	s.status = statuses[len(statuses)-1]
+	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated {
+		// bash checks it as the command in parentheses, and once more as the pipe.
+		if err := s.failed(parts[len(parts)-1]); err != nil {
+			return err
+		}
+	}
 	if s.options.pipefail {
 		for _, status := range statuses {
 			if status != 0 {
@@ -526,10 +578,10 @@ func (s *Shell) replace(number int, d *descriptor) {
 }
 
 // substitute runs commands and returns what they print, without the newlines at its end.
-func (s *Shell) substitute(c *syntax.CmdSubst) (string, error) {
+func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	list, code := c.Stmts, s.code
 	if c.Backquotes {
-		source, err := s.backquoted(c)
+		source, err := s.backquoted(c, quoted)
 		if err != nil {
 			return "", &shellError{text: err.Error(), status: 2}
 		}
@@ -549,6 +601,9 @@ func (s *Shell) substitute(c *syntax.CmdSubst) (string, error) {
 	child.replace(1, newDescriptor(&openFile{writer: &boundedWriter{s, &out}}))
 	status := s.process(child, func() error { return child.statements(list) })
 	s.tick()
+	if err := s.dying(); err != nil {
+		return "", err
+	}
 	s.status, s.substatus = status, status
 	text := strings.ReplaceAll(out.String(), "\x00", "")
 	return strings.TrimRight(text, "\n"), nil
@@ -565,14 +620,19 @@ func (b *boundedWriter) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// backquoted parses the code between backquotes, in which a backslash escapes only itself, a dollar and a backquote.
-func (s *Shell) backquoted(c *syntax.CmdSubst) (*Source, error) {
+// backquoted parses the code between backquotes, in which a backslash escapes only itself, a dollar and a backquote, and a double quote
+// if the code is in double quotes.
+func (s *Shell) backquoted(c *syntax.CmdSubst, quoted bool) (*Source, error) {
 	if source, ok := s.code.derived.Load(c); ok {
 		return source.(*Source), nil
 	}
 	text := s.code.slice(c.Left, c.Right)
 	text = strings.TrimPrefix(text, "`")
-	text = strings.NewReplacer(`\\`, `\`, "\\`", "`", `\$`, `$`).Replace(text)
+	escapes := []string{`\\`, `\`, "\\`", "`", `\$`, `$`}
+	if quoted && !s.inDocument {
+		escapes = append(escapes, `\"`, `"`)
+	}
+	text = strings.NewReplacer(escapes...).Replace(text)
 	source, err := Parse(s.code.name, text, s.world.Limits)
 	if err != nil {
 		return nil, err

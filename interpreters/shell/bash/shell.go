@@ -34,6 +34,8 @@ type Shell struct {
 	traps       map[string]string
 	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
 	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
+	parentExit  string            // the EXIT trap of the shell that made this subshell
+	forked      *syntax.Stmt      // the command of a pipe or in the background that this subshell runs
 	signaled    int               // the status of a shell that ended itself by a signal
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
 	quiet int
@@ -42,6 +44,9 @@ type Shell struct {
 	// over is the status with which an error ends the shell after the current command.
 	over       int
 	inTrap     bool
+	returns    *trapReturn
+	trapStatus *int // $? before the EXIT trap, which exit gives there
+	inDocument bool // the text of a here-document is expanded
 	inReturn   bool
 	loops      int
 	level      int // BASH_SUBSHELL
@@ -50,18 +55,29 @@ type Shell struct {
 	pid        int
 	lastJob    int
 	jobs       map[int]*job
+	bell       chan struct{} // rings when a job ends
+	inbox      *inbox
+	processID  int    // $$
+	main       *inbox // of the shell that has this process id
 	getoptsAt  int
 	getoptsIn  int
 	dirs       []string
 	seconds    int64
 	aliases    map[string]string
 	exited     bool
-	cleanups   []func()
-	exitFrames []frame
-	frozen     string       // BASH_COMMAND in a trap
-	current    *syntax.Stmt // the simple command, for BASH_COMMAND
-	substatus  int          // of the last command substitution in the current command
+	// command says that the shell runs the text of bash -c, and standardInput that it runs what it reads.
+	command, standardInput bool
+	cleanups               []func()
+	// outermost is the simple command with redirections around the current command, and all its redirections are undone before the
+	// EXIT trap of an error that ends the shell.
+	outermost bool
+	frozen    string       // BASH_COMMAND in a trap
+	current   *syntax.Stmt // the simple command, for BASH_COMMAND
+	substatus int          // of the last command substitution in the current command
 }
+
+// trapReturn is the status that return gives in a trap, which ran at this depth of calls.
+type trapReturn struct{ status, frames int }
 
 // options are those of `set`.
 type options struct {
@@ -171,7 +187,7 @@ func (e *readonlyError) Error() string { return e.name + ": readonly variable" }
 func newShell(w *World, environment []string, dir string, fds map[int]*descriptor) *Shell {
 	s := &Shell{
 		world: w, ctx: w.ctx, functions: map[string]*function{}, fds: fds, extra: map[string]bool{}, dir: dir,
-		traps: map[string]string{}, jobs: map[int]*job{}, pid: 2, aliases: map[string]string{},
+		traps: map[string]string{}, jobs: map[int]*job{}, bell: make(chan struct{}, 1), pid: 2, processID: 2, aliases: map[string]string{},
 	}
 	for _, name := range defaultShopt {
 		s.extra[name] = true
@@ -211,6 +227,8 @@ func newShell(w *World, environment []string, dir string, fds map[int]*descripto
 	}
 	s.setList("BASH_VERSINFO", []string{"5", "2", "15", "1", "release", "x86_64-pc-linux-gnu"})
 	set("BASH_VERSION", "5.2.15(1)-release", false)
+	s.inbox = s.newInbox(nil)
+	s.main = s.inbox
 	return s
 }
 
@@ -246,7 +264,7 @@ func (s *Shell) subshell() *Shell {
 			}
 			names[name] = v
 		}
-		c.scopes[i] = &scope{names, in.function}
+		c.scopes[i] = &scope{names, in.function, in.passing, in.options}
 	}
 	c.functions = make(map[string]*function, len(s.functions))
 	for name, f := range s.functions {
@@ -264,6 +282,7 @@ func (s *Shell) subshell() *Shell {
 	if c.parentTraps == nil {
 		c.parentTraps = s.traps
 	}
+	c.parentExit = s.traps["EXIT"]
 	c.traps = map[string]string{}
 	for name, action := range s.traps {
 		// Traps are reset in a subshell; what is ignored stays ignored, ERR stays with errtrace and RETURN with functrace.
@@ -273,6 +292,9 @@ func (s *Shell) subshell() *Shell {
 	}
 	c.frames = append([]frame(nil), s.frames...)
 	c.jobs = map[int]*job{}
+	c.bell = make(chan struct{}, 1)
+	c.trapStatus, c.returns = nil, nil
+	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
 	return &c
 }
@@ -306,7 +328,7 @@ func (s *Shell) tick() {
 	s.world.tick()
 	if s.ctx != s.world.ctx && s.ctx.Err() != nil {
 		s.world.checkTime()
-		panic(killed{15})
+		panic(killedBy(s.ctx))
 	}
 }
 
@@ -404,13 +426,29 @@ func (s *Shell) report(err error) int {
 		s.complain("%s", err)
 	} else if e.status != 0 {
 		return e.status
+	} else if s.command && s.level == 0 && !e.soft && !e.discards {
+		return 127
 	}
 	return 1
 }
 
-// exit ends the shell, and remembers the calls for the EXIT trap.
+// exit ends the shell. The EXIT trap runs with the redirections and the variables of the place where the shell ends.
 func (s *Shell) exit(status int) error {
-	s.exitFrames = append([]frame(nil), s.frames...)
+	s.status = status
+	return exitFlow{s.exitTrap()}
+}
+
+// exitFailed ends the shell because of errexit. The EXIT trap sees no local variables, and no redirections of a function or builtin
+// in which the command failed.
+func (s *Shell) exitFailed(status int) error {
+	s.status = status
+	if s.outermost {
+		return exitFlow{status}
+	}
+	scopes := s.scopes
+	s.scopes = scopes[:1:1]
+	status = s.exitTrap()
+	s.scopes = scopes
 	return exitFlow{status}
 }
 
@@ -432,12 +470,16 @@ func (s *Shell) exitTrap() int {
 	if action == "" {
 		return s.status
 	}
-	status := s.status
-	s.quiet = 0
-	// The trap sees the calls in which the shell ended.
-	s.frames = s.exitFrames
+	status, quiet, loops := s.status, s.quiet, s.loops
+	s.quiet, s.loops, s.over = 0, 0, 0
+	before := status
+	s.trapStatus = &before
 	err := s.runTrap(action)
-	s.status = status
+	s.trapStatus = nil
+	s.status, s.quiet, s.loops = status, quiet, loops
+	if failure, ok := err.(*shellError); ok && s.options.errexit && !failure.soft && !failure.discards {
+		s.status = s.report(failure)
+	}
 	if flow, ok := err.(exitFlow); ok {
 		s.status = flow.status
 	}
@@ -452,6 +494,9 @@ func (s *Shell) runTrap(action string) error {
 		return nil
 	}
 	status, pipes, code, line, quiet := s.status, s.pipes, s.code, s.line, s.quiet
+	returns := s.returns
+	s.returns = &trapReturn{status, len(s.frames)}
+	defer func() { s.returns = returns }()
 	frozen := s.frozen
 	if frozen == "" {
 		s.frozen = s.commandText()

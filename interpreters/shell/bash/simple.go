@@ -14,7 +14,7 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	s.substatus = 0
 	args, err := s.fields(c.Args)
 	if err != nil {
-		return err
+		return s.expansionFailed(err)
 	}
 	if s.over != 0 {
 		return s.ended()
@@ -45,7 +45,14 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	}
 	// What a process substitution still writes goes where the command's output goes.
 	defer saved.restore()
+	outermost := s.outermost
+	s.outermost = outermost || len(redirects) > 0
 	err = s.call(args, c.Assigns)
+	s.outermost = outermost
+	saved.restore()
+	if flow, ok := err.(exitFlow); ok && !outermost && s.signaled == 0 {
+		err = s.exitFailed(flow.status)
+	}
 	if len(args) > 0 {
 		s.last = args[len(args)-1]
 	}
@@ -62,7 +69,7 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	}
 	for _, a := range c.Assigns {
 		if err := s.assign(a, nil); err != nil {
-			return s.assignFailed(err)
+			return s.expansionFailed(s.assignFailed(err))
 		}
 	}
 	if s.options.xtrace {
@@ -72,6 +79,17 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	s.last = ""
 	s.pipes = []int{s.status}
 	return nil
+}
+
+// expansionFailed handles a simple command whose words cannot be expanded. If the command is a process of its own, which is a part of
+// a pipe or runs in the background, bash has not reset the traps of that process, and the EXIT trap of its parent runs.
+func (s *Shell) expansionFailed(err error) error {
+	if _, ok := err.(*shellError); ok && s.forked != nil && s.current == s.forked && s.traps["EXIT"] == "" {
+		if s.parentExit != "" {
+			s.traps["EXIT"] = s.parentExit
+		}
+	}
+	return err
 }
 
 // assignFailed discards the line of an assignment to a readonly variable.
@@ -87,13 +105,15 @@ func (s *Shell) assignFailed(err error) error {
 // call runs a command with words that are expanded: a function, a builtin or a program.
 func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
 	name := args[0]
+	f := s.functions[name]
 	if len(assigns) > 0 {
 		if err := s.pushAssigns(assigns); err != nil {
 			return s.assignFailed(err)
 		}
+		s.scopes[len(s.scopes)-1].passing = f == nil && !keepsAssignments[name]
 		defer s.popScope()
 	}
-	if f := s.functions[name]; f != nil {
+	if f != nil {
 		return s.callFunction(f, args)
 	}
 	if b := s.builtin(name); b != nil {
@@ -103,9 +123,22 @@ func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
 	return nil
 }
 
+// keepsAssignments are the builtins that also change the variables which are set before them.
+var keepsAssignments = map[string]bool{"eval": true, "source": true, ".": true, "unset": true, "mapfile": true, "readarray": true, "read": true, "command": true, "builtin": true}
+
 // pushAssigns makes the assignments before a command, in a scope of their own.
 func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
 	in := &scope{names: map[string]*variable{}}
+	s.scopes = append(s.scopes, in)
+	if err := s.assignBefore(in, assigns); err != nil {
+		s.popScope()
+		return err
+	}
+	return nil
+}
+
+// assignBefore assigns one after the other. Each value sees those before it.
+func (s *Shell) assignBefore(in *scope, assigns []*syntax.Assign) error {
 	for _, a := range assigns {
 		if a.Array != nil || a.Index != nil {
 			return &shellError{text: a.Name.Value + ": an array cannot be assigned for one command", status: 1}
@@ -117,7 +150,12 @@ func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
 		name := a.Name.Value
 		old := s.variable(name)
 		if old != nil && old.readonly {
-			return &readonlyError{name}
+			// The command runs without it.
+			s.severe("%s", &readonlyError{name})
+			if s.over != 0 {
+				return s.ended()
+			}
+			continue
 		}
 		if a.Append {
 			before, _ := old.first()
@@ -125,18 +163,25 @@ func (s *Shell) pushAssigns(assigns []*syntax.Assign) error {
 		}
 		in.names[name] = &variable{set: true, text: value, exported: true}
 	}
-	s.scopes = append(s.scopes, in)
 	return nil
 }
 
 func (s *Shell) popScope() {
 	last := s.scopes[len(s.scopes)-1]
+	if last.options != nil {
+		s.options = *last.options
+	}
+	s.scopes = s.scopes[:len(s.scopes)-1]
 	for name, v := range last.names {
 		if v.set {
 			s.account(name, -v.size()+64)
 		}
+		if v.lasting && v.set && v.kind == scalar {
+			if below, err := s.writable(name); err == nil && s.store(below, name, v.text) == nil {
+				below.exported = below.exported || v.exported
+			}
+		}
 	}
-	s.scopes = s.scopes[:len(s.scopes)-1]
 }
 
 // callFunction runs a function of the script.

@@ -46,11 +46,13 @@ func Parse(name, text string, limits Limits) (*Source, error) {
 	}
 	file, err := newParser().Parse(strings.NewReader(text), name)
 	for tries := 0; err != nil && tries < 200; tries++ {
-		quoted, ok := quoteSubscript(text, err)
+		accepted, ok := negateNothing(text, err)
 		if !ok {
-			break
+			if accepted, ok = quoteSubscript(text, err); !ok {
+				break
+			}
 		}
-		text = quoted
+		text = accepted
 		file, err = newParser().Parse(strings.NewReader(text), name)
 	}
 	if err != nil {
@@ -149,6 +151,19 @@ func quoteSubscript(text string, err error) (string, bool) {
 		return "", false
 	}
 	return text[:open+1] + `"` + text[open+1:end] + `"` + text[end:], true
+}
+
+// negateNothing handles a `!` without a command, which fails in bash. The parser needs a command.
+func negateNothing(text string, err error) (string, bool) {
+	parse, ok := err.(syntax.ParseError)
+	if !ok || !strings.Contains(parse.Text, "cannot form a statement alone") {
+		return "", false
+	}
+	at := int(parse.Pos.Offset())
+	if at >= len(text) || text[at] != '!' {
+		return "", false
+	}
+	return text[:at+1] + " :" + text[at+1:], true
 }
 
 // subscriptBefore finds the bracket of the subscript in which an error lies.

@@ -149,7 +149,7 @@ func (s *Shell) binaryTest(e *syntax.BinaryTest) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return s.match(pattern, left) == (e.Op != syntax.TsNoMatch), nil
+		return s.matchExtended(pattern, left) == (e.Op != syntax.TsNoMatch), nil
 	case syntax.TsReMatch:
 		return s.regexTest(left, rightWord)
 	}
@@ -318,7 +318,7 @@ func (s *Shell) stat(name string) (os.FileInfo, error) {
 		case d.open.file != nil:
 			return d.open.file.Info(), nil
 		}
-		return streamInfo{s.world.FS}.info()
+		return streamInfo{s.world.FS, d.open.pipe != nil}.info()
 	}
 	if name == "" {
 		return nil, fs.NotExist
@@ -327,9 +327,23 @@ func (s *Shell) stat(name string) (os.FileInfo, error) {
 }
 
 // streamInfo describes a stream as a device.
-type streamInfo struct{ fs *fs.FS }
+type streamInfo struct {
+	fs   *fs.FS
+	pipe bool
+}
 
-func (i streamInfo) info() (os.FileInfo, error) { return i.fs.Stat("/dev/null") }
+func (i streamInfo) info() (os.FileInfo, error) {
+	null, err := i.fs.Stat("/dev/null")
+	if err != nil || !i.pipe {
+		return null, err
+	}
+	return pipeInfo{null}, nil
+}
+
+// pipeInfo describes a pipe.
+type pipeInfo struct{ os.FileInfo }
+
+func (pipeInfo) Mode() os.FileMode { return os.ModeNamedPipe | 0o600 }
 
 // testCommand runs test and [.
 func testCommand(s *Shell, args []string) error {

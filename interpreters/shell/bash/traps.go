@@ -13,27 +13,30 @@ func fileMode(n uint64) os.FileMode { return os.FileMode(n) }
 // ignoredSignals do nothing where they have no trap.
 var ignoredSignals = map[string]bool{"CHLD": true, "CONT": true, "URG": true, "WINCH": true}
 
+// unsupportedTraps would run after each command.
+var unsupportedTraps = map[string]bool{"DEBUG": true, "CHLD": true, "SIGCHLD": true}
+
 // signalSelf is what a signal does that a shell sends itself.
 func (s *Shell) signalSelf(number int) error {
-	name := ""
-	for signal, n := range signals {
-		if n == number {
-			name = signal
-		}
-	}
+	name := signalName(number)
 	action, trapped := s.traps[name]
 	switch {
 	case number == 0, trapped && action == "", !trapped && ignoredSignals[name]:
 		return nil
 	case trapped && number != 9 && number != 19:
-		return s.runTrap(action)
+		// The trap is not a part of a condition in which the signal came.
+		quiet, lenient := s.quiet, s.lenient
+		s.quiet, s.lenient = 0, 0
+		err := s.runTrap(action)
+		s.quiet, s.lenient = quiet, lenient
+		return err
 	case number == 19 || name == "TSTP" || name == "TTIN" || name == "TTOU":
 		return &shellError{text: "kill: a hook cannot stop itself: use exit", status: 2}
 	case number == 9:
 		delete(s.traps, "EXIT")
 	}
 	s.signaled = 128 + number
-	return s.exit(s.status)
+	return exitFlow{s.status}
 }
 
 // trapBuiltin runs trap. Only a hook itself can send it a signal.
@@ -79,12 +82,14 @@ func trapBuiltin(s *Shell, args []string) error {
 		}
 		if action == "-" {
 			delete(s.traps, event)
+			s.inbox.setTrap(event, "", false)
 			continue
 		}
-		if event == "DEBUG" && action != "" {
+		if unsupportedTraps[event] && action != "" {
 			return &shellError{text: "trap: " + event + " is not supported: remove it", status: 2}
 		}
 		s.traps[event] = action
+		s.inbox.setTrap(event, action, true)
 	}
 	return nil
 }

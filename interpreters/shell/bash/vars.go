@@ -29,6 +29,8 @@ type variable struct {
 	upper    bool
 	nameref  bool
 	shared   bool
+	// lasting says that export changed an assignment before a function, which then stays after the function.
+	lasting bool
 }
 
 // list is an indexed array, which may have gaps. The indices ascend.
@@ -288,16 +290,30 @@ type scope struct {
 	names map[string]*variable
 	// function says that `local` makes variables here.
 	function bool
+	// passing says that it has the assignments before a builtin, which changes the variables below them.
+	passing bool
+	// options are those to come back to, for `local -`.
+	options *options
 }
 
 // lookup finds a variable in the innermost scope that has it. It does not follow references.
 func (s *Shell) lookup(name string) (*variable, *scope) {
 	for i := len(s.scopes) - 1; i >= 0; i-- {
 		if v := s.scopes[i].names[name]; v != nil {
+			if v.nameref && v.text == name && i > 0 {
+				// A reference to its own name means the variable outside of the functions.
+				return s.scopes[0].names[name], s.scopes[0]
+			}
 			return v, s.scopes[i]
 		}
 	}
 	return nil, nil
+}
+
+// isReference says whether a name is one of `declare -n`.
+func (s *Shell) isReference(name string) bool {
+	v, _ := s.lookup(name)
+	return v != nil && v.nameref
 }
 
 // resolve follows `declare -n`. The result may have a subscript.
@@ -374,10 +390,22 @@ func (s *Shell) namedElement(text string) (name, subscript string, ok bool, err 
 // writable returns the variable to change, in the scope where it is, or a new one in the outermost scope.
 func (s *Shell) writable(name string) (*variable, error) {
 	v, in := s.lookup(name)
-	if in == nil {
+	if in != nil && in.passing {
+		v, in = s.below(name)
+	}
+	if in == nil || v == nil {
 		in = s.scopes[0]
 	}
 	return s.writableIn(in, name, v)
+}
+
+// below is lookup without the assignments before a builtin.
+func (s *Shell) below(name string) (*variable, *scope) {
+	scopes := s.scopes
+	s.scopes = scopes[:len(scopes)-1]
+	v, in := s.lookup(name)
+	s.scopes = scopes
+	return v, in
 }
 
 func (s *Shell) writableIn(in *scope, name string, v *variable) (*variable, error) {

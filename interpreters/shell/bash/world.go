@@ -63,6 +63,7 @@ type World struct {
 	output   atomic.Int64
 	alive    atomic.Int64
 	spawned  atomic.Int64
+	ended    atomic.Int64 // jobs
 	random   atomic.Uint64
 	sources  sync.Map // of parsed code, by text
 	jobs     sync.WaitGroup
@@ -88,6 +89,14 @@ type brokenPipe struct{}
 
 // killed is the panic that ends what another part of the script ended: by kill or timeout.
 type killed struct{ signal int }
+
+// killedBy is the panic for the signal that ended a context. A timeout sends SIGTERM.
+func killedBy(ctx context.Context) killed {
+	if signal, ok := context.Cause(ctx).(signalCause); ok {
+		return killed{int(signal)}
+	}
+	return killed{15}
+}
 
 // NewWorld returns a world with no commands. seed makes $RANDOM.
 func NewWorld(ctx context.Context, files *fs.FS, limits Limits, seed uint64, now func() time.Time) *World {

@@ -31,6 +31,9 @@ func date(c *call) int {
 	if c.flags["s"] {
 		return c.Fail(1, "a hook cannot set the clock")
 	}
+	if zone := c.Getenv("TZ"); !c.flags["u"] && !bash.IsUTC(zone) {
+		return c.Fail(1, "TZ=%s: only UTC is supported", zone)
+	}
 	now := c.World.Now().UTC()
 	at := now
 	if c.flags["r"] {
@@ -100,7 +103,7 @@ func parseDate(text string, now time.Time) (time.Time, error) {
 	}
 	at := now
 	number := func(text string) int { n, _ := strconv.Atoi(text); return n }
-	for _, layout := range []string{time.RFC1123Z, time.RFC1123, "Mon Jan _2 15:04:05 MST 2006", "02 Jan 2006 15:04:05", "2 Jan 2006", "Jan 2 2006", "Jan _2 15:04:05 2006", "Jan 2 15:04:05 2006 MST", "01/02/2006", "20060102"} {
+	for _, layout := range []string{time.RFC1123Z, time.RFC1123, "Mon Jan _2 15:04:05 MST 2006", "02 Jan 2006 15:04:05", "2 Jan 2006", "Jan 2 2006", "Jan _2 15:04:05 2006", "Jan 2 15:04:05 2006 MST", "1/2/2006", "1/2/2006 15:04", "1/2/2006 15:04:05", "20060102", "20060102 15:04", "2006-01-02 3:04:05 PM", "2006-01-02 3:04 PM"} {
 		if t, err := time.Parse(layout, rest); err == nil {
 			return t.UTC(), nil
 		}

@@ -30,7 +30,7 @@ func init() {
 	define("ls", spec{short: "1aAldrtSRpF", long: map[string]string{"all": "a", "almost-all": "A", "directory": "d", "reverse": "r"}}, 2, ls)
 	define("basename", spec{short: "+as:z", long: map[string]string{"multiple": "a", "suffix": "s"}}, 1, basename)
 	define("dirname", spec{short: "z"}, 1, dirname)
-	define("realpath", spec{short: "emsqz", long: map[string]string{"canonicalize-existing": "e", "canonicalize-missing": "m", "no-symlinks": "s"}}, 1, realpath)
+	define("realpath", spec{short: "emsqz", long: map[string]string{"canonicalize-existing": "e", "canonicalize-missing": "m", "no-symlinks": "s", "relative-to:": ""}}, 1, realpath)
 	define("readlink", spec{short: "femnq", long: map[string]string{"canonicalize": "f"}}, 1, readlink)
 	define("mktemp", spec{short: "dp:tuq", long: map[string]string{"directory": "d", "suffix:": "", "tmpdir": "tmpdir", "dry-run": "u"}}, 1, mktemp)
 	define("stat", spec{short: "c:Lf", long: map[string]string{"format": "c", "printf:": ""}}, 1, stat)
@@ -520,6 +520,10 @@ func realpath(c *call) int {
 	if len(c.args) == 0 {
 		return c.Fail(1, "missing operand")
 	}
+	base := ""
+	if c.flags["relative-to"] {
+		base = path.Clean(c.Abs(c.value("relative-to", "")))
+	}
 	for _, name := range c.args {
 		p := path.Clean(c.Abs(name))
 		_, err := c.FS().Stat(p)
@@ -532,9 +536,32 @@ func realpath(c *call) int {
 				continue
 			}
 		}
-		c.print(p + "\n")
+		if base != "" {
+			p = relativePath(base, p)
+		}
+		c.print(p + string([]byte{c.zero("z")}))
 	}
 	return c.status
+}
+
+// relativePath is a path as seen from a directory.
+func relativePath(base, p string) string {
+	from, to := strings.Split(strings.Trim(base, "/"), "/"), strings.Split(strings.Trim(p, "/"), "/")
+	if base == "/" {
+		from = nil
+	}
+	if p == "/" {
+		to = nil
+	}
+	same := 0
+	for same < len(from) && same < len(to) && from[same] == to[same] {
+		same++
+	}
+	up := strings.Repeat("../", len(from)-same)
+	if rest := up + strings.Join(to[same:], "/"); rest != "" {
+		return strings.TrimSuffix(rest, "/")
+	}
+	return "."
 }
 
 func readlink(c *call) int {
@@ -563,8 +590,8 @@ func readlink(c *call) int {
 }
 
 func mktemp(c *call) int {
-	if c.flags["t"] {
-		return c.Fail(1, "the option -t is not supported: use -p")
+	if c.flags["t"] && len(c.args) > 0 && strings.Contains(c.args[0], "/") {
+		return c.Fail(1, "invalid template, '%s', contains directory separator", c.args[0])
 	}
 	dir := c.value("p", c.Getenv("TMPDIR"))
 	if dir == "" {
@@ -573,7 +600,7 @@ func mktemp(c *call) int {
 	template := dir + "/tmp.XXXXXXXXXX"
 	if len(c.args) > 0 {
 		template = c.args[0]
-		if c.flags["p"] || c.flags["tmpdir"] {
+		if c.flags["p"] || c.flags["tmpdir"] || c.flags["t"] {
 			template = dir + "/" + template
 		}
 	}

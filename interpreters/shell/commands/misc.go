@@ -372,6 +372,12 @@ func seq(p *bash.Process) int {
 			equal = true
 		case args[0] == "-s" && len(args) > 1:
 			separator, args = args[1], args[1:]
+		case strings.HasPrefix(args[0], "--separator="):
+			separator = strings.TrimPrefix(args[0], "--separator=")
+		case strings.HasPrefix(args[0], "--format="):
+			format = strings.TrimPrefix(args[0], "--format=")
+		case args[0] == "--equal-width":
+			equal = true
 		case strings.HasPrefix(args[0], "-s"):
 			separator = args[0][2:]
 		case args[0] == "-f" && len(args) > 1:

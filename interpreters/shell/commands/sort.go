@@ -92,7 +92,7 @@ func parseKey(text string) (sortKey, error) {
 }
 
 func sortCommand(c *call) int {
-	for _, flag := range []string{"R", "m", "S", "T", "i"} {
+	for _, flag := range []string{"R", "S", "T", "i"} {
 		if c.flags[flag] && flag != "S" && flag != "T" {
 			return c.Fail(2, "the option -%s is not supported", flag)
 		}

@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -139,6 +140,9 @@ func exceptEnd(text string, n int64, unit string, delimiter byte) string {
 	return strings.Join(lines[:max(0, int64(len(lines))-n)], "")
 }
 
+// oldTail is how the first line was written before there was -n.
+var oldTail = regexp.MustCompile(`^\+[0-9]+$`)
+
 func tail(c *call) int {
 	if c.flags["f"] || c.flags["F"] {
 		return c.Fail(1, "-f is not supported: a file of a hook does not grow by itself")
@@ -146,6 +150,8 @@ func tail(c *call) int {
 	amount, unit := c.value("n", "10"), "lines"
 	if c.flags["c"] {
 		amount, unit = c.value("c", ""), "bytes"
+	} else if !c.flags["n"] && len(c.args) > 0 && oldTail.MatchString(c.args[0]) {
+		amount, c.args = c.args[0], c.args[1:]
 	}
 	n, ok := size(strings.TrimLeft(amount, "+-"))
 	if !ok {
@@ -232,7 +238,11 @@ func wc(c *call) int {
 	width := 1
 	if columns > 1 || len(rows) > 1 {
 		width = len(strconv.Itoa(total[3]))
-		if len(c.args) == 0 || contains(c.args, "-") {
+		streams := len(c.args) == 0 && !c.ReadsFile()
+		for _, name := range c.args {
+			streams = streams || name == "-" && !c.ReadsFile() || strings.HasPrefix(name, "/dev/")
+		}
+		if streams {
 			width = max(width, 7)
 		}
 		if len(rows) == 1 && columns == 1 {
@@ -496,6 +506,9 @@ func cut(c *call) int {
 		return c.Fail(1, "%s", err)
 	}
 	delimiter := c.value("d", "\t")
+	if c.flags["d"] && delimiter == "" {
+		delimiter = "\x00"
+	}
 	if c.flags["d"] && len(delimiter) != 1 {
 		return c.Fail(1, "the delimiter must be a single character")
 	}
@@ -543,9 +556,6 @@ func uniq(c *call) int {
 	if c.flags["w"] {
 		width, _ = strconv.Atoi(c.value("w", ""))
 	}
-	if c.flags["D"] {
-		return c.Fail(1, "the option -D is not supported")
-	}
 	key := func(line string) string {
 		for range fields {
 			line = strings.TrimLeft(line, " \t")
@@ -565,9 +575,17 @@ func uniq(c *call) int {
 		return line
 	}
 	previous, count := "", 0
+	var group []string // the equal lines, for -D
 	var out strings.Builder
 	flush := func() {
 		if count == 0 || c.flags["d"] && count < 2 || c.flags["u"] && count > 1 {
+			return
+		}
+		if c.flags["D"] {
+			for _, line := range group[:len(group)*min(1, count-1)] {
+				out.WriteString(line)
+				out.WriteByte(c.zero("z"))
+			}
 			return
 		}
 		if c.flags["c"] {
@@ -584,10 +602,13 @@ func uniq(c *call) int {
 		c.lines(r, c.zero("z"), func(line string, _ bool) bool {
 			if count > 0 && key(line) == key(previous) {
 				count++
+				if c.flags["D"] {
+					group = append(group, line)
+				}
 				return true
 			}
 			flush()
-			previous, count = line, 1
+			previous, count, group = line, 1, []string{line}
 			return true
 		})
 	})

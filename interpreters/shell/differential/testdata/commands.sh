@@ -57,3 +57,11 @@ printf 'a b\nccc d\n' | column -t; printf 'a:b\nc:dd\n' | column -t -s:; printf 
 ### cat of the file that it writes
 echo a > f; cat f > f; echo "$? $(cat f)"; echo a > f; cat f >> f 2>/dev/null; echo $?; cat < f >> f 2>/dev/null; echo $?; echo b > g; (echo x; cat < g) > g 2>/dev/null; echo "$? $(cat g)"
 echo b > g; cat g f >> g 2>/dev/null; echo "$?"; cat g; cat -n f >> f 2>/dev/null; echo $?; cat f nofile > h 2>/dev/null; echo "$? $(cat h)"; cat - < f > h; cat h; : > e; cat e >> e; echo $?
+### wc of a file
+printf 'a b\n' > f; wc < f; wc - < f; wc -lw < f; cat f | wc -lw; wc f -  < f
+### zones
+TZ=UTC date -d @0 +%H; TZ=UTC0 date -d @0 +%H; date -u -d @0 +%H
+### zones that are not known refused: only UTC is supported
+TZ=Europe/Berlin date -d @0 +%H
+### zones of printf refused: only UTC is supported
+TZ=Asia/Tokyo; printf '%(%H)T\n' 0
