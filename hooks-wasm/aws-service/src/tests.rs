@@ -218,7 +218,9 @@ fn queue(owner: Option<&str>, timeout: &str) -> String {
 }
 
 fn missing() -> String {
-    json!({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no such queue"}).to_string()
+    // moto says it twice.
+    json!({"__type": "com.amazonaws.sqs#QueueDoesNotExist", "message": "no such queue", "Message": "no such queue"})
+        .to_string()
 }
 
 #[test]

@@ -18,6 +18,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const API_VERSION: &str = "example.com/v1alpha1";
+
+/// The condition that says whether the outside object is as the custom resource says. While the custom resource is deleted,
+/// `Ready` is the host's.
+const SYNCED: &str = "Synced";
+
 const BUCKETS: &str = "buckets";
 const QUEUES: &str = "queues";
 
@@ -191,27 +196,25 @@ pub fn reconcile(place: &Place, parent: &Parent) -> Result<Desired> {
         BUCKETS => bring_about(&claim, Bucket::new(place, &claim.name, parent.spec()?)),
         _ => bring_about(&claim, Queue::new(place, &claim.name, parent.spec()?)),
     };
-    let desired = match step {
+    let (status, holds, reason, message, after) = match step {
         Ok(Step::Done(status)) => {
-            let message = format!("{} is as the object says", claim.name);
-            desired(place, parent, &status).condition("Ready", true, "Available", message).requeue_after(place.check)
+            (status, true, "Available".to_owned(), format!("{} is as the object says", claim.name), place.check)
         }
         // The change of the status calls the hook again.
         Ok(Step::Announce) => {
             let status = Status { name: Some(claim.name.clone()), ..Status::default() };
-            let message = format!("{} is about to be created", claim.name);
-            desired(place, parent, &status).condition("Ready", false, "Creating", message).requeue_after(place.again())
+            (status, false, "Creating".to_owned(), format!("{} is about to be created", claim.name), place.again())
         }
         Err(problem) => {
             log::warn!("{problem}");
             let status = if problem.is_refusal() { Status::default() } else { claim.status };
-            let reason = problem.reason().to_owned();
-            desired(place, parent, &status)
-                .condition("Ready", false, &reason, problem.to_string())
-                .requeue_after(place.again())
+            (status, false, problem.reason().to_owned(), problem.to_string(), place.again())
         }
     };
-    Ok(desired)
+    Ok(desired(place, parent, &status)
+        .condition(SYNCED, holds, &reason, message.clone())
+        .condition("Ready", holds, &reason, message)
+        .requeue_after(after))
 }
 
 /// The status, and what Pods need, if the outside object is this one's.
@@ -247,7 +250,7 @@ pub fn finalize(place: &Place, parent: &Parent) -> Result<Finalized> {
     Ok(Finalized::not_yet()
         .children(config_map(place, parent, &claim.status))
         .status(&claim.status)
-        .condition("Ready", false, &reason, problem.to_string())
+        .condition(SYNCED, false, &reason, problem.to_string())
         .requeue_after(place.again()))
 }
 

@@ -43,7 +43,7 @@ pub struct Queue<'a> {
 struct Failure {
     #[serde(rename = "__type", default)]
     code: String,
-    #[serde(default, alias = "Message")]
+    #[serde(default)]
     message: String,
 }
 
