@@ -13,6 +13,7 @@ mod document;
 mod filter;
 mod hookbundle;
 mod layering;
+mod lines;
 mod migration;
 mod modules;
 mod parity;

@@ -8,6 +8,7 @@ pub enum Language {
     Rust,
     Go,
     Python,
+    TypeScript,
     Yaml,
 }
 
@@ -40,14 +41,21 @@ impl Lines {
             return;
         }
         self.program += code.len();
-        let mut inside = false;
+        // The indent of the function around a line.
+        let mut inside = None;
         for line in code {
-            let starts = function(language, line).is_some_and(|name| logic.contains(&name));
-            let outermost = !line.starts_with([' ', '\t', ')', '}', ']']);
-            inside = starts || inside && !outermost;
-            self.logic += usize::from(inside);
-            // A signature of several lines ends with a bracket in the first column, too.
-            inside &= !(line == "}" && language != Language::Python);
+            let trimmed = line.trim_start();
+            let indent = line.len() - trimmed.len();
+            if function(language, line).is_some_and(|name| logic.contains(&name)) {
+                inside = Some(indent);
+            } else if inside.is_some_and(|of| indent <= of) && !trimmed.starts_with([')', '}', ']']) {
+                inside = None;
+            }
+            self.logic += usize::from(inside.is_some());
+            // A signature of several lines ends with a bracket in the column of the function, too.
+            if inside == Some(indent) && matches!(trimmed, "}" | "},") && language != Language::Python {
+                inside = None;
+            }
         }
     }
 }
@@ -69,7 +77,7 @@ fn code(language: Language, text: &str) -> Vec<&str> {
         let is_comment = match language {
             // Markers are instructions to a generator.
             Language::Go => trimmed.starts_with("//") && !trimmed.starts_with("// +kubebuilder"),
-            Language::Rust => trimmed.starts_with("//"),
+            Language::Rust | Language::TypeScript => trimmed.starts_with("//"),
             Language::Python | Language::Yaml => trimmed.starts_with('#'),
         };
         let is_docstring = language == Language::Python && trimmed.starts_with("\"\"\"");
@@ -80,6 +88,7 @@ fn code(language: Language, text: &str) -> Vec<&str> {
             Language::Rust => (line.starts_with("use "), (!line.ends_with(';')).then_some("};")),
             Language::Go => (line.starts_with("import "), line.ends_with('(').then_some(")")),
             Language::Python => (line.starts_with("import ") || line.starts_with("from "), None),
+            Language::TypeScript => (line.starts_with("import "), (!line.ends_with(';')).then_some(";")),
             Language::Yaml => (false, None),
         };
         if is_import {
@@ -91,7 +100,7 @@ fn code(language: Language, text: &str) -> Vec<&str> {
     code
 }
 
-/// The name of the function that begins at a line in the first column.
+/// The name of the function that begins at a line: in the first column, or in TypeScript, in the object that is the hook.
 fn function(language: Language, line: &str) -> Option<&str> {
     let rest = match language {
         Language::Rust => line.strip_prefix("async fn ").or_else(|| line.strip_prefix("fn "))?,
@@ -101,6 +110,7 @@ fn function(language: Language, line: &str) -> Option<&str> {
             // A receiver comes first.
             rest.strip_prefix('(').and_then(|rest| rest.split_once(") ")).map_or(rest, |(_, rest)| rest)
         }
+        Language::TypeScript => line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))?,
         Language::Yaml => return None,
     };
     rest.split(['(', '<']).next()
@@ -131,6 +141,12 @@ mod tests {
     #[test]
     fn yaml() {
         assert_eq!(lines(Language::Yaml, "# Why.\na:\n  - b\n\nc: 1\n"), (0, 0, 3));
+    }
+
+    #[test]
+    fn type_script() {
+        let text = "// Head.\nimport { a } from \"a\";\nimport {\n  b,\n} from \"b\";\n\nexport default hook({\n  config: {},\n\n  reconcile(app: P) {\n    // Why.\n    return [\n      app,\n    ];\n  },\n});\n";
+        assert_eq!(lines(Language::TypeScript, text), (5, 8, 8));
     }
 
     #[test]

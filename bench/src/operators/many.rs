@@ -11,10 +11,7 @@ use kube::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::{
-    QUIET,
-    contenders::{self, HOOK},
-};
+use super::contenders::{self, HOOK};
 use crate::{Paths, backend::Backend};
 
 /// As many as one process has in the end.
@@ -22,6 +19,8 @@ pub const OPERATORS: usize = 20;
 const DEFINITION: &str = "hooks-wasm/hello-app/crd.yaml";
 const KIND: &str = "HelloApp";
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The operator gives code back that was idle for two sweeps, which are 10 s apart.
+const IDLE: Duration = Duration::from_secs(40);
 
 /// Resident memory of the process when idle, in MB.
 pub struct Figures {
@@ -104,7 +103,7 @@ fn write(path: &Path, component: &[u8], kind: &str) -> Result<()> {
 }
 
 async fn resident(running: &contenders::Running) -> Result<Resident> {
-    sleep(QUIET).await;
+    sleep(IDLE).await;
     let process = &running.process;
     Ok(Resident { all: process.resident_megabytes()?, anonymous: process.anonymous_megabytes()? })
 }

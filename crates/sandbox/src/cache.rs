@@ -34,7 +34,7 @@ const MAGIC: &[u8; 8] = b"boathk02";
 /// The bytes after the code: [`MAGIC`] and the digest.
 const SEAL: u64 = 40;
 /// From this size on, code is mapped from its file.
-pub(super) const MAPPED: u64 = 1024 * 1024;
+pub(super) const MAPPED: u64 = 64 * 1024;
 const SUFFIX: &str = ".cwasm";
 const TEMPORARY: &str = ".tmp-";
 const CLAIM: &str = ".compiling-";
@@ -354,9 +354,9 @@ impl Artifact {
 
     /// Loads the code by the first function from its file, or by the second from a copy in memory.
     ///
-    /// Pages of a mapped file that no run needs take no memory, and the kernel can drop the others. But a mapped file
-    /// takes a descriptor while it is loaded, so small files are copied. Code that cannot be mapped is copied too: the
-    /// volume of the cache can be mounted `noexec`.
+    /// Pages of a mapped file that no run needs take no memory, and the others can be given back (`resident`). But a mapped
+    /// file takes a descriptor while it is loaded, so small files are copied, and all of them if half of the descriptors are
+    /// in use. Code that cannot be mapped is copied too: the volume of the cache can be mounted `noexec`.
     pub(super) fn load<T>(
         &self,
         mapped: impl FnOnce(PathBuf) -> wasmtime::Result<T>,
@@ -365,11 +365,18 @@ impl Artifact {
         let directory = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
         let path = Path::new(directory).join(self.file.as_raw_fd().to_string());
         if self.size >= MAPPED
+            && self.leaves_descriptors()
             && let Ok(loaded) = mapped(path)
         {
             return Ok(loaded);
         }
         copied(&self.bytes()?)
+    }
+
+    /// The kernel gives a new file the lowest number that is free.
+    fn leaves_descriptors(&self) -> bool {
+        let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+        u64::try_from(self.file.as_raw_fd()).is_ok_and(|number| number < most / 2)
     }
 
     fn bytes(&self) -> io::Result<Vec<u8>> {

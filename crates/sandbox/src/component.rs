@@ -23,6 +23,7 @@ use super::{
     error::LoadError,
     exports::Exports,
     limits,
+    resident::{Code, Resident},
     room::Usual,
     script::{Scripted, Source},
     store::State,
@@ -51,6 +52,7 @@ struct Loaded {
     optional: Exports,
     script: Option<Scripted>,
     tenant: Tenant,
+    code: Arc<Code>,
     /// Keeps its code in the cache.
     kept: Option<Arc<InUse>>,
     usual: Usual,
@@ -74,6 +76,11 @@ impl LoadedHook {
     /// How much memory its runs used lately.
     pub(super) fn usual(&self) -> &Usual {
         &self.0.usual
+    }
+
+    /// A run begins or ends.
+    pub(super) fn is_used(&self) {
+        self.0.code.is_used();
     }
 
     /// The component's size in bytes.
@@ -175,6 +182,7 @@ impl LoadedHook {
             optional: with.optional.clone(),
             script: Some(script),
             tenant,
+            code: with.code.clone(),
             kept: with.kept.clone(),
             usual: Usual::default(),
         }))
@@ -212,6 +220,7 @@ pub(super) struct Loader {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
     pub(super) cache: Option<Cache>,
+    pub(super) resident: Resident,
     pub(super) maxima: Limits,
     pub(super) max_bytes: u64,
 }
@@ -252,7 +261,7 @@ impl Loader {
     /// Loads the component from the cache. If it is not there, returns the candidate.
     pub(super) fn load_cached(&self, candidate: Candidate) -> Result<Result<LoadedHook, Candidate>, LoadError> {
         match self.cached(&candidate) {
-            Some(component) => self.link(candidate, &component, true).map(Ok),
+            Some(code) => self.link(candidate, code, true).map(Ok),
             None => Ok(Err(candidate)),
         }
     }
@@ -264,7 +273,7 @@ impl Loader {
         artifact: &Artifact,
     ) -> Result<Result<LoadedHook, Candidate>, LoadError> {
         match self.stored(artifact) {
-            Ok(component) => self.link(candidate, &component, true).map(Ok),
+            Ok(code) => self.link(candidate, code, true).map(Ok),
             Err(error) => {
                 tracing::warn!(hook = %candidate.name, "installed code cannot be used, compiling: {error:#}");
                 Ok(Err(candidate))
@@ -293,22 +302,22 @@ impl Loader {
         };
         // Small code would only be read again.
         let stored = if artifact.len() as u64 >= cache::MAPPED { self.cached(&candidate) } else { None };
-        let component = stored.map_or_else(|| self.trusted(artifact), Ok).map_err(too_large)?;
-        self.link(candidate, &component, false)
+        let code = stored.map_or_else(|| self.trusted(artifact).map(Code::copied), Ok).map_err(too_large)?;
+        self.link(candidate, code, false)
     }
 
-    fn cached(&self, candidate: &Candidate) -> Option<Component> {
+    fn cached(&self, candidate: &Candidate) -> Option<Code> {
         let artifact = self.cache.as_ref()?.get(&self.key(candidate))?;
         self.stored(&artifact)
             .inspect_err(|error| tracing::warn!(hook = %candidate.name, "compile cache: unusable entry: {error:#}"))
             .ok()
     }
 
-    fn stored(&self, artifact: &Artifact) -> wasmtime::Result<Component> {
+    fn stored(&self, artifact: &Artifact) -> wasmtime::Result<Code> {
         // SAFETY: as below. Nobody but this program can change the file, and this program never changes it in place.
         #[allow(unsafe_code)]
         let mapped = |path| unsafe { Component::deserialize_file(&self.engine, path) };
-        artifact.load(mapped, |bytes| self.trusted(bytes))
+        artifact.load(|path| mapped(path).map(Code::mapped), |bytes| self.trusted(bytes).map(Code::copied))
     }
 
     fn trusted(&self, artifact: &[u8]) -> wasmtime::Result<Component> {
@@ -323,7 +332,8 @@ impl Loader {
     }
 
     /// Checks the component against our world, and does all look-ups that a run would do.
-    fn link(&self, candidate: Candidate, component: &Component, from_cache: bool) -> Result<LoadedHook, LoadError> {
+    fn link(&self, candidate: Candidate, code: Code, from_cache: bool) -> Result<LoadedHook, LoadError> {
+        let component = code.component();
         let kept = self.cache.as_ref().map(|cache| cache.keep(&self.key(&candidate)));
         let Candidate { name, tenant, bytes, digest, started, world } = candidate;
         let ty = component.component_type();
@@ -334,6 +344,8 @@ impl Loader {
         let mismatch = |error: wasmtime::Error| LoadError::Types { hook: name.clone(), source: error.into() };
         let pre = self.linker.instantiate_pre(component).and_then(HookPre::new).map_err(mismatch)?;
         let optional = Exports::of(pre.instance_pre(), &exports).map_err(mismatch)?;
+        let code = Arc::new(code);
+        self.resident.add(&code);
         Ok(LoadedHook(Arc::new(Loaded {
             digest: format!("sha256:{}", super::cache::hex(&digest)),
             size: bytes.len() as u64,
@@ -346,6 +358,7 @@ impl Loader {
             script: None,
             name,
             tenant,
+            code,
             kept,
             usual: Usual::default(),
         })))

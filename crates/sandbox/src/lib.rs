@@ -9,7 +9,7 @@
 //! | modules | content |
 //! | --- | --- |
 //! | `load`, `component_type`, `component`, `script` | what a file's bytes are, and whether they are a hook |
-//! | `compiler`, `cache` | machine code: compiled in a child process, kept between starts |
+//! | `compiler`, `cache`, `resident` | machine code: compiled in a child process, kept between starts, in memory only while it is needed |
 //! | `interpreters` | the interpreters that script hooks share |
 //! | `engine`, `turns`, `room`, `budget`, `limits` | bounds: CPU time in turns, memory in shares, calls, bytes |
 //! | `invoke`, `store`, `context`, `output`, `trap`, `error` | one run: its instance, what goes in and comes out, why it ended |
@@ -46,6 +46,7 @@ mod invoke;
 mod limits;
 mod load;
 mod output;
+mod resident;
 mod room;
 mod script;
 mod snapshots;
@@ -72,6 +73,7 @@ use futures::future::{BoxFuture, FutureExt as _};
 use interpreters::Interpreters;
 use invoke::Given;
 use limits::Bounds;
+use resident::Resident;
 use room::{Room, Rooms};
 use store::State;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -266,6 +268,7 @@ impl Sandbox {
             linker: linker(engine.engine()).map_err(|error| SandboxError::Engine(error.into()))?,
             engine: engine.engine().clone(),
             cache,
+            resident: Resident::default(),
             maxima: config.maxima,
             max_bytes: config.max_component_bytes,
         };
@@ -304,6 +307,11 @@ impl Sandbox {
     pub async fn child(&self, tenant: &Tenant) -> Option<Share> {
         // One unit is never more than a tenant's share.
         self.compiling.take(tenant, 1).await.ok()
+    }
+
+    /// Gives back the memory of code that no run has used since the sweep before the last one. Call it at intervals.
+    pub fn give_back_idle_code(&self) {
+        self.loader.resident.sweep();
     }
 
     /// The most memory of a run.
@@ -407,7 +415,9 @@ impl Sandbox {
         };
         let slot = slots.clone().acquire_owned().await.ok();
         let given = self.given(hook.tenant(), bounds, room.clone());
+        hook.is_used();
         let (report, cpu) = self.call(given, slot, call).await;
+        hook.is_used();
         hook.usual().ended(&room);
         RunReport { cpu, ..report }
     }

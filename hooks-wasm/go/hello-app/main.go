@@ -6,10 +6,7 @@
 package main
 
 import (
-	"fmt"
-
 	boathook "github.com/boathook/boathook/sdk/go"
-	"github.com/boathook/boathook/sdk/go/kube"
 	"github.com/boathook/boathook/sdk/go/reconciling"
 )
 
@@ -31,18 +28,19 @@ func init() {
 
 func main() {}
 
+type fields = map[string]any
+
 func reconcile(app *reconciling.Parent[spec]) (*reconciling.Desired, error) {
-	var deployment struct{ Status struct{ ReadyReplicas int } }
-	if _, err := app.Find(kube.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: app.Name}, &deployment); err != nil {
-		return nil, err
-	}
-	ready, size := deployment.Status.ReadyReplicas, app.Spec.Size
-	message := fmt.Sprintf("%d of %d replicas are ready", ready, size)
+	labels, size := app.Labels(), app.Spec.Size
+	web := fields{"name": "web", "image": app.Spec.Image, "ports": []any{fields{"containerPort": 8080}}}
+	template := fields{"metadata": fields{"labels": labels}, "spec": fields{"containers": []any{web}}}
+	pods := fields{"replicas": size, "selector": fields{"matchLabels": labels}, "template": template}
+	port := fields{"selector": labels, "ports": []any{fields{"port": 80, "targetPort": 8080}}}
+	var ready int
+	err := app.ChildStatus("Deployment", app.Name, "readyReplicas", &ready)
 	return &reconciling.Desired{
-		Children: []any{deploymentOf(app.Name, app.Spec), serviceOf(app.Name)},
-		Status:   map[string]any{"readyReplicas": ready},
-		Conditions: []reconciling.Condition{
-			{Type: "Ready", Status: reconciling.Holds(ready == size), Reason: "Replicas", Message: message},
-		},
-	}, nil
+		Children:   []any{app.NewChild("apps/v1", "Deployment", pods), app.NewChild("v1", "Service", port)},
+		Status:     fields{"readyReplicas": ready},
+		Conditions: []reconciling.Condition{reconciling.Ready(ready, size, "replicas")},
+	}, err
 }

@@ -17,29 +17,18 @@ fn config() -> Config {
 }
 
 fn reconcile(app: reconcile::Parent) -> Result<Desired> {
-    let (name, Spec { image, size }) = (app.name(), app.spec()?);
-    let labels = json!({"app.kubernetes.io/name": name});
+    let Spec { image, size } = app.spec()?;
+    let labels = app.labels();
     let web = json!({"name": "web", "image": image, "ports": [{"containerPort": 8080}]});
-    let deployment = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels},
-        "spec": {
-            "replicas": size,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [web]}},
-        },
-    });
-    let service = json!({
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": labels},
-        "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]},
-    });
-    let ready = app.child_status("Deployment", name, "readyReplicas").unwrap_or(0);
-    let message = format!("{ready} of {size} replicas are ready");
-    Ok(Desired::new().child(&deployment).child(&service).status(&json!({"readyReplicas": ready})).condition(
-        "Ready",
-        ready == size,
-        "Replicas",
-        message,
-    ))
+    let template = json!({"metadata": {"labels": labels}, "spec": {"containers": [web]}});
+    let pods = json!({"replicas": size, "selector": {"matchLabels": labels}, "template": template});
+    let port = json!({"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]});
+    let ready = app.child_status("Deployment", app.name(), "readyReplicas").unwrap_or(0);
+    Ok(Desired::new()
+        .child(&app.new_child("apps/v1", "Deployment", pods))
+        .child(&app.new_child("v1", "Service", port))
+        .status(&json!({"readyReplicas": ready}))
+        .ready(ready, size, "replicas"))
 }
 
 boathook_sdk::hook!(config, reconcile = reconcile);

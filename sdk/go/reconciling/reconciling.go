@@ -24,8 +24,10 @@
 package reconciling
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	boathook "github.com/boathook/boathook/sdk/go"
@@ -95,6 +97,42 @@ func (p *Parent[Spec]) Find(ref kube.Ref, into any) (bool, error) {
 	return false, nil
 }
 
+// Labels are for what belongs to the parent: `app.kubernetes.io/name`, with its name. A selector with them finds its Pods.
+func (p *Parent[Spec]) Labels() map[string]string {
+	return map[string]string{"app.kubernetes.io/name": p.Name}
+}
+
+// NewChild is a child of a kind that has a `spec`. It has the parent's name and Labels.
+func (p *Parent[Spec]) NewChild(apiVersion, kind string, spec any) kube.Object {
+	return kube.Object{
+		"apiVersion": apiVersion, "kind": kind, "spec": spec,
+		"metadata": map[string]any{"name": p.Name, "labels": p.Labels()},
+	}
+}
+
+// ChildStatus reads a field of the status of the child with this kind and name, as encoding/json does. It leaves the value as
+// it is if the child or the field does not exist.
+func (p *Parent[Spec]) ChildStatus(kind, name, field string, into any) error {
+	for _, child := range p.Children {
+		if child.Kind != kind || child.Name != name {
+			continue
+		}
+		var object struct{ Status map[string]json.RawMessage }
+		if err := child.Object.Into(&object); err != nil {
+			return fmt.Errorf("%s: %w", child.Ref, err)
+		}
+		value, known := object.Status[field]
+		if !known {
+			return nil
+		}
+		if err := json.Unmarshal(value, into); err != nil {
+			return fmt.Errorf("%s: status.%s: %w", child.Ref, field, err)
+		}
+		return nil
+	}
+	return nil
+}
+
 // Desired is what should be.
 type Desired struct {
 	// Children are the objects that the parent needs, of any type that encoding/json accepts, each with `apiVersion`, `kind`
@@ -136,6 +174,17 @@ type Condition struct {
 	Reason string
 	// Message is a sentence for people.
 	Message string
+}
+
+// Ready is the condition `Ready`, which holds if all of them are ready: Ready(2, 3, "replicas") has the reason `Replicas` and
+// the message `2 of 3 replicas are ready`.
+func Ready(ready, of int, what string) Condition {
+	reason := what
+	if what != "" {
+		reason = strings.ToUpper(what[:1]) + what[1:]
+	}
+	message := fmt.Sprintf("%d of %d %s are ready", ready, of, what)
+	return Condition{Type: "Ready", Status: Holds(ready == of), Reason: reason, Message: message}
 }
 
 // Status is whether a condition holds.

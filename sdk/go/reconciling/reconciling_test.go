@@ -1,6 +1,7 @@
 package reconciling
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -222,5 +223,41 @@ func TestEachBindingHasItsFunction(t *testing.T) {
 		if answer.IsErr() || !reflect.DeepEqual(answer.Ok().Children, expected) {
 			t.Errorf("%s: %+v", binding, answer)
 		}
+	}
+}
+
+func TestHelpersForChildrenAndConditions(t *testing.T) {
+	parent := Parent[struct{}]{Ref: kube.Ref{Namespace: "shop", Name: "web"}}
+	parent.Children = []Child{{
+		Ref:    kube.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		Object: `{"status":{"readyReplicas":2,"phase":"new"}}`,
+	}}
+	made, err := json.Marshal(parent.NewChild("v1", "Service", map[string]any{"selector": parent.Labels()}))
+	want := `{"apiVersion":"v1","kind":"Service","metadata":{"labels":{"app.kubernetes.io/name":"web"},"name":"web"},` +
+		`"spec":{"selector":{"app.kubernetes.io/name":"web"}}}`
+	if err != nil || string(made) != want {
+		t.Errorf("%s %v", made, err)
+	}
+	ready := 1
+	if err := parent.ChildStatus("Deployment", "other", "readyReplicas", &ready); err != nil || ready != 1 {
+		t.Errorf("%d %v", ready, err)
+	}
+	if err := parent.ChildStatus("Deployment", "web", "replicas", &ready); err != nil || ready != 1 {
+		t.Errorf("%d %v", ready, err)
+	}
+	if err := parent.ChildStatus("Deployment", "web", "readyReplicas", &ready); err != nil || ready != 2 {
+		t.Errorf("%d %v", ready, err)
+	}
+	if err := parent.ChildStatus("Deployment", "web", "phase", &ready); err == nil || !strings.Contains(err.Error(), "status.phase") {
+		t.Error(err)
+	}
+	condition := Condition{
+		Type: "Ready", Status: False, Reason: "Replicas", Message: "2 of 3 replicas are ready",
+	}
+	if got := Ready(2, 3, "replicas"); got != condition {
+		t.Errorf("%+v", got)
+	}
+	if got := Ready(3, 3, "replicas"); got.Status != True {
+		t.Errorf("%+v", got)
 	}
 }

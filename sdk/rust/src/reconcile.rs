@@ -48,7 +48,11 @@ use crate::error::{Error, Result};
 use crate::kube::{Object, ObjectRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// The label of Kubernetes' recommended set that [`Parent::labels`] returns.
+const NAME_LABEL: &str = "app.kubernetes.io/name";
 
 /// One object of the custom resource, and what the cluster has of it.
 #[derive(Clone, Debug)]
@@ -154,11 +158,42 @@ impl Parent {
         self.children.iter().find(|child| child.target.kind == kind && child.target.name == name)
     }
 
+    /// Labels for what belongs to it: `app.kubernetes.io/name`, with its name. A selector with them finds its Pods.
+    pub fn labels(&self) -> BTreeMap<&'static str, &str> {
+        BTreeMap::from([(NAME_LABEL, self.name())])
+    }
+
+    /// A child of a kind that has a `spec`. It has the parent's name and [`labels`](Self::labels).
+    pub fn new_child<'p>(
+        &'p self,
+        api_version: &'p str,
+        kind: &'p str,
+        spec: impl Serialize + 'p,
+    ) -> impl Serialize + 'p {
+        NewChild { api_version, kind, metadata: NewMetadata { name: self.name(), labels: self.labels() }, spec }
+    }
+
     /// A number or text of a child's status, like `child_status("Deployment", "web", "readyReplicas")`, if there is one.
     pub fn child_status<T: DeserializeOwned>(&self, kind: &str, name: &str, field: &str) -> Option<T> {
         let object: Object = self.child(kind, name)?.object().ok()?;
         T::deserialize(object.get("status")?.get(field)?).ok()
     }
+}
+
+/// A child with the name and the labels of its parent.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NewChild<'p, S> {
+    api_version: &'p str,
+    kind: &'p str,
+    metadata: NewMetadata<'p>,
+    spec: S,
+}
+
+#[derive(Serialize)]
+struct NewMetadata<'p> {
+    name: &'p str,
+    labels: BTreeMap<&'static str, &'p str>,
 }
 
 /// What should be. It says nothing until the function returns it.
@@ -253,6 +288,14 @@ impl Desired {
         self
     }
 
+    /// The condition `Ready`, which holds if all of them are ready. `ready(2, 3, "replicas")` has the reason `Replicas` and the
+    /// message `2 of 3 replicas are ready`.
+    pub fn ready(self, ready: u32, of: u32, what: &str) -> Self {
+        let mut letters = what.chars();
+        let reason: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+        self.condition("Ready", ready == of, &reason, format!("{ready} of {of} {what} are ready"))
+    }
+
     /// Ask again after this time, if nothing else happens first.
     pub fn requeue_after(mut self, time: Duration) -> Self {
         self.requeue_after = Some(time);
@@ -313,5 +356,44 @@ impl Finalized {
     /// An Event about the object.
     pub fn event(self, event: Event) -> Self {
         Self { desired: self.desired.event(event), ..self }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_new_child_has_the_name_and_labels_of_its_parent() {
+        let json = r#"{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"web"}}"#.to_owned();
+        let shown = Shown { json, ..Shown::default() };
+        let parent = Parent::new("sites".to_owned(), "run-1".to_owned(), false, shown).unwrap();
+        let child = parent.new_child("v1", "Service", json!({"selector": parent.labels()}));
+        let expected = json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "web", "labels": {"app.kubernetes.io/name": "web"}},
+            "spec": {"selector": {"app.kubernetes.io/name": "web"}},
+        });
+        assert_eq!(serde_json::to_value(child).unwrap(), expected);
+        let desired = Desired::new().child(&parent.new_child("v1", "Service", json!({})));
+        assert_eq!(serde_json::from_str::<Value>(desired.children.first().unwrap()).unwrap()["kind"], "Service");
+    }
+
+    #[test]
+    fn ready_says_how_many_are() {
+        for (ready, of, holds, message) in
+            [(2, 3, false, "2 of 3 replicas are ready"), (0, 0, true, "0 of 0 replicas are ready")]
+        {
+            let desired = Desired::new().ready(ready, of, "replicas");
+            let condition = Condition {
+                name: "Ready".to_owned(),
+                holds: Some(holds),
+                reason: "Replicas".to_owned(),
+                message: message.to_owned(),
+            };
+            assert_eq!(desired.conditions, [condition]);
+        }
     }
 }

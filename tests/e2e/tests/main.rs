@@ -11,6 +11,7 @@ mod admission;
 #[path = "../../attack/mod.rs"]
 mod attack;
 mod authorized_key;
+mod aws_service;
 mod bindings;
 mod bundles;
 mod burst;
@@ -93,6 +94,10 @@ suite! {
             unknown_effects_are_passed_over;
         authorized_key:
             each_node_has_the_keys_and_its_part_of_the_status;
+        aws_service:
+            buckets_and_queues_are_created_put_right_and_deleted,
+            two_objects_claim_one_bucket,
+            the_api_goes_away_and_comes_back;
         bindings:
             selectors_choose,
             changes_are_reported,

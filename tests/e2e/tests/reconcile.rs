@@ -11,12 +11,12 @@ use crate::harness::{Cluster, Operator, Test, eventually, eventually_within, las
 const HELLO: &str = "hooks-wasm/hello-app";
 const WISH: &str = "hooks-wasm/test/wish";
 
-async fn apply_file(cluster: &Cluster, file: &Path) {
+pub async fn apply_file(cluster: &Cluster, file: &Path) {
     cluster.kubectl(&["apply", "--server-side", "--filename", &file.display().to_string()]).await;
 }
 
 /// Applies an object as `kubectl apply` does.
-async fn apply(test: &Test, cluster: &Cluster, object: &Value) {
+pub async fn apply(test: &Test, cluster: &Cluster, object: &Value) {
     let name = object["metadata"]["name"].as_str().unwrap();
     let file = test.dir().join(format!("{name}.json"));
     std::fs::write(&file, object.to_string()).expect("write a manifest");
@@ -41,7 +41,7 @@ async fn operator(test: &Test, cluster: &Cluster) -> Operator {
 }
 
 /// The object as kubectl shows it.
-async fn get(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
+pub async fn get(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String> {
     let text = cluster.try_kubectl(&["get", kind, name, "--output", "json"]).await?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
@@ -49,7 +49,7 @@ async fn get(cluster: &Cluster, kind: &str, name: &str) -> Result<Value, String>
 /// The garbage collector looks for new kinds every 30 s, and does not know the owners' before.
 const COLLECTED: Duration = Duration::from_secs(120);
 
-async fn gone(cluster: &Cluster, kind: &str, name: &str) {
+pub async fn gone(cluster: &Cluster, kind: &str, name: &str) {
     eventually_within(COLLECTED, &format!("{kind} {name} is gone"), async || match get(cluster, kind, name).await {
         Err(error) if error.contains("NotFound") => Ok(()),
         Err(error) => Err(error),
@@ -59,7 +59,7 @@ async fn gone(cluster: &Cluster, kind: &str, name: &str) {
 }
 
 /// Waits until an object has this at a pointer.
-async fn has(cluster: &Cluster, kind: &str, name: &str, pointer: &str, expected: Value) -> Value {
+pub async fn has(cluster: &Cluster, kind: &str, name: &str, pointer: &str, expected: Value) -> Value {
     eventually(&format!("{pointer} of {kind} {name} is {expected}"), async || {
         let found = get(cluster, kind, name).await?;
         let seen = found.pointer(pointer).cloned().unwrap_or_default();
@@ -69,7 +69,7 @@ async fn has(cluster: &Cluster, kind: &str, name: &str, pointer: &str, expected:
 }
 
 /// Waits until a condition has this status. Returns its message.
-async fn told(cluster: &Cluster, kind: &str, name: &str, condition: &str, status: &str) -> String {
+pub async fn told(cluster: &Cluster, kind: &str, name: &str, condition: &str, status: &str) -> String {
     eventually(&format!("{condition} of {kind} {name} is {status}"), async || {
         let found = get(cluster, kind, name).await?;
         let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();

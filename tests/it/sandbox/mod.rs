@@ -10,6 +10,7 @@ mod http;
 mod loading;
 mod logs;
 mod memory;
+mod resident;
 mod runs;
 pub mod support;
 mod wasi;

@@ -85,6 +85,11 @@ async fn authorized_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn aws_service() {
+    play_all("aws-service").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn test_guests() {
     for hook in ["fail", "forbidden", "metrics", "reviewer"] {
         play_all_in(&Path::new("hooks-wasm/test").join(hook), hook).await;

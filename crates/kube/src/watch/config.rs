@@ -16,7 +16,8 @@ pub struct StreamConfig {
     pub max_page_bytes: usize,
     /// A longer line of a watch ends the connection. Default 64 MiB.
     pub max_line_bytes: usize,
-    /// How long the server keeps one watch open, give or take a tenth. Default 290 s.
+    /// How long the server keeps one watch open, give or take a tenth. Default 30 min, like kube-apiserver's own. Bookmarks
+    /// show earlier that a watch is dead, and each new watch costs a check of the server (`rollback.rs`).
     pub watch_timeout: Duration,
     /// A watch that receives no byte for this long is dropped and rebuilt. Servers send a bookmark about once a minute.
     /// Default 90 s.
@@ -48,7 +49,7 @@ impl Default for StreamConfig {
             page_size: 500,
             max_page_bytes: 8 * MIB,
             max_line_bytes: 64 * MIB,
-            watch_timeout: Duration::from_secs(290),
+            watch_timeout: Duration::from_secs(30 * 60),
             silence: Duration::from_secs(90),
             list_silence: Duration::from_secs(30),
             backoff_initial: Duration::from_millis(200),

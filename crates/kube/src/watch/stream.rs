@@ -483,7 +483,7 @@ impl Stream {
     /// Closes the watch, and has the next one check the server (`rollback.rs`). How a watch ended says nothing about the
     /// server that the next one leads to. A server ends its watches properly when it stops, and when it has lost etcd
     /// for a moment. After a watch's timeout, a load balancer may lead to another server. The check costs one small
-    /// request for each watch, which is one in five minutes.
+    /// request for each watch, which is one in half an hour.
     fn watch_off(&mut self, delay: Duration) {
         if let Watch::Connecting(task) = mem::replace(&mut self.watch, Watch::Off) {
             task.abort();

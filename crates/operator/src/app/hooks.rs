@@ -88,8 +88,8 @@ impl Hook {
 
     /// Whether its answers depend on nothing but what it is given.
     pub fn is_pure(&self) -> bool {
-        let reads =
-            |import: &String| ["boathook:hook/kube", "boathook:hook/snapshots"].iter().any(|it| import.starts_with(it));
+        const READS: [&str; 3] = ["boathook:hook/kube", "boathook:hook/snapshots", "wasi:http/"];
+        let reads = |import: &String| READS.iter().any(|it| import.starts_with(it));
         !self.component.imports().iter().any(reads) && !self.spec.has_directories()
     }
 

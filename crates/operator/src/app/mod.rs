@@ -235,6 +235,7 @@ impl App {
         own.push(tasks.spawn("hooks that wait for others", bundles.clone().try_waiting()));
         observers::refresh(&services);
         own.push(tasks.spawn("live ticks", observers::tick(metrics)));
+        own.push(tasks.spawn("idle code", runs::give_back_idle_code(services.sandbox.clone())));
         own.push(tasks.spawn("jumps of the clock", notify_of_jumps(jiff::Timestamp::now, services.jumps.clone())));
         services.health.started(runner.handle(), &services);
         Ok(Self {

@@ -1,6 +1,9 @@
 //! One job, from the queue to the sandbox, with its log line and metrics.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use boathook_core::{
     effect::Sink,
@@ -10,7 +13,7 @@ use boathook_core::{
     },
 };
 use boathook_kube::access::Observer;
-use boathook_sandbox::{Host, RunReport, RunRequest};
+use boathook_sandbox::{Host, RunReport, RunRequest, Sandbox};
 use tracing::{
     Instrument as _, Span,
     field::{Empty, display},
@@ -22,6 +25,19 @@ use crate::{
     record::secrets::bindings_of_secrets,
     telemetry::{TRACE_TARGET, metrics::RunLabels},
 };
+
+/// The time between two sweeps for code that no run has used.
+const SWEEP: Duration = Duration::from_secs(10);
+
+/// Code of hooks that have nothing to do takes no memory.
+pub(super) async fn give_back_idle_code(sandbox: Arc<Sandbox>) {
+    let mut every = tokio::time::interval(SWEEP);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        sandbox.give_back_idle_code();
+    }
+}
 
 /// Runs jobs. Cheap to clone.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 
 mod cluster;
 mod dump;
-mod http;
+pub mod http;
 mod kubectl;
 mod operator;
 mod port;
@@ -20,7 +20,7 @@ pub use operator::Operator;
 pub use port::port;
 pub use process::Process;
 pub use proxy::Proxy;
-pub use settings::{apiserver, boathook, from_env, hook as hook_file, run_dir, workspace};
+pub use settings::{apiserver, boathook, from_env, hook as hook_file, moto, run_dir, workspace};
 pub use shared::ALL_HOOKS;
 pub use test::{RUNTIME, Test, run};
 pub use wait::{eventually, eventually_within, for_each, last};

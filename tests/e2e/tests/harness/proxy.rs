@@ -1,4 +1,4 @@
-//! A TCP proxy in front of an API server, which can cut every connection, let no new one through, and
+//! A TCP proxy in front of a server, which can cut every connection, let no new one through, and
 //! keep connections open without passing anything on.
 //! It never looks at what it carries.
 
@@ -53,18 +53,17 @@ struct Counts {
 }
 
 impl Proxy {
-    /// A port that refuses connections, and that nobody else can get, until [`Proxy::open`].
+    /// A port that refuses connections, and that nobody else can get, until [`Proxy::open`]. Then it leads to the API server.
     pub fn closed(cluster: &Cluster) -> Self {
+        Self::to(cluster.address.clone())
+    }
+
+    /// [`Proxy::closed`], for the server at an address.
+    pub fn to(target: String) -> Self {
         let socket = TcpSocket::new_v4().expect("make a socket");
         socket.bind("127.0.0.1:0".parse().expect("an address")).expect("bind a port");
         let address = socket.local_addr().expect("the port that was bound").to_string();
-        Self {
-            address,
-            target: cluster.address.clone(),
-            reserved: Some(socket),
-            rules: watch::Sender::default(),
-            counts: Arc::default(),
-        }
+        Self { address, target, reserved: Some(socket), rules: watch::Sender::default(), counts: Arc::default() }
     }
 
     /// A proxy that lets everything through.

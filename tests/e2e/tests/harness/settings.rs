@@ -22,6 +22,13 @@ pub fn apiserver() -> PathBuf {
     existing(path, "BOATHOOK_APISERVER", hint)
 }
 
+/// The server of moto, which answers as AWS does. There is no default, for only tools/test-e2e knows where it was built.
+pub fn moto() -> PathBuf {
+    let hint = "run `make e2e`, which builds it with tools/build-moto and sets it";
+    let path = from_env("BOATHOOK_MOTO").unwrap_or_else(|| panic!("BOATHOOK_MOTO is not set: {hint}"));
+    existing(path, "BOATHOOK_MOTO", hint)
+}
+
 /// One built hook: a path below `BOATHOOK_HOOKS`, by default the workspace's `hooks-wasm/dist`.
 pub fn hook(name: &str) -> PathBuf {
     let dir = from_env("BOATHOOK_HOOKS").unwrap_or_else(|| workspace().join("hooks-wasm/dist"));
