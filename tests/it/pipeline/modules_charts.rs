@@ -204,7 +204,7 @@ async fn a_chart_lives_as_its_module_does() {
     assert!(kept["metadata"]["labels"].get("applyset.kubernetes.io/part-of").is_none(), "{kept}");
     bench.configure(json!({"webEnabled": "true"})).await;
     at(&operator, "web", "ready").await;
-    bench.port("80").await;
+    bench.port("8080").await;
     let again = bench.is_there("Secret", "web").await["data"]["password"].clone();
     assert_ne!(again, password, "a new installation has a new password");
 }
