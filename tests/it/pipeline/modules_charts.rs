@@ -13,7 +13,10 @@ use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::fixture::Operator;
+use super::{
+    fixture::Operator,
+    reconcile::crashes::{Life, mortal},
+};
 use crate::support::{
     cluster::{TestCluster, client},
     until,
@@ -201,7 +204,7 @@ async fn a_chart_lives_as_its_module_does() {
     assert!(kept["metadata"]["labels"].get("applyset.kubernetes.io/part-of").is_none(), "{kept}");
     bench.configure(json!({"webEnabled": "true"})).await;
     at(&operator, "web", "ready").await;
-    bench.port("80").await;
+    bench.port("8080").await;
     let again = bench.is_there("Secret", "web").await["data"]["password"].clone();
     assert_ne!(again, password, "a new installation has a new password");
 }
@@ -468,4 +471,45 @@ async fn a_module_is_ready_when_its_objects_are() {
         .body(status.to_string().into_bytes());
     let _: Value = bench.cluster.admin.client.request(request.unwrap()).await.unwrap();
     at(&operator, "needy", "ready").await;
+}
+
+/// Runs an operator until it dies after its last write, or until the module is at this point of its life.
+async fn until_death(bench: &Bench, life: &Arc<Life>, place: &str) {
+    let operator = bench.start_with(mortal(&bench.cluster.cluster.url(), life)).await;
+    let is_there = || report(&operator, "web").is_some_and(|report| report.at == place);
+    until("it died, or is done", async || (life.is_over() || is_there()).then_some(())).await;
+}
+
+#[tokio::test]
+async fn an_operator_that_dies_after_any_write_is_continued_by_the_next_one() {
+    let mut most = 0;
+    loop {
+        most += 1;
+        let (bench, life) = (Bench::web().await, Life::of(most));
+        until_death(&bench, &life, "ready").await;
+        let is_complete = !life.is_over();
+        let operator = bench.start().await;
+        at(&operator, "web", "ready").await;
+        for (kind, name) in [("ConfigMap", "web"), ("Secret", "web"), ("ConfigMap", "kept")] {
+            let found = bench.is_there(kind, name).await;
+            assert!(
+                found["metadata"]["labels"]["applyset.kubernetes.io/part-of"].is_string(),
+                "after {most} writes: {found}"
+            );
+        }
+        operator.shutdown().await;
+
+        bench.configure(json!({"webEnabled": "false"})).await;
+        until_death(&bench, &Life::of(most), "off").await;
+        let operator = bench.start().await;
+        at(&operator, "web", "off").await;
+        for (kind, name) in [("ConfigMap", "web"), ("Secret", "web"), ("Secret", "boathook-module-web")] {
+            assert!(bench.get(kind, name).await.is_none(), "after {most} writes: {kind} {name}");
+        }
+        bench.is_there("ConfigMap", "kept").await;
+        if is_complete {
+            break;
+        }
+    }
+    assert!((5..20).contains(&most), "{most}");
 }

@@ -20,7 +20,7 @@ use crate::{
 
 /// What an operator may still write, and what it wrote.
 #[derive(Default)]
-struct Life {
+pub struct Life {
     most: usize,
     begun: AtomicUsize,
     done: AtomicUsize,
@@ -28,18 +28,18 @@ struct Life {
 }
 
 impl Life {
-    fn of(most: usize) -> Arc<Self> {
+    pub fn of(most: usize) -> Arc<Self> {
         Arc::new(Self { most, ..Self::default() })
     }
 
     /// Its last write is done.
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.done.load(Ordering::SeqCst) >= self.most
     }
 }
 
 /// A client of an operator that dies after its last write: the write is done, and nothing comes back any more.
-fn mortal(url: &str, life: &Arc<Life>) -> Client {
+pub fn mortal(url: &str, life: &Arc<Life>) -> Client {
     let (inner, life) = (client(url), life.clone());
     let send = move |request: http::Request<Body>| {
         let (inner, life) = (inner.clone(), life.clone());

@@ -14,7 +14,7 @@
 
 mod behavior;
 mod claims;
-mod crashes;
+pub mod crashes;
 mod decorates;
 mod finalize;
 mod hello;
