@@ -144,7 +144,10 @@ pub struct Import {
     /// CustomResourceDefinitions of kinds that the hooks use; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub crds: Vec<PathBuf>,
-    /// Replace the permissions in files that are there
+    /// Put the hooks into this queue, one run after the other: the bindings that name no queue
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    /// Replace the permissions in files that are there, and their queue with --queue
     #[arg(long)]
     pub force: bool,
     /// Write no files of permissions
