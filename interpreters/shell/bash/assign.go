@@ -325,10 +325,14 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 		local: variant == "local", exported: variant == "export", readonly: variant == "readonly", nameref: variant == "nameref",
 		plainDeclaration: variant == "declare" || variant == "typeset" || variant == "nameref",
 	}
-	values, err := s.declaredValues(c.Args)
-	if err != nil {
-		return 1, err
+	values := s.declared
+	if s.declaredFor != c {
+		var err error
+		if values, err = s.declaredValues(c.Args); err != nil {
+			return 1, err
+		}
 	}
+	s.declared, s.declaredFor = nil, nil
 	if d.local && !s.inFunction() {
 		s.complain("local: can only be used in a function")
 		return 1, nil

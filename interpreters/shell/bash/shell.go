@@ -65,6 +65,9 @@ type Shell struct {
 	dirs        []string
 	seconds     int64
 	aliases     map[string]string
+	// declared are the operands of a declaration with redirections.
+	declared    []declaredValue
+	declaredFor *syntax.DeclClause
 	exited      bool
 	// command says that the shell runs the text of bash -c, and standardInput that it runs what it reads.
 	command, standardInput bool
