@@ -132,12 +132,36 @@ func addTo(document *jq.Object, name, text, entry string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, key := range more.Keys() {
+		if key == "queue" {
+			value, _ := more.Get(key)
+			if err := queueIn(document, name, value, entry); err != nil {
+				return err
+			}
+			continue
+		}
 		if _, taken := document.Get(key); taken {
 			return fmt.Errorf("%s: %s is in the document that %s --config prints: remove it from one of them", name, key, entry)
 		}
 		value, _ := more.Get(key)
 		document.Set(key, value)
 	}
+	return nil
+}
+
+// queueIn puts the bindings that name no queue into one.
+func queueIn(document *jq.Object, name string, value any, entry string) error {
+	queue, ok := value.(string)
+	if !ok || queue == "" {
+		return fmt.Errorf("%s: queue is not the name of a queue: write a string, such as `queue: nodes`", name)
+	}
+	if _, versioned := document.Get("configVersion"); !versioned {
+		return fmt.Errorf("%s: queue needs bindings of `configVersion: v1`, and %s --config prints a document without a version: add it to the document", name, entry)
+	}
+	each(document, func(key string, binding *jq.Object) {
+		if _, own := binding.Get("queue"); !own && (key == "kubernetes" || key == "schedule") {
+			binding.Set("queue", queue)
+		}
+	})
 	return nil
 }
 

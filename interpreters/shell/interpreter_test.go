@@ -79,6 +79,28 @@ func TestAFileBesideTheScriptAddsToTheDocument(t *testing.T) {
 	}
 }
 
+func TestAFileBesideTheScriptPutsItsBindingsIntoAQueue(t *testing.T) {
+	f := folder{
+		"hook.sh":            `echo '{configVersion: v1, onStartup: 1, kubernetes: [{kind: Pod}, {kind: Node, queue: own}], schedule: [{crontab: "* * * * *"}], kubernetesValidating: [{name: a}]}'`,
+		"hook.boathook.yaml": "queue: nodes\n",
+	}
+	want := `{"configVersion":"v1","onStartup":1,"kubernetes":[{"kind":"Pod","queue":"nodes"},{"kind":"Node","queue":"own"}],` +
+		`"schedule":[{"crontab":"* * * * *","queue":"nodes"}],"kubernetesValidating":[{"name":"a"}]}`
+	if d, err := describe(f); err != nil || d.document != want {
+		t.Errorf("%+v %v", d, err)
+	}
+	for text, want := range map[string]string{"queue: 1": "hook.boathook.yaml: queue is not the name of a queue", "queue: ''": "is not the name"} {
+		f["hook.boathook.yaml"] = text
+		if _, err := describe(f); err == nil || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
+	}
+	f = folder{"hook.sh": "echo 'onStartup: 1'", "hook.boathook.yaml": "queue: nodes"}
+	if _, err := describe(f); err == nil || !strings.Contains(err.Error(), "a document without a version") {
+		t.Error(err)
+	}
+}
+
 func TestADocumentThatReconcilesIsRefused(t *testing.T) {
 	printed := folder{"hook.sh": "echo '{configVersion: v1, reconcile: []}'"}
 	added := folder{"hook.sh": "echo 'configVersion: v1'", "hook.boathook.yaml": "reconcile: []"}

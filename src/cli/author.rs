@@ -144,7 +144,10 @@ pub struct Import {
     /// CustomResourceDefinitions of kinds that the hooks use; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     pub crds: Vec<PathBuf>,
-    /// Replace the permissions in files that are there
+    /// Queue for the bindings that name none, so that the hooks run one after the other
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    /// Replace the permissions in files that are there, and the queue if --queue is given
     #[arg(long)]
     pub force: bool,
     /// Write no files of permissions

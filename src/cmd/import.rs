@@ -202,9 +202,14 @@ async fn read(
         (false, false) => Mode::Keep,
     };
     let script_name = found.inside.rsplit('/').next().unwrap_or(&found.inside);
-    let text = rbac::permissions_file(script_name, &proposed);
+    let mut text = rbac::permissions_file(script_name, &proposed);
+    if let Some(queue) = &args.queue {
+        // A string of JSON is one of YAML.
+        text.push_str(&format!("queue: {}\n", json!(queue)));
+    }
+    let needed = !proposed.is_empty() || args.queue.is_some();
     let written =
-        write(&file, &text, !proposed.is_empty(), mode).with_context(|| format!("cannot use {}", file.display()))?;
+        write(&file, &text, needed, mode).with_context(|| format!("cannot use {}", file.display()))?;
     if !problems.iter().any(|problem| problem.refused) {
         // As the operator will load it, with the file beside it.
         if let Err(error) = load(&hook_name, &hook.pack(interpreter)?, sandbox).await {

@@ -199,6 +199,22 @@ func Unescape(text string) string {
 		case '\\', '"', '/':
 			out.WriteByte(c)
 		case '\n':
+		case 'x':
+			n, digits := 0, 0
+			for digits < 2 && i+1 < len(text) {
+				value := strings.IndexByte("0123456789abcdef", text[i+1]|0x20)
+				if value < 0 {
+					break
+				}
+				n = n*16 + value
+				i++
+				digits++
+			}
+			if digits == 0 {
+				out.WriteString(`\x`)
+				continue
+			}
+			out.WriteByte(byte(n))
 		case '0', '1', '2', '3', '4', '5', '6', '7':
 			n, digits := 0, 0
 			for digits < 3 && i < len(text) && text[i] >= '0' && text[i] <= '7' {

@@ -511,7 +511,10 @@ func (e *evaluator) read(p place) (int64, error) {
 	set := true
 	var err error
 	if p.subscript != "" {
-		text, set, err = s.element(p.name, p.subscript)
+		text, _, err = s.element(p.name, p.subscript)
+		// An element that is not there is no error of nounset, but an array that is not set is.
+		v := s.variable(p.name)
+		set = v != nil && v.set
 	} else {
 		text, set = s.get(p.name)
 	}

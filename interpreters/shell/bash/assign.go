@@ -182,6 +182,16 @@ type arrayWord struct {
 // word, without tildes, braces and names of files.
 func (s *Shell) arrayWords(array *syntax.ArrayExpr, table bool) ([]arrayWord, error) {
 	var words []arrayWord
+	// Words without a subscript are expanded together, as those of a command.
+	var plain []*syntax.Word
+	expand := func() error {
+		if len(plain) == 0 {
+			return nil
+		}
+		values, err := s.fields(plain)
+		words, plain = append(words, arrayWord{nil, values}), nil
+		return err
+	}
 	for _, element := range array.Elems {
 		if table {
 			value, err := s.assignedAs(element.Value, tildeNever)
@@ -192,12 +202,11 @@ func (s *Shell) arrayWords(array *syntax.ArrayExpr, table bool) ([]arrayWord, er
 			continue
 		}
 		if element.Index == nil {
-			values, err := s.fields([]*syntax.Word{element.Value})
-			if err != nil {
-				return nil, err
-			}
-			words = append(words, arrayWord{nil, values})
+			plain = append(plain, element.Value)
 			continue
+		}
+		if err := expand(); err != nil {
+			return nil, err
 		}
 		value, err := s.assignedWord(element.Value)
 		if err != nil {
@@ -205,7 +214,8 @@ func (s *Shell) arrayWords(array *syntax.ArrayExpr, table bool) ([]arrayWord, er
 		}
 		words = append(words, arrayWord{element.Index, []string{value}})
 	}
-	return words, nil
+	err := expand()
+	return words, err
 }
 
 func (s *Shell) assignArray(v *variable, name string, words []arrayWord, appends bool) error {
@@ -315,10 +325,14 @@ func (s *Shell) declareArgs(c *syntax.DeclClause) (int, error) {
 		local: variant == "local", exported: variant == "export", readonly: variant == "readonly", nameref: variant == "nameref",
 		plainDeclaration: variant == "declare" || variant == "typeset" || variant == "nameref",
 	}
-	values, err := s.declaredValues(c.Args)
-	if err != nil {
-		return 1, err
+	values := s.declared
+	if s.declaredFor != c {
+		var err error
+		if values, err = s.declaredValues(c.Args); err != nil {
+			return 1, err
+		}
 	}
+	s.declared, s.declaredFor = nil, nil
 	if d.local && !s.inFunction() {
 		s.complain("local: can only be used in a function")
 		return 1, nil

@@ -20,12 +20,12 @@ type piece struct {
 
 // fields expands words to the arguments of a command.
 func (s *Shell) fields(words []*syntax.Word) ([]string, error) {
-	result := make([]string, 0, len(words))
+	result := make([]field, 0, len(words))
 	total := 0
 	for _, word := range words {
 		// The common words need none of the steps.
 		if text, ok := plain(word); ok {
-			result = append(result, text)
+			result = append(result, field{text: text})
 			continue
 		}
 		for _, part := range s.braces(word) {
@@ -34,16 +34,34 @@ func (s *Shell) fields(words []*syntax.Word) ([]string, error) {
 				return nil, err
 			}
 			from := len(result)
-			if result, err = s.split(pieces, result); err != nil {
-				return nil, err
-			}
-			for _, field := range result[from:] {
-				total += len(field) + 16
+			result = s.split(pieces, result)
+			for _, one := range result[from:] {
+				total += len(one.text) + 16
 			}
 			s.checkLength(total, "the words of a command")
 		}
 	}
-	return result, nil
+	return s.fileNames(result)
+}
+
+// field is one word after splitting. If it is a pattern of file names, it also has its text with what is quoted escaped.
+type field struct{ text, pattern string }
+
+// fileNames expands the patterns among words. bash does it after it has expanded all words, so that patterns match the files which a
+// command substitution among them makes.
+func (s *Shell) fileNames(words []field) ([]string, error) {
+	names := make([]string, 0, len(words))
+	for _, word := range words {
+		if word.pattern == "" {
+			names = append(names, word.text)
+			continue
+		}
+		var err error
+		if names, err = s.glob(word.pattern, word.text, names); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 // plain is the text of a word without anything to expand.
@@ -371,8 +389,8 @@ func onlyList(parts []syntax.WordPart) bool {
 	return true
 }
 
-// split cuts pieces into fields by $IFS, and expands the patterns among them to file names.
-func (s *Shell) split(pieces []piece, fields []string) ([]string, error) {
+// split cuts pieces into fields by $IFS.
+func (s *Shell) split(pieces []piece, fields []field) []field {
 	ifs, ok := s.get("IFS")
 	if !ok {
 		ifs = " \t\n"
@@ -382,17 +400,16 @@ func (s *Shell) split(pieces []piece, fields []string) ([]string, error) {
 		pattern strings.Builder // the field with its quoted characters escaped
 		started bool
 		magic   bool
-		err     error
 	)
 	flush := func() {
 		if !started {
 			return
 		}
+		one := field{text: text.String()}
 		if magic && !s.options.noglob {
-			fields, err = s.glob(pattern.String(), text.String(), fields)
-		} else {
-			fields = append(fields, text.String())
+			one.pattern = pattern.String()
 		}
+		fields = append(fields, one)
 		text.Reset()
 		pattern.Reset()
 		started, magic = false, false
@@ -419,7 +436,7 @@ func (s *Shell) split(pieces []piece, fields []string) ([]string, error) {
 			add(p.text, p.quoted)
 		default:
 			rest := p.text
-			for rest != "" && err == nil {
+			for rest != "" {
 				at := strings.IndexAny(rest, ifs)
 				if at < 0 {
 					started = true
@@ -439,12 +456,9 @@ func (s *Shell) split(pieces []piece, fields []string) ([]string, error) {
 				rest = rest[at+end:]
 			}
 		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	flush()
-	return fields, err
+	return fields
 }
 
 // separator measures the separator at the begin of a text: white space of IFS, with at most one other character of it.
@@ -504,6 +518,10 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	reader, writer := s.world.newPipe()
 	child := s.subshell()
 	child.loops = s.loops
+	if s.redirecting {
+		// In a redirection, bash does not see it as a part of the condition around the command.
+		child.quiet, child.lenient = 0, 0
+	}
 	ours, theirs, number := reader, writer, 1
 	if part.Op == syntax.CmdOut {
 		ours, theirs, number = writer, reader, 0

@@ -235,7 +235,10 @@ func quotedDelimiter(word *syntax.Word) bool {
 }
 
 func (s *Shell) redirectFile(r *syntax.Redirect, flag int) (*descriptor, error) {
+	redirecting := s.redirecting
+	s.redirecting = true
 	names, err := s.fields([]*syntax.Word{r.Word})
+	s.redirecting = redirecting
 	if err != nil {
 		return nil, err
 	}

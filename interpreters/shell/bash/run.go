@@ -151,6 +151,15 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 		return s.simple(cmd, st.Redirs)
 	case *syntax.DeclClause:
 		s.current = st
+		if len(st.Redirs) > 0 {
+			// As those of other builtins, the words are expanded before the redirections.
+			s.substatus = 0
+			values, err := s.declaredValues(cmd.Args)
+			if err != nil {
+				return s.expansionFailed(err)
+			}
+			s.declared, s.declaredFor = values, cmd
+		}
 	}
 	cleanups := len(s.cleanups)
 	if len(st.Redirs) == 0 {
@@ -169,7 +178,11 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	}
 	defer s.cleanup(cleanups)
 	defer saved.restore()
-	return s.run(st.Cmd)
+	if err := s.run(st.Cmd); err != nil {
+		// An error goes where the redirections say.
+		return s.say(err)
+	}
+	return nil
 }
 
 func (s *Shell) redirectFailed(err error) error {

@@ -42,29 +42,33 @@ type Shell struct {
 	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
 	lenient int
 	// over is the status with which an error ends the shell after the current command.
-	over       int
-	inTrap     bool
-	returns    *trapReturn
-	trapStatus *int // $? before the EXIT trap, which exit gives there
-	inDocument bool // the text of a here-document is expanded
-	inReturn   bool
-	loops      int
-	level      int // BASH_SUBSHELL
-	depth      int
-	owned      int64
-	pid        int
-	lastJob    int
-	jobs       map[int]*job
-	bell       chan struct{} // rings when a job ends
-	inbox      *inbox
-	processID  int    // $$
-	main       *inbox // of the shell that has this process id
-	getoptsAt  int
-	getoptsIn  int
-	dirs       []string
-	seconds    int64
-	aliases    map[string]string
-	exited     bool
+	over        int
+	inTrap      bool
+	returns     *trapReturn
+	trapStatus  *int // $? before the EXIT trap, which exit gives there
+	redirecting bool // the word of a redirection is expanded
+	inDocument  bool // the text of a here-document is expanded
+	inReturn    bool
+	loops       int
+	level       int // BASH_SUBSHELL
+	depth       int
+	owned       int64
+	pid         int
+	lastJob     int
+	jobs        map[int]*job
+	bell        chan struct{} // rings when a job ends
+	inbox       *inbox
+	processID   int    // $$
+	main        *inbox // of the shell that has this process id
+	getoptsAt   int
+	getoptsIn   int
+	dirs        []string
+	seconds     int64
+	aliases     map[string]string
+	// declared are the operands of a declaration with redirections.
+	declared    []declaredValue
+	declaredFor *syntax.DeclClause
+	exited      bool
 	// command says that the shell runs the text of bash -c, and standardInput that it runs what it reads.
 	command, standardInput bool
 	cleanups               []func()
@@ -293,7 +297,7 @@ func (s *Shell) subshell() *Shell {
 	c.frames = append([]frame(nil), s.frames...)
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
-	c.trapStatus, c.returns = nil, nil
+	c.trapStatus, c.returns, c.redirecting = nil, nil, false
 	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
 	return &c

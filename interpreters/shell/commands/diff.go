@@ -11,8 +11,8 @@ import (
 type change struct{ a, b, toA, toB int }
 
 func diff(c *call) int {
-	for _, flag := range []string{"r", "N", "B", "b", "w", "a", "i"} {
-		if c.flags[flag] && flag != "a" && flag != "N" {
+	for _, flag := range []string{"r", "N", "B"} {
+		if c.flags[flag] && flag != "N" {
 			return c.Fail(2, "the option -%s is not supported", flag)
 		}
 	}
@@ -40,7 +40,7 @@ func diff(c *call) int {
 	if x == y {
 		return 0
 	}
-	if c.flags["q"] {
+	if c.flags["q"] && !c.flags["i"] && !c.flags["w"] && !c.flags["b"] {
 		c.printf("Files %s and %s differ\n", c.args[0], c.args[1])
 		return 1
 	}
@@ -48,7 +48,14 @@ func diff(c *call) int {
 	if len(a)*len(b) > 25_000_000 {
 		return c.Fail(2, "the files are too long to compare here: use cmp")
 	}
-	changes := changesOf(a, b, c.Tick)
+	changes := changesOf(c.compared(a), c.compared(b), c.Tick)
+	if len(changes) == 0 {
+		return 0
+	}
+	if c.flags["q"] {
+		c.printf("Files %s and %s differ\n", c.args[0], c.args[1])
+		return 1
+	}
 	if c.flags["u"] || c.flags["U"] {
 		context := 3
 		fmt.Sscanf(c.value("U", "3"), "%d", &context)
@@ -71,6 +78,31 @@ func diff(c *call) int {
 		}
 	}
 	return 1
+}
+
+// compared are the lines as -i, -w and -b compare them.
+func (c *call) compared(lines []string) []string {
+	if !c.flags["i"] && !c.flags["w"] && !c.flags["b"] {
+		return lines
+	}
+	keys := make([]string, len(lines))
+	for i, line := range lines {
+		switch {
+		case c.flags["w"]:
+			line = strings.Join(strings.Fields(line), "")
+		case c.flags["b"]:
+			text := strings.Join(strings.Fields(line), " ")
+			if line != "" && strings.IndexByte(" \t", line[0]) >= 0 {
+				text = " " + text
+			}
+			line = text
+		}
+		if c.flags["i"] {
+			line = strings.ToLower(line)
+		}
+		keys[i] = line
+	}
+	return keys
 }
 
 func splitLines(text string) []string {

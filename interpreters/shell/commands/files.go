@@ -14,7 +14,7 @@ import (
 )
 
 func init() {
-	define("touch", spec{short: "cd:r:tam", long: map[string]string{"no-create": "c", "date": "d", "reference": "r"}}, 1, touch)
+	define("touch", spec{short: "cd:r:t:am", long: map[string]string{"no-create": "c", "date": "d", "reference": "r"}}, 1, touch)
 	define("mkdir", spec{short: "pm:v", long: map[string]string{"parents": "p", "mode": "m", "verbose": "v"}}, 1, mkdir)
 	define("rmdir", spec{short: "p"}, 1, rmdir)
 	define("rm", spec{short: "rRfdv", long: map[string]string{"recursive": "r", "force": "f", "dir": "d"}}, 1, rm)
@@ -43,10 +43,17 @@ func init() {
 func (c *call) stat(name string) (os.FileInfo, error) { return c.FS().Stat(c.Abs(name)) }
 
 func touch(c *call) int {
-	if c.flags["r"] || c.flags["t"] {
-		return c.Fail(1, "the options -r and -t are not supported: use -d")
+	if c.flags["t"] {
+		return c.Fail(1, "the option -t is not supported: use -d")
 	}
 	at := c.World.Now()
+	if c.flags["r"] {
+		info, err := c.stat(c.value("r", ""))
+		if err != nil {
+			return c.Fail(1, "failed to get attributes of '%s': %s", c.value("r", ""), bash.Reason(err))
+		}
+		at = info.ModTime()
+	}
 	if c.flags["d"] {
 		parsed, err := parseDate(c.value("d", ""), at)
 		if err != nil {

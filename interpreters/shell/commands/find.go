@@ -24,9 +24,9 @@ type finder struct {
 	minDepth, maxDepth int
 	acts               bool
 	prune              bool
-	depthFirst         bool
+	depthFirst, over   bool
 	status             int
-	problem            string
+	problem, start     string
 	batches            []*findBatch
 }
 
@@ -69,6 +69,7 @@ func find(p *bash.Process) int {
 			f.status = p.Fail(1, "'%s': %s", start, bash.Reason(err))
 			continue
 		}
+		f.start = start
 		f.walk(start, info, 0, test)
 	}
 	for _, b := range f.batches {
@@ -81,6 +82,9 @@ func find(p *bash.Process) int {
 
 func (f *finder) walk(p string, info os.FileInfo, depth int, test findNode) {
 	f.Tick()
+	if f.over {
+		return
+	}
 	f.prune = false
 	visit := func() {
 		if depth >= f.minDepth {
@@ -210,6 +214,12 @@ func (f *finder) primary() findNode {
 			end = "\x00"
 		}
 		return func(p string, _ os.FileInfo) bool { f.Stdout.Write([]byte(p + end)); return true }
+	case "-quit":
+		f.acts = true
+		return func(string, os.FileInfo) bool { f.over = true; return true }
+	case "-printf":
+		f.acts = true
+		return f.printf()
 	case "-delete":
 		f.acts, f.depthFirst = true, true
 		return func(p string, _ os.FileInfo) bool {
@@ -226,6 +236,40 @@ func (f *finder) primary() findNode {
 			f.problem = "the test " + word + " is not supported"
 		}
 		return yes
+	}
+}
+
+// printf prints a format with the directives that scripts use.
+func (f *finder) printf() findNode {
+	format, _ := bash.EchoEscapes(f.take())
+	for i := 0; i < len(format); i++ {
+		if format[i] != '%' {
+			continue
+		}
+		if i++; i >= len(format) || strings.IndexByte("pfhsmdyP%", format[i]) < 0 {
+			f.problem = "-printf " + format + " is not supported: only %p, %P, %f, %h, %s, %m, %d, %y and %% are"
+			return nil
+		}
+	}
+	return func(p string, info os.FileInfo) bool {
+		below := strings.TrimPrefix(strings.TrimPrefix(p, f.start), "/")
+		kind := "f"
+		if info.IsDir() {
+			kind = "d"
+		}
+		depth := 0
+		if below != "" {
+			depth = strings.Count(below, "/") + 1
+		}
+		dir, name := path.Split(p)
+		if dir == "" {
+			dir = "."
+		}
+		f.Stdout.Write([]byte(strings.NewReplacer(
+			"%p", p, "%P", below, "%f", name, "%h", strings.TrimSuffix(dir, "/"), "%s", strconv.FormatInt(info.Size(), 10),
+			"%m", strconv.FormatUint(uint64(info.Mode().Perm()), 8), "%d", strconv.Itoa(depth), "%y", kind, "%%", "%",
+		).Replace(format)))
+		return true
 	}
 }
 

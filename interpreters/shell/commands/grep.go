@@ -10,12 +10,12 @@ import (
 	"github.com/boathook/boathook/interpreters/shell/regex"
 )
 
-var grepSpec = spec{short: "EFGPivwxclLqsonHhbe:f:m:A:B:C:rRaz", digits: 'C', long: map[string]string{
+var grepSpec = spec{short: "EFGPivwxclLqsonHhe:f:m:A:B:C:rRaz", digits: 'C', long: map[string]string{
 	"extended-regexp": "E", "fixed-strings": "F", "basic-regexp": "G", "perl-regexp": "P", "ignore-case": "i", "invert-match": "v",
 	"word-regexp": "w", "line-regexp": "x", "count": "c", "files-with-matches": "l", "files-without-match": "L", "quiet": "q",
 	"silent": "q", "no-messages": "s", "only-matching": "o", "line-number": "n", "with-filename": "H", "no-filename": "h",
 	"regexp": "e", "file": "f", "max-count": "m", "after-context": "A", "before-context": "B", "context": "C", "recursive": "r",
-	"text": "a", "null-data": "z", "include:": "", "color:": "", "colour:": "",
+	"text": "a", "null-data": "z", "include:": "", "exclude:": "", "color:": "", "colour:": "",
 }}
 
 func init() {
@@ -185,6 +185,11 @@ func (g *grep) files(operands []string) []string {
 					matched = matched || bash.MatchPattern(pattern, info.Name())
 				}
 				if !matched {
+					return nil
+				}
+			}
+			for _, pattern := range g.values["exclude"] {
+				if bash.MatchPattern(pattern, info.Name()) {
 					return nil
 				}
 			}

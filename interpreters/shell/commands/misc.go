@@ -41,7 +41,7 @@ func init() {
 	define("envsubst", spec{}, 1, envsubst)
 	define("which", spec{short: "a"}, 1, which)
 	define("factor", spec{}, 1, func(c *call) int { return c.Fail(1, "is not supported") })
-	define("diff", spec{short: "uqrNBbwaiU:s", long: map[string]string{"unified": "u", "brief": "q", "label:": "", "new-file": "N"}}, 2, diff)
+	define("diff", spec{short: "uqrNBbwaiU:s", long: map[string]string{"unified": "u", "brief": "q", "label:": "", "new-file": "N", "ignore-case": "i", "ignore-all-space": "w", "ignore-space-change": "b", "text": "a"}}, 2, diff)
 	all["curl"] = func(p *bash.Process) int {
 		return p.Fail(7, "a hook has no network yet: write what you need with kubectl")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	define("cat", spec{short: "nAbEsTuvet", long: map[string]string{"number": "n"}}, 1, cat)
+	define("cat", spec{short: "nAbEsTuvet", long: map[string]string{"number": "n", "show-all": "A", "show-ends": "E", "squeeze-blank": "s", "show-tabs": "T", "show-nonprinting": "v", "number-nonblank": "b"}}, 1, cat)
 	define("head", spec{short: "n:c:qvz", long: map[string]string{"lines": "n", "bytes": "c", "quiet": "q", "zero-terminated": "z", "verbose": "v"}, digits: 'n'}, 1, head)
 	define("tail", spec{short: "n:c:qvzfF", long: map[string]string{"lines": "n", "bytes": "c", "quiet": "q", "zero-terminated": "z"}, digits: 'n'}, 1, tail)
 	define("wc", spec{short: "lwcmL", long: map[string]string{"lines": "l", "words": "w", "bytes": "c", "chars": "m", "max-line-length": "L"}}, 1, wc)
@@ -29,19 +29,55 @@ func init() {
 	define("expand", spec{short: "t:"}, 1, expandTabs)
 }
 
-func cat(c *call) int {
-	number := 0
-	for _, flag := range []string{"A", "E", "s", "T", "v", "e", "t"} {
-		if c.flags[flag] {
-			return c.Fail(1, "the option -%s is not supported", flag)
+// visible shows the signs that cannot be seen, with -v and -T of cat.
+func (c *call) visible(line string) string {
+	if !c.flags["v"] && !c.flags["T"] {
+		return line
+	}
+	var out strings.Builder
+	for i := range len(line) {
+		b := line[i]
+		switch {
+		case b == '\t':
+			if c.flags["T"] {
+				out.WriteString("^I")
+			} else {
+				out.WriteByte(b)
+			}
+			continue
+		case !c.flags["v"]:
+			out.WriteByte(b)
+			continue
+		case b >= 128:
+			out.WriteString("M-")
+			b -= 128
+		}
+		switch {
+		case b < 32:
+			out.WriteString("^" + string(rune(b+64)))
+		case b == 127:
+			out.WriteString("^?")
+		default:
+			out.WriteByte(b)
 		}
 	}
+	return out.String()
+}
+
+func cat(c *call) int {
+	number := 0
+	for letter, means := range map[string]string{"A": "vET", "e": "vE", "t": "vT"} {
+		for i := range means {
+			c.flags[means[i:i+1]] = c.flags[means[i:i+1]] || c.flags[letter]
+		}
+	}
+	empty := false
 	c.inputs(c.args, func(name string, r io.Reader) {
 		if c.flush(); c.IsOutput(name) {
 			c.failed("%s: input file is output file", name)
 			return
 		}
-		if !c.flags["n"] && !c.flags["b"] {
+		if !c.flags["n"] && !c.flags["b"] && !c.flags["v"] && !c.flags["E"] && !c.flags["T"] && !c.flags["s"] {
 			buffer := make([]byte, 32<<10)
 			for {
 				c.Tick()
@@ -57,11 +93,17 @@ func cat(c *call) int {
 			}
 		}
 		c.lines(r, '\n', func(line string, ended bool) bool {
-			if c.flags["b"] && line == "" {
-				c.print(line)
-			} else {
+			if c.flags["s"] && line == "" && empty {
+				return true
+			}
+			empty = line == ""
+			if c.flags["n"] && !c.flags["b"] || c.flags["b"] && line != "" {
 				number++
-				c.printf("%6d\t%s", number, line)
+				c.printf("%6d\t", number)
+			}
+			c.print(c.visible(line))
+			if ended && c.flags["E"] {
+				c.print("$")
 			}
 			if ended {
 				c.print("\n")

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"io"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type xargsRun struct {
 	noEmpty   bool
 	trace     bool
 	status    int
+	input     io.Reader // of -a
 }
 
 func xargs(p *bash.Process) int {
@@ -37,6 +39,17 @@ func xargs(p *bash.Process) int {
 			letter = "-r"
 		}
 		switch letter {
+		case "-a":
+			if value == "" && len(args) > 0 {
+				value, args = args[0], args[1:]
+			}
+			in, err := p.Open(value)
+			if err != nil {
+				return p.Fail(1, "Cannot open input file '%s': %s", value, bash.Reason(err))
+			}
+			defer in.Close()
+			x.input = in
+			continue
 		case "-0", "-r", "-t":
 			for _, c := range arg[1:] {
 				switch c {
@@ -98,7 +111,11 @@ func xargs(p *bash.Process) int {
 }
 
 func (x *xargsRun) run() int {
-	data, err := x.ReadAll(x.Stdin)
+	from := x.Stdin
+	if x.input != nil {
+		from = x.input
+	}
+	data, err := x.ReadAll(from)
 	if err != nil {
 		return x.Fail(1, "%s", err)
 	}

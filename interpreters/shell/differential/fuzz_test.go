@@ -159,7 +159,7 @@ func (r *result) mute() {
 	}
 }
 
-var complaint = regexp.MustCompile(`(?i)snippet\.sh:.*\n?`)
+var complaint = regexp.MustCompile(`(?i)(snippet\.sh|\./s[0-9]+):.*\n?`)
 
 // smaller removes parts of a script that still differs without them.
 func smaller(t *comparer, script *part) string {

@@ -57,7 +57,7 @@ pub fn beside(script: &Path) -> PathBuf {
 /// The largest file of permissions that is read. A larger one could take minutes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// Writes the file of a hook. Keys other than `permissions` are kept. `needed` says whether there is anything in it.
+/// Writes the file of a hook. Keys of it that the text does not have are kept. `needed` says whether there is anything in it.
 ///
 /// The directory can be that of a stranger, so a link is not followed: it could lead anywhere.
 pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Written> {
@@ -79,7 +79,8 @@ pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Wr
         return Err(io::Error::other(format!("it has more than {} KiB", MAX_BYTES / 1024)));
     }
     let there = fs::read_to_string(path)?;
-    let text = format!("{text}{}", rest(&there)?);
+    let written: Vec<String> = document(text)?.into_iter().map(|(key, _)| key).collect();
+    let text = format!("{text}{}", rest(&there, &written)?);
     let difference = diff(&there, &text);
     match mode {
         _ if difference.is_empty() => Ok(Written::Same),
@@ -89,10 +90,11 @@ pub fn write(path: &Path, text: &str, needed: bool, mode: Mode) -> io::Result<Wr
     }
 }
 
-/// A document without its permissions, as it is written: with its comments. Those in the permissions go with them.
-fn rest(text: &str) -> io::Result<String> {
-    let keys = other_keys(text)?;
-    let kept = without_permissions(text);
+/// A document without some keys, as it is written: with its comments. Those in the keys go with them.
+fn rest(text: &str, without: &[String]) -> io::Result<String> {
+    let mut keys = document(text)?;
+    keys.retain(|key, _| !without.contains(key));
+    let kept = without_keys(text, without);
     if document(&kept).is_ok_and(|now| now == keys) {
         return Ok(kept);
     }
@@ -116,13 +118,16 @@ fn document(text: &str) -> io::Result<serde_json::Map<String, serde_json::Value>
     }
 }
 
-/// The lines that do not belong to the key `permissions` or to what an earlier import wrote over it.
-fn without_permissions(text: &str) -> String {
+/// The lines that do not belong to these keys or to what an earlier import wrote over them.
+fn without_keys(text: &str, keys: &[String]) -> String {
+    let keys: Vec<_> = keys.iter().flat_map(|key| [key.clone(), format!("\"{key}\""), format!("'{key}'")]).collect();
     let mut kept = String::new();
     let mut inside = false;
     for line in text.split_inclusive('\n') {
-        let begins = |key: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
-        if ["permissions", "\"permissions\"", "'permissions'"].into_iter().any(begins) {
+        let begins = |key: &String| {
+            line.strip_prefix(key.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':'))
+        };
+        if keys.iter().any(begins) {
             inside = true;
         } else if line.starts_with(|first: char| !first.is_whitespace()) {
             // The next key, or a comment before it.
@@ -199,6 +204,21 @@ mod tests {
             assert_eq!(forced(there), format!("{text}{rest}"), "{there}");
             assert_eq!(forced(&format!("{text}{rest}")), format!("{text}{rest}"), "a second import changes nothing");
         }
+    }
+
+    #[test]
+    fn the_queue_replaces_the_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.boathook.yaml");
+        fs::write(&path, "queue: old\n# mine\nlimits: {time: 30s}\n").unwrap();
+        let text = format!("{}queue: \"new\"\n", text());
+        write(&path, &text, true, Mode::Force).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{text}# mine\nlimits: {{time: 30s}}\n"));
+        // Without a queue, an import keeps it.
+        let text = crate::rbac::permissions_file("a.sh", &[]);
+        write(&path, &text, true, Mode::Force).unwrap();
+        let kept = format!("{text}queue: \"new\"\n# mine\nlimits: {{time: 30s}}\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), kept);
     }
 
     /// The directory can be that of a stranger.

@@ -319,3 +319,7 @@ E
 . ./lib.sh a b; echo "$? $VAR"; libf x; source lib.sh; (. ./lib.sh; echo in); . ./nofile 2>/dev/null || echo "no $?"; f() { . ./lib.sh; echo "after $?"; }; f q; echo 'exit 4' > e.sh; (. ./e.sh; echo no); echo $?; echo 'local z=1; echo $z' > l.sh; g() { . ./l.sh; echo $z; }; g; set -- m n; . ./lib.sh; . ./lib.sh "new arg"; echo $1
 ### special vars
 f() { echo $# $* "$@" $? $0; }; false; f a 'b c'; echo $_ ; : x y; echo $_; echo ${#} ${#@} ${#*}; set -- a b c; echo ${#@} $# ${@: -1} ${!#} $((${#}+1)); echo "$-" | grep -q h && echo h; echo $PPID | grep -c '^[0-9]*$'; echo ${RANDOM:+r} ${SECONDS:+s} ${LINENO:+l} ${EPOCHSECONDS:+e} ${BASH_VERSION%%.*} ${BASH_VERSINFO[0]} $HOSTTYPE ${OSTYPE} ${UID}; echo $IFS | wc -c; shift 2; echo $1; shift 5; echo $? $#
+### patterns after all words
+printf '[%s]' * $(echo > made) z*; echo; a=(* $(echo > made2)); echo "${#a[@]}"; for f in * $(echo > made3); do echo $f; done; set -- *3 $(rm made3); echo $1
+### errexit in a process substitution in a condition
+set -e; if cat <(false; echo no); then echo yes; fi; { read -r x < <(false; echo no); } || echo "or [$x]"; cat <(false; echo no) && echo and; while read -r l; do echo "$l"; done < <(echo a; false; echo b) || echo never; x=$(cat <(false; echo no)) || echo never; echo "[$x]"

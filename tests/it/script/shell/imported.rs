@@ -144,6 +144,12 @@ async fn a_directory_is_reported_with_places_and_gets_its_permissions() {
     assert!(forced.stdout.contains("replaced the permissions in copy-secret.boathook.yaml"), "{}", forced.stdout);
     let now = permissions(&at("copy-secret.boathook.yaml"));
     assert_eq!((&now["permissions"]["kubernetes"], &now["limits"]), (&copied, &json!({"time": "20s"})));
+
+    let queued = boathook(folder.path(), &["import", "hooks", "--queue", "ops", "--force"]).await;
+    assert!(queued.stdout.contains("2 of 4 hooks run as they are"), "{}", queued.stdout);
+    let now = permissions(&at("copy-secret.boathook.yaml"));
+    assert_eq!((&now["permissions"]["kubernetes"], &now["queue"]), (&copied, &json!("ops")));
+    assert_eq!(now["limits"], json!({"time": "20s"}));
 }
 
 /// Builds a hook and runs it once, on a cluster with the Secret and the namespace.
