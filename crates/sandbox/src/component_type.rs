@@ -19,7 +19,7 @@ pub(super) const INTERPRETER: &str = "boathook:interpreter";
 const SCRIPT: &str = "boathook:interpreter/script@0.1.0";
 
 /// The interfaces that only interpreters may import.
-const GIVEN: [&str; 4] = ["source", "kinds", "writes", "rights"];
+const GIVEN: [&str; 5] = ["source", "http", "kinds", "writes", "rights"];
 
 /// Our versions are compatible within this prefix, as semver specifies for 0.x.
 const COMPATIBLE: &str = "0.1.";

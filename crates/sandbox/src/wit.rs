@@ -24,7 +24,7 @@ wasmtime::component::bindgen!({
     },
 });
 
-/// The interfaces between scripts, their interpreters and the host. Only kinds and rights take the host time to find.
+/// The interfaces between scripts, their interpreters and the host. Only responses, kinds and rights take time.
 pub(super) mod interpreter {
     wasmtime::component::bindgen!({
         path: ["../../wit", "../../interpreters/wit"],
@@ -32,6 +32,7 @@ pub(super) mod interpreter {
             package boathook:host;
             world joined {
                 import boathook:interpreter/source@0.1.0;
+                import boathook:interpreter/http@0.1.0;
                 import boathook:interpreter/kinds@0.1.0;
                 import boathook:interpreter/writes@0.1.0;
                 import boathook:interpreter/rights@0.1.0;
@@ -40,6 +41,7 @@ pub(super) mod interpreter {
         ",
         world: "boathook:host/joined",
         imports: {
+            "boathook:interpreter/http": async | trappable,
             "boathook:interpreter/kinds": async | trappable,
             "boathook:interpreter/rights": async | trappable,
             default: trappable,

@@ -16,7 +16,7 @@
         log.info(f"{len(namespaces)} namespaces")
 """
 
-from . import config, kube, log, metrics, settings, snapshots
+from . import config, http, kube, log, metrics, settings, snapshots
 from .admission import Conversion, Denial, Mutation, Review, Verdict, allow, deny, mutate
 from .config import Config
 from .context import (
@@ -47,6 +47,7 @@ from .hook import (
     on_synchronization,
     on_validating,
 )
+from .http import HttpError
 from .kube import Object, ObjectRef
 from .reconcile import Child, Condition, Desired, Finalized, Parent, ReconcileEvent, Related
 from .snapshots import Item, Snapshot
@@ -67,6 +68,7 @@ __all__ = [
     "Event",
     "Finalized",
     "Group",
+    "HttpError",
     "Item",
     "KubeError",
     "Mutation",
@@ -89,6 +91,7 @@ __all__ = [
     "config",
     "configure",
     "deny",
+    "http",
     "info",
     "is_permanent",
     "kube",
