@@ -65,6 +65,21 @@ pub(super) mod functions {
     });
 }
 
+/// The additional export of an interpreter whose scripts define custom resources.
+pub(super) mod definitions {
+    wasmtime::component::bindgen!({
+        path: ["../../wit", "../../interpreters/wit"],
+        inline: "
+            package boathook:host;
+            world defined {
+                export boathook:interpreter/definitions@0.1.0;
+            }
+        ",
+        world: "boathook:host/defined",
+        exports: { default: async },
+    });
+}
+
 /// The additional export of an interpreter that reports what a script uses.
 pub(super) mod uses {
     wasmtime::component::bindgen!({

@@ -24,11 +24,12 @@ class Http(unittest.TestCase):
         self.assertEqual(dict(sent.headers), {"authorization": "Bearer t", "content-type": "application/json"})
 
     def test_bodies_have_a_type_unless_one_is_given(self) -> None:
-        for data, kind, content in [
+        cases: list[tuple[str | bytes | dict[str, str], str | None, bytes]] = [
             ("é", "text/plain;charset=UTF-8", "é".encode()),
             (b"\xff", None, b"\xff"),
             ({"a": "b c"}, "application/x-www-form-urlencoded", b"a=b+c"),
-        ]:
+        ]
+        for data, kind, content in cases:
             host = FakeHost(http={f"PUT {URL}": Response(204)})
             with host.here():
                 http.put(URL, data=data)
@@ -60,7 +61,7 @@ class Http(unittest.TestCase):
                 self.assertEqual(invalid.exception.reason, "invalid")
             with self.assertRaisesRegex(TypeError, "json or data, not both"):
                 http.post(URL, json=1, data="x")
-            with self.assertRaisesRegex(TypeError, "data is a text, bytes or a mapping, and no int"):
+            with self.assertRaisesRegex(TypeError, "data is a text, bytes or a mapping, not int"):
                 http.post(URL, data=5)  # type: ignore[arg-type]
             with self.assertRaisesRegex(ValueError, "timeout 0"):
                 http.get(URL, timeout=0)

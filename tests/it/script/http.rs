@@ -84,7 +84,10 @@ pub(super) async fn a_request_and_its_response_pass_whole(script: Fetching) {
     assert_eq!((seen.line.as_str(), seen.host, seen.body), ("POST /v1/echo?secret=yes", server.host(), body));
     assert_eq!(seen.authorization.as_deref(), Some("Bearer t"));
     let audit = audited(&pipeline, &server.url("/v1/echo"));
-    assert_eq!((&audit["method"], &audit["outcome"], &audit["sent_bytes"]), (&json!("POST"), &json!("ok"), &json!(6000)));
+    assert_eq!(
+        (&audit["method"], &audit["outcome"], &audit["sent_bytes"]),
+        (&json!("POST"), &json!("ok"), &json!(6000))
+    );
     let line = said(&pipeline, "none", json!({"url": server.url("/v1/other")})).await;
     assert_eq!((&line["status"], &line["body"]), (&json!(404), &json!("no such place")));
 }
@@ -104,7 +107,8 @@ pub(super) async fn what_is_not_allowed_is_an_error_with_its_reason(script: Fetc
         let method = json!({"url": echo, "method": "DELETE"});
         refused(&pipeline, "method", method, "denied", "methods: [DELETE]").await;
         refused(&pipeline, "dots", json!({"url": server.url("/v1/../v2")}), "denied", "a part . or ..").await;
-        refused(&pipeline, "login", json!({"url": "https://u:p@localhost/v1/x"}), "invalid", "its URL has a login").await;
+        refused(&pipeline, "login", json!({"url": "https://u:p@localhost/v1/x"}), "invalid", "its URL has a login")
+            .await;
     }
     {
         let closed = started(script(&server.host()), Client::default(), false).await;

@@ -4,9 +4,7 @@
 
 use std::cell::RefCell;
 
-use rquickjs::{
-    Array, ArrayBuffer, Ctx, Exception, Function, Object, Persistent, Result, Value, context::EvalOptions,
-};
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Function, Object, Persistent, Result, Value, context::EvalOptions};
 
 use super::{err, ok};
 use crate::{

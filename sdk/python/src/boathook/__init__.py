@@ -16,7 +16,7 @@
         log.info(f"{len(namespaces)} namespaces")
 """
 
-from . import config, http, kube, log, metrics, settings, snapshots
+from . import config, crd, http, kube, log, metrics, settings, snapshots
 from .admission import Conversion, Denial, Mutation, Review, Verdict, allow, deny, mutate
 from .config import Config
 from .context import (
@@ -31,6 +31,7 @@ from .context import (
     Tick,
     Trigger,
 )
+from .crd import define
 from .errors import DefinitionError, KubeError, Permanent, Retry, is_permanent, with_context
 from .hook import (
     configure,
@@ -90,6 +91,8 @@ __all__ = [
     "allow",
     "config",
     "configure",
+    "crd",
+    "define",
     "deny",
     "http",
     "info",

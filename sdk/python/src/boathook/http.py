@@ -153,7 +153,7 @@ def request(
         given = Headers({**given, "content-type": kind})
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     if seconds is not None and seconds <= 0:
-        raise ValueError(f"timeout {seconds} is no time that is longer than 0")
+        raise ValueError(f"timeout {seconds} is not longer than 0")
     return host().http(Request(method.upper(), _url(url), given, content, seconds))
 
 
@@ -220,7 +220,7 @@ def _body(json: Any, data: str | bytes | Mapping[str, str] | None) -> tuple[str 
         return "text/plain;charset=UTF-8", data.encode()
     if isinstance(data, (bytes, bytearray, memoryview)):
         return None, bytes(data)
-    raise TypeError(f"data is a text, bytes or a mapping, and no {type(data).__name__}: json={data!r} sends it as JSON")
+    raise TypeError(f"data is a text, bytes or a mapping, not {type(data).__name__}: json= sends it as JSON")
 
 
 _URL = re.compile(r"(https?)://([^/?#\\]+)([^?#]*)(\?[^#]*)?", re.IGNORECASE)

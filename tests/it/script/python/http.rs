@@ -1,8 +1,6 @@
 //! `boathook.http`: what is sent, what a script receives, and what a request that fails raises.
 
-use boathook_core::model::{
-    FailureKind, HttpBody, HttpError, HttpHeader, HttpReason, HttpResponse, Limit, Limits,
-};
+use boathook_core::model::{FailureKind, HttpBody, HttpError, HttpHeader, HttpReason, HttpResponse, Limit, Limits};
 
 use super::{loaded, packed, running, sandbox};
 use crate::{
@@ -134,7 +132,7 @@ async fn a_request_that_fails_says_why_and_the_run_is_retried() {
         ("http.get('a.io')", "HttpError: 'a.io' is not a URL of https or http"),
         ("http.get('https://a.io', headers={'a': '€'})", "HttpError: the value of the header a has characters"),
         ("http.get('https://a.io', headers={'a': 1})", "TypeError: header a is a text, and no int"),
-        ("http.post('https://a.io', data=1)", "TypeError: data is a text, bytes or a mapping, and no int"),
+        ("http.post('https://a.io', data=1)", "TypeError: data is a text, bytes or a mapping, not int"),
     ] {
         let hook = loaded(&sandbox, &running(&format!("from boathook import http\n{call}"))).await;
         let failure = sandbox.run(&hook, request(&hook, plenty()), net.clone()).await.outcome.unwrap_err();
@@ -142,7 +140,8 @@ async fn a_request_that_fails_says_why_and_the_run_is_retried() {
     }
     assert_eq!(net.seen.lock().unwrap().len(), 0);
     let few = Limits { host_calls: 2, ..plenty() };
-    let body = "from boathook import http\nwhile True:\n    try: http.get('https://a.io')\n    except http.HttpError: pass";
+    let body =
+        "from boathook import http\nwhile True:\n    try: http.get('https://a.io')\n    except http.HttpError: pass";
     let hook = loaded(&sandbox, &running(body)).await;
     let failure = sandbox.run(&hook, request(&hook, few), net.clone()).await.outcome.unwrap_err();
     assert_eq!((failure.kind, net.seen.lock().unwrap().len()), (FailureKind::Limit(Limit::HostCalls), 2));
