@@ -1,21 +1,6 @@
 """The definition of a custom resource (CustomResourceDefinition), made of a hook's own types.
 
-.. code-block:: python
-
-    from dataclasses import dataclass
-    from typing import Annotated
-
-    import boathook
-    from boathook.crd import Column, Field
-
-    @dataclass
-    class Spec:
-        image: Annotated[str, Field(min_length=1)]
-        size: Annotated[int, Field(minimum=0)] = 1
-
-    boathook.define("example.com/v1alpha1", "WebApp", spec=Spec, columns=[Column("Image", "string", ".spec.image")])
-
-``boathook build`` compares the definition with the project's ``crd.yaml``, and ``boathook build --write-crd`` writes it.
+``boathook build`` compares it with the project's ``crd.yaml``, and ``boathook build --write-crd`` writes the file.
 """
 
 from __future__ import annotations
