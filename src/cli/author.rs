@@ -107,6 +107,10 @@ pub struct Build {
     /// Where to put the component: a file, or an existing folder [default: target/boathook/NAME.wasm in the project]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write the custom resources that the hook defines by its types into the project's crd.yaml. Without it, a
+    /// crd.yaml that differs is an error
+    #[arg(long)]
+    pub write_crd: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

@@ -3,12 +3,13 @@
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use boathook_author::author::{Project, Tools};
 use boathook_core::model::error_chain;
 use serde_json::Value;
 
 use super::{
+    definitions::{FILE, File},
     inspect::{check_names, hook_name},
     sandbox::programs,
     summary,
@@ -33,12 +34,40 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(NO_HOOK));
         }
     };
+    let made = facts.get("definitions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    if !made.is_empty() {
+        agree(&project, made, args.write_crd)?;
+    } else if args.write_crd {
+        bail!(
+            "the hook defines no custom resource by its types, so that there is nothing to write: see boathook.define"
+        );
+    }
     super::put(&out, &bytes)?;
     if let Value::Object(facts) = &mut facts {
         facts.shift_insert(0, "path".to_owned(), out.to_string_lossy().into());
     }
     super::print(args.output, &facts, || summary::text(&facts))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compares the definitions that the hook makes of its types with the project's file, or writes the file.
+fn agree(project: &Project, made: &[Value], write: bool) -> anyhow::Result<()> {
+    let path = project.sources().join(FILE);
+    let file = File::read(&path)?;
+    let differences = file.differences(made);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    if write {
+        super::put(&path, file.updated(made)?.as_bytes())?;
+        eprintln!("{} was written", path.display());
+        return Ok(());
+    }
+    bail!(
+        "{} is not what the types of the hook make: write it with `boathook build --write-crd`, or change the types\n  {}",
+        path.display(),
+        differences.join("\n  ")
+    );
 }
 
 fn place(asked: Option<PathBuf>, project: &Project) -> PathBuf {

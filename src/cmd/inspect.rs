@@ -65,8 +65,15 @@ fn facts(hook: &Hook, bytes: &[u8]) -> Value {
         "imports": hook.component.imports(),
         "warnings": hook.spec.warnings,
         "asks": hook.spec.asks(),
+        "definitions": definitions(hook),
         "document": print(&hook.spec),
     })
+}
+
+/// The CustomResourceDefinitions that it makes of its types.
+fn definitions(hook: &Hook) -> Vec<Value> {
+    let all = hook.component.definitions().iter();
+    all.filter_map(|text| serde_json::from_str(text).ok()).collect()
 }
 
 /// The script's interpreter and files.

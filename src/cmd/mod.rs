@@ -27,6 +27,8 @@ mod cluster;
 mod connect;
 #[cfg(feature = "author")]
 mod credential_helper;
+#[cfg(feature = "author")]
+mod definitions;
 #[cfg(feature = "cluster")]
 mod demo;
 #[cfg(feature = "author")]

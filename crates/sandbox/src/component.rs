@@ -28,8 +28,9 @@ use super::{
     script::{Scripted, Source},
     store::State,
     wit::{
-        HookPre, functions::exports::boathook::interpreter::functions,
-        interpreter::exports::boathook::interpreter::script, uses::exports::boathook::interpreter::uses,
+        HookPre, definitions::exports::boathook::interpreter::definitions,
+        functions::exports::boathook::interpreter::functions, interpreter::exports::boathook::interpreter::script,
+        uses::exports::boathook::interpreter::uses,
     },
 };
 
@@ -155,6 +156,11 @@ impl LoadedHook {
         self.0.script.as_ref()?.functions.as_deref()
     }
 
+    /// The CustomResourceDefinitions that a script makes of its types, as JSON.
+    pub fn definitions(&self) -> &[String] {
+        self.0.script.as_ref().map_or(&[], |script| &script.definitions)
+    }
+
     /// The document of a script. It was requested when the script was loaded.
     pub(super) fn document(&self) -> Option<&str> {
         self.0.script.as_ref().map(|script| script.document.as_str())
@@ -211,6 +217,8 @@ pub(super) struct Interpreter {
     pub(super) script: script::GuestIndices,
     /// The export that lists a script's functions, if the interpreter has it.
     pub(super) functions: Option<functions::GuestIndices>,
+    /// The export that lists the custom resources that a script defines, if the interpreter has it.
+    pub(super) definitions: Option<definitions::GuestIndices>,
     /// The export that lists what a script uses, if the interpreter has it.
     pub(super) uses: Option<uses::GuestIndices>,
 }

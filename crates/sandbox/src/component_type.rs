@@ -19,7 +19,7 @@ pub(super) const INTERPRETER: &str = "boathook:interpreter";
 const SCRIPT: &str = "boathook:interpreter/script@0.1.0";
 
 /// The interfaces that only interpreters may import.
-const GIVEN: [&str; 5] = ["source", "kinds", "writes", "rights", "values"];
+const GIVEN: [&str; 6] = ["source", "http", "kinds", "writes", "rights", "values"];
 
 /// Our versions are compatible within this prefix, as semver specifies for 0.x.
 const COMPATIBLE: &str = "0.1.";

@@ -1,4 +1,5 @@
-//! `wasi:http`: a guest's requests, passed to [`Host`] as a whole, and its responses, passed to the guest as a whole.
+//! HTTP requests of a guest, passed to [`Host`] as a whole, and their responses, passed to the guest as a whole: those of
+//! `wasi:http` here, and those of interpreters in `imports/http.rs`.
 //!
 //! Nothing is sent here, and no permission is known. A response is complete before the guest sees its status, so a
 //! record has all of it, and whatever cuts it off is an error of the request.
@@ -9,6 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use boathook_core::model::{
@@ -33,6 +35,8 @@ use crate::{
 /// How a failure names the call that a run waited for.
 const NAME: &str = "wasi:http";
 
+const NOT_SENT: &str = "was not sent";
+
 /// What requests need of their run.
 pub(super) struct Calls {
     pub(super) host: Arc<dyn Host>,
@@ -43,7 +47,8 @@ pub(super) struct Calls {
     pub(super) log: Arc<RunLog>,
 }
 
-/// The requests of one run.
+/// The requests of one run. Clones share their bounds.
+#[derive(Clone)]
 pub(super) struct Http(Arc<Requests>);
 
 struct Requests {
@@ -61,7 +66,20 @@ impl Http {
         Self(Arc::new(Requests { run, free, under_way }))
     }
 
-    /// The name of this interface, if a request has no response yet.
+    /// Sends a request that the budget has covered.
+    pub(super) async fn send(&self, request: HttpRequest, time: Option<Duration>) -> Result<HttpResponse, HttpError> {
+        let requests = &self.0;
+        // The semaphore is never closed.
+        let _turn = requests.free.acquire().await;
+        requests.sent(&requests.run.caller, request, time).await
+    }
+
+    /// The error of a request that the budget does not cover.
+    pub(super) fn not_sent(&self, reached: Reached) -> HttpError {
+        self.0.over(reached, NOT_SENT)
+    }
+
+    /// The name of this interface, if a request of `wasi:http` has no response yet.
     pub(super) fn waits_in(&self) -> Option<&'static str> {
         (self.0.under_way.load(Ordering::Relaxed) > 0).then_some(NAME)
     }
@@ -110,7 +128,7 @@ impl Requests {
         let headers = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
         let url = request.uri().to_string().len();
         let bytes = request.method().as_str().len() + url + headers.sum::<usize>();
-        self.run.budget.take(1, bytes).map_err(|reached| self.over(reached, "was not sent"))
+        self.run.budget.take(1, bytes).map_err(|reached| self.over(reached, NOT_SENT))
     }
 
     async fn exchange(
@@ -130,16 +148,26 @@ impl Requests {
             (connect, Some(first)) => Some(connect.unwrap_or_default().saturating_add(first)),
             _ => None,
         };
-        let most = run.budget.bytes_left().min(run.bounds.call_bytes() as u64);
-        let bounds = HttpBounds { response: usize::try_from(most).unwrap_or(usize::MAX), time };
         let answered = Kept::nothing(run.room.clone());
         let caller = Caller { memory: Allowance::of(answered.clone()), ..run.caller.clone() };
-        let response = run.host.http(&caller, request, bounds).await?;
+        let response = self.sent(&caller, request, time).await?;
         drop(kept);
-        run.budget
-            .take_bytes(response.bytes())
-            .map_err(|reached| self.over(reached, "was sent, but its response does not fit"))?;
         passed(response, answered)
+    }
+
+    async fn sent(
+        &self,
+        caller: &Caller,
+        request: HttpRequest,
+        time: Option<Duration>,
+    ) -> Result<HttpResponse, HttpError> {
+        let run = &self.run;
+        let most = run.budget.bytes_left().min(run.bounds.call_bytes() as u64);
+        let bounds = HttpBounds { response: usize::try_from(most).unwrap_or(usize::MAX), time };
+        let response = run.host.http(caller, request, bounds).await?;
+        let fits = run.budget.take_bytes(response.bytes());
+        fits.map_err(|reached| self.over(reached, "was sent, but its response does not fit"))?;
+        Ok(response)
     }
 
     /// Reads the body that the guest writes, to its end.
@@ -148,7 +176,7 @@ impl Requests {
         while let Some(frame) = body.frame().await {
             let not_ended = |_| invalid("the hook did not finish the body of its HTTP request");
             let Ok(data) = frame.map_err(not_ended)?.into_data() else { continue };
-            self.run.budget.take_bytes(data.len()).map_err(|reached| self.over(reached, "was not sent"))?;
+            self.run.budget.take_bytes(data.len()).map_err(|reached| self.over(reached, NOT_SENT))?;
             kept.grow(data.len()).map_err(|_| {
                 let message = "an HTTP request was not sent: there is no memory for its body at the moment".to_owned();
                 HttpError { reason: HttpReason::Limit, message }

@@ -174,6 +174,15 @@ pub(super) async fn config(
     Ok(document)
 }
 
+/// What an interpreter says about a script.
+pub(super) struct Described {
+    pub(super) description: Description,
+    /// Absent if the interpreter does not report them.
+    pub(super) functions: Option<Vec<ScriptFunction>>,
+    /// CustomResourceDefinitions, as JSON.
+    pub(super) definitions: Vec<String>,
+}
+
 /// Lets an interpreter describe a script.
 pub(super) async fn describe(
     engine: &Engine,
@@ -181,22 +190,27 @@ pub(super) async fn describe(
     name: &HookName,
     source: Source,
     given: Given,
-) -> Result<(Description, Option<Vec<ScriptFunction>>), Failure> {
+) -> Result<Described, Failure> {
     let (mut store, deadline, turn) = at_load(engine, name, given, Some(Arc::new(source)), Arc::new(NoGrants));
     let call = async |store: &mut Store<State>| {
         let pre = interpreter.component.pre().instance_pre();
         let instance = pre.instantiate_async(&mut *store).await.map_err(|error| error.context(NotStarted))?;
         let described = interpreter.script.load(&mut *store, &instance)?.call_describe(&mut *store).await?;
         let functions = match (&described, &interpreter.functions) {
-            (Ok(_), Some(functions)) => Some(functions.load(&mut *store, &instance)?.call_all(store).await?),
+            (Ok(_), Some(functions)) => Some(functions.load(&mut *store, &instance)?.call_all(&mut *store).await?),
             _ => None,
         };
-        Ok(described.map(|description| (description, functions)))
+        let definitions = match (&described, &interpreter.definitions) {
+            (Ok(_), Some(definitions)) => definitions.load(&mut *store, &instance)?.call_all(store).await?,
+            _ => Vec::new(),
+        };
+        let functions = functions.map(|all| all.into_iter().map(function).collect());
+        Ok(described.map(|description| Described { description, functions, definitions }))
     };
     let wrong = |message| own_failure(types::Failure::Permanent(message));
-    let (description, functions) = within(&mut store, deadline, &turn, call).await?.map_err(wrong)?;
-    check_document(&description.document)?;
-    Ok((description, functions.map(|all| all.into_iter().map(function).collect())))
+    let described = within(&mut store, deadline, &turn, call).await?.map_err(wrong)?;
+    check_document(&described.description.document)?;
+    Ok(described)
 }
 
 /// Lets an interpreter list what a script uses.

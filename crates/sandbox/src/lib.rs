@@ -457,6 +457,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     wit::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     // No hook imports these interfaces. Only interpreters may.
     wit::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::interpreter::boathook::interpreter::http::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::kinds::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::writes::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::rights::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;

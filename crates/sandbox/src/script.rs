@@ -29,6 +29,8 @@ pub(super) struct Scripted {
     /// Absent if the interpreter does not report functions, for example because its scripts have no functions for
     /// single bindings.
     pub(super) functions: Option<Vec<ScriptFunction>>,
+    /// The CustomResourceDefinitions that it makes of its types.
+    pub(super) definitions: Vec<String>,
 }
 
 impl Scripted {

@@ -48,7 +48,7 @@ pub(super) struct State {
     /// The call that waits for the rest of the operator. It is named if the time runs out.
     pub(super) waiting_in: Option<&'static str>,
     files: Files,
-    /// Created with the first use of `wasi:http`.
+    /// Created with the first request.
     http: Option<Http>,
     http_fields: WasiHttpCtx,
     pub(super) table: ResourceTable,
@@ -128,11 +128,10 @@ impl State {
     }
 }
 
-impl WasiHttpView for State {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        let hooks = self.http.get_or_insert_with(|| {
-            self.table.set_max_capacity(limits::HTTP_HANDLES);
-            self.http_fields.set_field_size_limit(limits::FIELDS);
+impl State {
+    /// The HTTP requests of this run.
+    pub(super) fn requests(&mut self) -> Http {
+        let http = self.http.take().unwrap_or_else(|| {
             Http::new(Calls {
                 host: self.host.clone(),
                 caller: self.caller.clone(),
@@ -142,6 +141,16 @@ impl WasiHttpView for State {
                 log: self.log.clone(),
             })
         });
+        self.http.insert(http).clone()
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.table.set_max_capacity(limits::HTTP_HANDLES);
+        self.http_fields.set_field_size_limit(limits::FIELDS);
+        let http = self.requests();
+        let hooks = self.http.insert(http);
         WasiHttpCtxView { hooks, table: &mut self.table, ctx: &mut self.http_fields }
     }
 }

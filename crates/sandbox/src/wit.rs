@@ -24,7 +24,7 @@ wasmtime::component::bindgen!({
     },
 });
 
-/// The interfaces between scripts, their interpreters and the host. Only kinds and rights take the host time to find.
+/// The interfaces between scripts, their interpreters and the host. Only responses, kinds and rights take time.
 pub(super) mod interpreter {
     wasmtime::component::bindgen!({
         path: ["../../wit", "../../interpreters/wit"],
@@ -32,6 +32,7 @@ pub(super) mod interpreter {
             package boathook:host;
             world joined {
                 import boathook:interpreter/source@0.1.0;
+                import boathook:interpreter/http@0.1.0;
                 import boathook:interpreter/kinds@0.1.0;
                 import boathook:interpreter/writes@0.1.0;
                 import boathook:interpreter/rights@0.1.0;
@@ -41,6 +42,7 @@ pub(super) mod interpreter {
         ",
         world: "boathook:host/joined",
         imports: {
+            "boathook:interpreter/http": async | trappable,
             "boathook:interpreter/kinds": async | trappable,
             "boathook:interpreter/rights": async | trappable,
             default: trappable,
@@ -60,6 +62,21 @@ pub(super) mod functions {
             }
         ",
         world: "boathook:host/listed",
+        exports: { default: async },
+    });
+}
+
+/// The additional export of an interpreter whose scripts define custom resources.
+pub(super) mod definitions {
+    wasmtime::component::bindgen!({
+        path: ["../../wit", "../../interpreters/wit"],
+        inline: "
+            package boathook:host;
+            world defined {
+                export boathook:interpreter/definitions@0.1.0;
+            }
+        ",
+        world: "boathook:host/defined",
         exports: { default: async },
     });
 }

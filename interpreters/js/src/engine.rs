@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use rquickjs::{Context, Result, Runtime};
 
-use crate::{files, globals, script};
+use crate::{files, globals, host::http, script};
 
 /// Bytes of the interpreter's own stack, of the 1 MiB that it has: a script that recurses too deeply gets a
 /// RangeError with a trace.
@@ -33,7 +33,7 @@ impl Engine {
         runtime.set_gc_threshold(GARBAGE);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(script::note_rejection)));
         let context = Context::full(&runtime)?;
-        context.with(|ctx| globals::add(&ctx))?;
+        context.with(|ctx| globals::add(&ctx).and_then(|()| http::add(&ctx)))?;
         Ok(Self { context, _runtime: runtime })
     }
 

@@ -1,4 +1,4 @@
-//! What a script finds without importing it, beyond the language: `console`. QuickJS itself has `atob`, `btoa`,
+//! What a script finds without importing it, beyond the language and `fetch`: `console`. QuickJS itself has `atob`, `btoa`,
 //! `queueMicrotask` and `performance`. What is to differ from run to run starts with the run.
 //!
 //! Never anything that waits or that reaches out of the sandbox.

@@ -22,6 +22,7 @@ use crate::{
     },
     failure::Failure,
     globals,
+    host::http,
 };
 
 type Outcome<T> = Result<T, Failure>;
@@ -202,9 +203,15 @@ impl<'js> Script<'js> {
     }
 }
 
-/// What a promise is resolved with; other values are themselves. Does all work that waits.
+/// What a promise is resolved with; other values are themselves. Does all work that waits, and sends the requests of
+/// `fetch` when there is no other.
 fn settled<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Outcome<Value<'js>> {
-    while ctx.execute_pending_job() {}
+    loop {
+        while ctx.execute_pending_job() {}
+        if !http::send_waiting(ctx).catch(ctx).map_err(|error| Failure::caught(ctx, error))? {
+            break;
+        }
+    }
     let Some(promise) = value.clone().into_promise() else { return Ok(value) };
     outcome(ctx, &promise)
 }
@@ -212,7 +219,7 @@ fn settled<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Outcome<Value<'js>> {
 fn outcome<'js>(ctx: &Ctx<'js>, promise: &Promise<'js>) -> Outcome<Value<'js>> {
     if promise.state() == PromiseState::Pending {
         return Err(Failure::permanent(
-            "the script waits for a promise that nothing can resolve: there are no timers and no network".to_owned(),
+            "the script waits for a promise that nothing can resolve: there are no timers".to_owned(),
         ));
     }
     match promise.result::<Value<'js>>() {

@@ -4,7 +4,7 @@
 
 use rquickjs::{Ctx, Object};
 
-use crate::boathook::interpreter::source;
+use crate::{boathook::interpreter::source, host::http};
 
 /// The maximum number of places that a trace reports.
 const PLACES: usize = 6;
@@ -26,7 +26,7 @@ fn place<'js>(ctx: &Ctx<'js>, maps: &mut Maps, line: &str) -> Option<String> {
     let mut parts = place.rsplitn(3, ':');
     let column: usize = parts.next()?.parse().ok()?;
     let row: usize = parts.next()?.parse().ok()?;
-    let file = parts.next()?;
+    let file = parts.next().filter(|file| *file != http::FILE)?;
     let shown = match maps.find(ctx, file, row, column) {
         Some(found) => found,
         None => format!("{file}:{row}:{column}"),

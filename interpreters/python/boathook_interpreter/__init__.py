@@ -23,7 +23,7 @@ from wit_world.imports.reconciliation import Parent
 from wit_world.imports.types import BindingContext, RunInfo
 
 from . import answers, contexts, failure, lasting, native, program, streams, warm
-from boathook import hook
+from boathook import crd, hook
 
 sys.path = []
 sys.path_importer_cache.clear()
@@ -56,12 +56,19 @@ class Script(_Last, exports.Script):
         with failure.told_as_text():
             compiled = program.compile_all()
             program.load()
+            # `Definitions` cannot report an error.
+            crd.documents()
             return Description(hook.document(), answers.handlers(), compiled)
 
 
 class Functions(_Last, exports.Functions):
     def all(self) -> list[Function]:
         return answers.functions()
+
+
+class Definitions(_Last, exports.Definitions):
+    def all(self) -> list[str]:
+        return crd.documents()
 
 
 class Validating(_Last, exports.Validating):

@@ -7,7 +7,10 @@ from typing import Any, cast
 
 from boathook import _host, kube
 from boathook.errors import KubeError, Reason
+from boathook.http import Headers, HttpError, Request, Response
+from boathook.http import Reason as HttpReason
 from componentize_py_types import Err
+from wit_world.imports import http
 from wit_world.imports import kube as wit
 from wit_world.imports import log, metrics, settings, snapshots
 from wit_world.imports.types import ObjectRef
@@ -78,6 +81,22 @@ class Native:
             wit.emit_event(target, kind, text(reason, "reason"), text(note, "note"))
         except Err as error:
             raise _refused(error.value) from None
+
+    def http(self, request: Request) -> Response:
+        wanted = http.Request(
+            text(request.method, "method"),
+            text(request.url, "url"),
+            [(name, _header(name, value)) for name, value in request.headers.items()],
+            request.content,
+            None if request.timeout is None else max(1, round(request.timeout * 1000)),
+        )
+        (answer,) = http.send([wanted])
+        if isinstance(answer, Err):
+            reason = cast(HttpReason, answer.value.reason.name.lower().replace("_", "-"))
+            raise HttpError(reason, answer.value.message)
+        response = answer.value
+        headers = Headers([(name, value.decode("latin-1")) for name, value in response.headers])
+        return Response(response.status, headers, response.body, request.url)
 
     def open_snapshot(self, binding: str) -> Handle:
         try:
@@ -213,6 +232,13 @@ def text(value: object, what: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} is a text, and no {_type(value)}")
     return _clean(value)
+
+
+def _header(name: str, value: object) -> bytes:
+    try:
+        return text(value, f"header {name}").encode("latin-1")
+    except UnicodeEncodeError:
+        raise HttpError("invalid", f"the value of the header {name} has characters that a header cannot have") from None
 
 
 def _clean(value: str) -> str:

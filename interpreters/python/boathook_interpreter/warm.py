@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from boathook import hook
+from boathook import crd, hook
 from wit_world.imports import kube, source, types
 
 from . import contexts, failure, hot, program
@@ -80,6 +80,7 @@ def _forget() -> None:
     sys.modules.pop(_NAME, None)
     program.forget()
     hook.reset()
+    crd.reset()
 
 
 @contextmanager

@@ -167,6 +167,19 @@ export interface Permission {
   namespaces?: string[];
 }
 
+/** HTTP requests to hosts outside the cluster. */
+export interface HttpPermission {
+  /**
+   * `api.example.com`; `*.example.com` for all below that name; `api.example.com:8443` for another port than 443;
+   * `http://api.example.com` for a host without TLS.
+   */
+  hosts: string[];
+  /** `GET` and `HEAD` when absent. */
+  methods?: ("GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" | "*")[];
+  /** Paths without the query; a `*` at the end stands for all that begin so. All paths when absent. */
+  paths?: string[];
+}
+
 /** Version v1 of the document. */
 export interface Config {
   configVersion?: "v1";
@@ -177,7 +190,7 @@ export interface Config {
   kubernetesValidating?: AdmissionBinding[];
   kubernetesMutating?: MutatingBinding[];
   kubernetesCustomResourceConversion?: ConversionBinding[];
-  permissions?: { kubernetes?: Permission[] };
+  permissions?: { kubernetes?: Permission[]; http?: HttpPermission[] };
   limits?: { memory?: Bytes; time?: Duration; hostCalls?: number; hostBytes?: Bytes; logBytes?: Bytes };
   retry?: Retry;
   concurrency?: number;

@@ -5,7 +5,7 @@ import type { Config } from "./config.js";
 import { Context, type RawContext, type RunInfo } from "./context.js";
 import { type Desired, type Finalized, Parent, type RawParent } from "./reconcile.js";
 
-/** The functions of a hook. Each may be `async`; nothing but other promises can be waited for. */
+/** The functions of a hook. Each may be `async`; only `fetch` and other promises can be waited for. */
 export interface Hook {
   /** What wakes it and what it may touch: an object, a text in YAML or JSON, or a function that gives one. */
   config: Config | string | (() => Config | string);

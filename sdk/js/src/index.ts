@@ -20,6 +20,7 @@ export type * as config from "./config.js";
 export type { Config } from "./config.js";
 export { type BindingContext, type Change, Context, ObjectEvent, type RunInfo, type Trigger } from "./context.js";
 export { isPermanent, Permanent, Retry, withContext } from "./errors.js";
+export type { BodyInit, HeadersInit, HttpFailure, RequestInit, ResponseInit } from "./fetch.js";
 export type { Console } from "./globals.js";
 export { type Exported, type Hook, hook } from "./hook.js";
 export * as kube from "./kube.js";

@@ -2,10 +2,36 @@
 #
 # It writes nothing itself: the operator applies what `reconcile` returns, repairs it, and deletes it with the WebApp.
 
+from typing import Annotated, NotRequired, TypedDict
+
 import boathook
 from boathook import Condition, Desired, Parent
+from boathook.crd import Column, Field
 
-# The kind of the custom resource, which crd.yaml defines, and the kinds that `reconcile` may return.
+
+class Spec(TypedDict):
+    image: Annotated[str, Field(min_length=1)]
+    size: NotRequired[Annotated[int, Field(minimum=0, default=1)]]
+
+
+class Status(TypedDict, total=False):
+    readyReplicas: int
+
+
+# The custom resource. After a change of these types, `boathook build --write-crd` writes crd.yaml.
+boathook.define(
+    "example.com/v1alpha1",
+    "WebApp",
+    spec=Spec,
+    status=Status,
+    columns=[
+        Column("Image", "string", ".spec.image"),
+        Column("Size", "integer", ".spec.size"),
+        Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
+    ],
+)
+
+# The kind of the custom resource, and the kinds that `reconcile` may return.
 boathook.configure(
     {
         "reconcile": [

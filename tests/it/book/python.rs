@@ -8,13 +8,15 @@ use std::fs;
 use super::generated::head;
 
 /// The modules, as a reader needs them. Those of `boathook` itself first.
-const MODULES: [(&str, &str); 12] = [
+const MODULES: [(&str, &str); 14] = [
     ("hook", "boathook"),
     ("context", "boathook"),
     ("snapshots", "boathook.snapshots"),
     ("kube", "boathook.kube"),
+    ("http", "boathook.http"),
     ("admission", "boathook"),
     ("reconcile", "boathook"),
+    ("crd", "boathook.crd"),
     ("errors", "boathook"),
     ("log", "boathook.log"),
     ("metrics", "boathook.metrics"),

@@ -118,7 +118,8 @@ impl Server {
         self.configured([self.host()], credentials)
     }
 
-    fn allowed(&self, private: impl IntoIterator<Item = String>) -> Client {
+    /// The same, for these hosts.
+    pub fn allowed(&self, private: impl IntoIterator<Item = String>) -> Client {
         self.configured(private, Vec::new())
     }
 

@@ -5,7 +5,14 @@ use boathook_egress::HookCredential;
 use serde_json::json;
 
 use super::{Recorded, altered, names, records, replay, replayed};
-use crate::pipeline::http::{Server, fetch};
+use crate::{
+    pipeline::http::{Server, fetch},
+    script::{
+        http::{Fetching, javascript},
+        interpreters,
+        python::{self, http::python_script},
+    },
+};
 
 const TOKEN: &str = "a token of nobody else";
 
@@ -78,4 +85,45 @@ async fn a_record_has_nothing_of_a_credential_that_the_operator_adds() {
     assert!(!texts.iter().any(|text| text.contains("a-token-of-the-admin")), "{texts:#?}");
     let ended = replay(&[path.to_str().unwrap()]).await;
     assert!(ended.stdout.ends_with("same, 0 differ"), "{} {}", ended.stdout, ended.stderr);
+}
+
+async fn a_script_is_the_same_again_without_the_server(script: Fetching) {
+    let server = Server::start().await;
+    let client = server.client();
+    let adjust = |options: &mut boathook_operator::app::Options| {
+        options.http = client;
+        options.sandbox.interpreters = vec![interpreters()];
+    };
+    let recorded = Recorded::start_with(&[("fetch", script(&server.host()))], adjust).await;
+    let requests = [
+        json!({"url": server.url("/v1/echo"), "method": "POST", "body": "ping", "authorization": format!("Bearer {TOKEN}")}),
+        json!({"url": server.url("/v1/never"), "timeout": "20"}),
+        json!({"url": server.url("/v2/echo")}),
+    ];
+    for (number, data) in requests.into_iter().enumerate() {
+        recorded.pipeline.create(fetch(&format!("n-{number}"), data)).await;
+        recorded.until("fetch", number + 1).await;
+    }
+    let (_records, path) = recorded.stop().await;
+    drop(server);
+    let texts: Vec<_> = records(&path).iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+    let requests = texts.iter().filter(|text| text.contains(r#""call":"http""#)).count();
+    assert!(requests == 3 && texts.iter().any(|text| text.contains("ping")), "{texts:#?}");
+    for text in &texts {
+        let calls = &text[text.find(r#""calls":"#).unwrap()..];
+        assert!(!calls.contains(TOKEN), "{calls}");
+    }
+    let ended = replay(&[path.to_str().unwrap()]).await;
+    assert_eq!(ended.stdout, "3 runs: 3 same, 0 differ", "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn fetch_is_the_same_again_without_the_server() {
+    a_script_is_the_same_again_without_the_server(javascript).await;
+}
+
+#[tokio::test]
+async fn requests_in_python_are_the_same_again_without_the_server() {
+    python::sandbox().await;
+    a_script_is_the_same_again_without_the_server(python_script).await;
 }

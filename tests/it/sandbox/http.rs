@@ -19,20 +19,30 @@ use tokio::sync::watch;
 
 use super::support::{Lines, caller, guest, load, plenty, sandbox, trigger};
 
-/// Answers each request with the same, or never.
-struct Net {
-    answer: Option<Result<HttpResponse, HttpError>>,
-    seen: Mutex<Vec<(HttpRequest, HttpBounds)>>,
+/// The answer to a request; without one, it waits.
+type Answer = dyn Fn(&HttpRequest) -> Option<Result<HttpResponse, HttpError>> + Send + Sync;
+
+/// Answers requests, and notes them.
+pub struct Net {
+    answer: Box<Answer>,
+    pub seen: Mutex<Vec<(HttpRequest, HttpBounds)>>,
     /// Closed when a request without an answer is dropped.
-    under_way: watch::Sender<()>,
+    pub under_way: watch::Sender<()>,
 }
 
 impl Net {
-    fn with(answer: Option<Result<HttpResponse, HttpError>>) -> Arc<Self> {
-        Arc::new(Self { answer, seen: Mutex::default(), under_way: watch::Sender::default() })
+    pub fn by(
+        answer: impl Fn(&HttpRequest) -> Option<Result<HttpResponse, HttpError>> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self { answer: Box::new(answer), seen: Mutex::default(), under_way: watch::Sender::default() })
     }
 
-    fn answering(bytes: usize) -> Arc<Self> {
+    /// Answers each request with the same, or never.
+    pub fn with(answer: Option<Result<HttpResponse, HttpError>>) -> Arc<Self> {
+        Self::by(move |_| answer.clone())
+    }
+
+    pub fn answering(bytes: usize) -> Arc<Self> {
         let headers = vec![HttpHeader("x-a".into(), HttpBody(b"b".to_vec()))];
         Self::with(Some(Ok(HttpResponse { status: 201, headers, body: HttpBody(vec![b'y'; bytes]) })))
     }
@@ -60,9 +70,10 @@ impl Host for Net {
         request: HttpRequest,
         bounds: HttpBounds,
     ) -> BoxFuture<'a, Result<HttpResponse, HttpError>> {
+        let answer = (self.answer)(&request);
         self.seen.lock().unwrap().push((request, bounds));
-        match &self.answer {
-            Some(answer) => ready(answer.clone()).boxed(),
+        match answer {
+            Some(answer) => ready(answer).boxed(),
             None => {
                 let held = self.under_way.subscribe();
                 async move {

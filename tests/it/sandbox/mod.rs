@@ -6,7 +6,7 @@ mod directories;
 mod go;
 mod guests;
 mod hostile;
-mod http;
+pub mod http;
 mod loading;
 mod logs;
 mod memory;

@@ -39,6 +39,11 @@ async fn pod_defaults_in_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn service_per_pod_in_go() {
+    play_all_in_go("service-per-pod").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crontab_conversion_in_go() {
     play_all_in_go("crontab-conversion").await;
 }

@@ -9,9 +9,10 @@ use super::{
 use crate::sandbox::support::load;
 
 /// With a word that the document of each hook in it has.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("docs/first-hook-ts.md", "namespaces"),
     ("sdk/js/README.md", "namespaces"),
+    ("docs/permissions.md", "api.example.com"),
     ("docs/webhooks.md", "example.com"),
     ("docs/operators.md", "HelloApp"),
     ("docs/migration.md", "Pod"),

@@ -7,9 +7,10 @@ mod build;
 mod bundles;
 mod directories;
 mod hostile;
+pub mod http;
 mod interpreters;
 mod joined;
-mod python;
+pub mod python;
 mod reconcile;
 mod scenarios;
 pub mod shell;
@@ -25,7 +26,7 @@ use crate::{
 };
 
 /// Where the interpreters are.
-fn interpreters() -> PathBuf {
+pub fn interpreters() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("interpreters/dist")
 }
 

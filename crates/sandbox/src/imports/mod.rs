@@ -2,6 +2,7 @@
 //! budget, and [`Host`](super::host::Host) answers it.
 
 mod convert;
+mod http;
 mod kube;
 mod metrics;
 mod snapshots;

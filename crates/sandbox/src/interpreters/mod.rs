@@ -33,10 +33,11 @@ use crate::{
     engine,
     error::LoadError,
     host::OnlyKinds,
-    invoke,
+    invoke::{self, Described},
     limits::Bounds,
     script::{Scripted, Source},
     wit::{
+        definitions::exports::boathook::interpreter::definitions as defined,
         functions::exports::boathook::interpreter::functions as listed,
         interpreter::exports::boathook::interpreter::script as wit, uses::exports::boathook::interpreter::uses as used,
     },
@@ -95,11 +96,12 @@ impl Sandbox {
                 Err(error) => Err(Failure::of_host(error.to_string())),
             }
         };
-        let (described, functions) =
+        let Described { description, functions, definitions } =
             described.map_err(|failure| LoadError::Script { hook: name.clone(), failure: Box::new(failure) })?;
-        let wit::Description { document, handlers, compiled } = described;
+        let wit::Description { document, handlers, compiled } = description;
         let source = Arc::new(Source { compiled, ..source });
-        Ok(LoadedHook::of_script(candidate, &interpreter.component, Scripted { source, document, handlers, functions }))
+        let scripted = Scripted { source, document, handlers, functions, definitions };
+        Ok(LoadedHook::of_script(candidate, &interpreter.component, scripted))
     }
 
     /// Lists what a script uses, also of one that cannot be loaded. It has no grants, and finds kinds with `resolve`. None if
@@ -191,8 +193,9 @@ impl Sandbox {
         let component = self.interpreter_component(tenant, hook, &bytes, file).await.map_err(unusable)?;
         let script = wit::GuestIndices::new(component.pre().instance_pre()).map_err(broken)?;
         let functions = listed::GuestIndices::new(component.pre().instance_pre()).ok();
+        let definitions = defined::GuestIndices::new(component.pre().instance_pre()).ok();
         let uses = used::GuestIndices::new(component.pre().instance_pre()).ok();
-        Ok(Interpreter { component, script, functions, uses })
+        Ok(Interpreter { component, script, functions, definitions, uses })
     }
 
     /// Loads the code that was compiled at installation, or else compiles the interpreter now.

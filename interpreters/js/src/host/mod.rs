@@ -1,7 +1,9 @@
-//! The module `boathook:host`: the host's functions as they are, for the SDK to make pleasant ones of.
+//! The module `boathook:host`: the host's functions as they are, for the SDK to make pleasant ones of. Requests of `fetch`
+//! are in no module.
 //!
 //! What can be refused answers `{ok}` or `{err}`: errors are thrown by the SDK, where a trace shows the caller.
 
+pub mod http;
 mod kube;
 mod rest;
 mod snapshots;

@@ -16,7 +16,7 @@
         log.info(f"{len(namespaces)} namespaces")
 """
 
-from . import config, kube, log, metrics, settings, snapshots
+from . import config, crd, http, kube, log, metrics, settings, snapshots
 from .admission import Conversion, Denial, Mutation, Review, Verdict, allow, deny, mutate
 from .config import Config
 from .context import (
@@ -31,6 +31,7 @@ from .context import (
     Tick,
     Trigger,
 )
+from .crd import define
 from .errors import DefinitionError, KubeError, Permanent, Retry, is_permanent, with_context
 from .hook import (
     configure,
@@ -47,6 +48,7 @@ from .hook import (
     on_synchronization,
     on_validating,
 )
+from .http import HttpError
 from .kube import Object, ObjectRef
 from .reconcile import Child, Condition, Desired, Finalized, Parent, ReconcileEvent, Related
 from .snapshots import Item, Snapshot
@@ -67,6 +69,7 @@ __all__ = [
     "Event",
     "Finalized",
     "Group",
+    "HttpError",
     "Item",
     "KubeError",
     "Mutation",
@@ -88,7 +91,10 @@ __all__ = [
     "allow",
     "config",
     "configure",
+    "crd",
+    "define",
     "deny",
+    "http",
     "info",
     "is_permanent",
     "kube",

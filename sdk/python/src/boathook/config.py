@@ -209,8 +209,21 @@ class Permission(TypedDict, total=False):
     namespaces: list[str]
 
 
+class HttpPermission(TypedDict, total=False):
+    """HTTP requests to hosts outside the cluster."""
+
+    #: ``api.example.com``; ``*.example.com`` for all below that name; ``api.example.com:8443`` for another port than 443;
+    #: ``http://api.example.com`` for a host without TLS.
+    hosts: list[str]
+    #: ``GET`` and ``HEAD`` when absent.
+    methods: list[Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "*"]]
+    #: Paths without the query; a ``*`` at the end stands for all that begin so. All paths when absent.
+    paths: list[str]
+
+
 class Permissions(TypedDict, total=False):
     kubernetes: list[Permission]
+    http: list[HttpPermission]
 
 
 class Limits(TypedDict, total=False):

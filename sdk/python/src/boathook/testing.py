@@ -10,12 +10,14 @@ import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from . import _host
 from ._host import Handle, Labels, Level, Page, RawItem
 from .context import RunInfo
 from .errors import KubeError
+from .http import HttpError, Request, Response
 from .kube import Create, Delete, Object, ObjectRef, Operation, Patch, Query, Update, ref_of
 from .reconcile import Child, Parent, Related
 
@@ -30,8 +32,10 @@ class FakeHost:
         objects: Sequence[Object] = (),
         snapshots: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         settings: Mapping[str, Any] | None = None,
+        http: Mapping[str, Response | HttpError] | None = None,
     ) -> None:
-        """``snapshots`` has items by binding: ``name``, ``namespace``, ``object``, ``filter_result``."""
+        """``snapshots`` has items by binding: ``name``, ``namespace``, ``object``, ``filter_result``. ``http`` has responses
+        and errors by method and URL: ``GET https://api.example.com/v1/items``."""
         self.objects: dict[ObjectRef, Object] = {ref_of(object): copy.deepcopy(object) for object in objects}
         #: Operations, in order.
         self.written: list[Operation] = []
@@ -43,6 +47,9 @@ class FakeHost:
         self.events: list[tuple[ObjectRef, str, str]] = []
         #: Errors that writes of these objects give.
         self.refusals: dict[ObjectRef, KubeError] = {}
+        #: HTTP requests, in order.
+        self.requests: list[Request] = []
+        self._http = http or {}
         self._snapshots = snapshots or {}
         self._settings = settings or {}
 
@@ -117,6 +124,16 @@ class FakeHost:
 
     def emit_event(self, regarding: ObjectRef, warning: bool, reason: str, note: str) -> None:
         self.events.append((regarding, reason, note))
+
+    def http(self, request: Request) -> Response:
+        self.requests.append(request)
+        asked = f"{request.method} {request.url}"
+        answer = self._http.get(asked)
+        if answer is None:
+            raise HttpError("connection", f"{asked}: the test has no answer: add one to FakeHost(http=…)")
+        if isinstance(answer, HttpError):
+            raise answer
+        return replace(answer, url=request.url)
 
     def open_snapshot(self, binding: str) -> Handle:
         if binding not in self._snapshots:

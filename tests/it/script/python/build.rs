@@ -5,10 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{interpreters, python, sandbox};
-use crate::support::{guests::cache_dir, process};
+use crate::support::{cluster::TestCluster, guests::cache_dir, process, until};
 
 async fn boathook(folder: &Path, arguments: &[&str]) -> process::Ended {
     sandbox().await;
@@ -93,4 +93,82 @@ async fn what_is_no_hook_is_reported_with_its_place() {
     ] {
         assert!(ended.stderr.contains(part), "no {part:?} in {}", ended.stderr);
     }
+}
+
+const DEFINES: &str = "from dataclasses import dataclass
+from typing import Annotated
+import boathook
+from boathook import Desired
+from boathook.crd import Column, Field
+
+@dataclass
+class Spec:
+    image: Annotated[str, Field(min_length=1)]
+    size: Annotated[int, Field(minimum=0)] = 1
+
+boathook.define('example.com/v1', 'WebApp', spec=Spec, columns=[Column('Size', 'integer', '.spec.size')])
+boathook.configure({'reconcile': [{'apiVersion': 'example.com/v1', 'kind': 'WebApp', 'owns': [{'apiVersion': 'v1', 'kind': 'ConfigMap'}]}]})
+
+@boathook.on_reconcile('reconcile')
+def reconcile(app): return Desired(none_wanted=True)
+";
+
+/// The definition is one that a cluster takes, with its defaults and its bounds.
+#[tokio::test]
+async fn a_definition_is_made_of_types_and_compared_with_the_projects() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
+    write("pyproject.toml", "[project]\nname = \"mine\"\n");
+    write("hook.py", DEFINES);
+    let refused = async |part: &str| {
+        let ended = boathook(folder.path(), &["build"]).await;
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("crd.yaml is not what the types of the hook make"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("boathook build --write-crd") && ended.stderr.contains(part), "{}", ended.stderr);
+    };
+    refused("webapps.example.com is missing").await;
+    let written = boathook(folder.path(), &["build", "--write-crd", "--out", "elsewhere.wasm"]).await;
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let text = fs::read_to_string(folder.path().join("crd.yaml")).unwrap();
+    write("hook.py", &DEFINES.replace("minimum=0", "minimum=2"));
+    refused("versions.v1.schema.openAPIV3Schema.properties.spec.properties.size.minimum is 0: the types make 2").await;
+    write("hook.py", DEFINES);
+    let built = boathook(folder.path(), &["build", "-o", "json"]).await;
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    let facts: Value = serde_json::from_str(&built.stdout).unwrap();
+    assert_eq!(facts["definitions"][0]["metadata"]["name"], "webapps.example.com");
+    assert_eq!(fs::read_to_string(folder.path().join("crd.yaml")).unwrap(), text);
+
+    let cluster = TestCluster::start().await;
+    let definition: Value = yaml_serde::from_str(&text).unwrap();
+    cluster.admin.create(&definition).await.unwrap();
+    let app = |spec: Value| json!({"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"namespace": "default", "name": "a"}, "spec": spec});
+    let error = until("the kind is served", async || {
+        let error = cluster.admin.create(&app(json!({"image": ""}))).await.unwrap_err().to_string();
+        error.contains("spec.image").then_some(error)
+    })
+    .await;
+    assert!(error.contains("spec.image"), "{error}");
+    let created = cluster.admin.create(&app(json!({"image": "web:1"}))).await.unwrap();
+    assert_eq!(created["spec"], json!({"image": "web:1", "size": 1}));
+}
+
+#[tokio::test]
+async fn a_type_that_no_definition_has_is_reported_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("pyproject.toml"), "[project]\nname = \"mine\"\n").unwrap();
+    fs::write(folder.path().join("hook.py"), DEFINES.replace("size: Annotated[int", "size: Annotated[set[int]"))
+        .unwrap();
+    let ended = boathook(folder.path(), &["build"]).await;
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("WebApp.spec.size: set is not a type that a definition can have"),
+        "{}",
+        ended.stderr
+    );
+    let plain = "import boathook\nboathook.configure({'onStartup': 1})\n@boathook.on_startup\ndef f(): pass\n";
+    fs::write(folder.path().join("hook.py"), plain).unwrap();
+    let ended = boathook(folder.path(), &["build", "--write-crd"]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the hook defines no custom resource"), "{}", ended.stderr);
 }

@@ -68,7 +68,7 @@ async fn what_is_wrong_before_the_first_run_is_reported_at_load() {
 #[tokio::test]
 async fn hooks_in_the_book_are_hooks() {
     let sandbox = sandbox().await;
-    for page in ["docs/webhooks.md", "docs/operators.md", "docs/migration.md"] {
+    for page in ["docs/permissions.md", "docs/webhooks.md", "docs/operators.md", "docs/migration.md"] {
         let text = std::fs::read_to_string(page).unwrap();
         let blocks = crate::script::book::blocks(&text, "python");
         assert!(!blocks.is_empty(), "{page} shows no hook in Python");

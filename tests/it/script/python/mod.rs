@@ -2,6 +2,7 @@
 
 mod build;
 mod hostile;
+pub mod http;
 mod joined;
 pub(super) mod scenarios;
 
@@ -42,7 +43,7 @@ def run(ctx):
 ";
 
 /// A sandbox; the interpreter is compiled once for all tests, and for the commands that they run, which have no pool.
-pub(super) async fn sandbox() -> Sandbox {
+pub async fn sandbox() -> Sandbox {
     static COMPILED: OnceCell<()> = OnceCell::const_new();
     let compiled = COMPILED.get_or_init(|| async {
         for sandbox in [super::sandbox(), super::unpooled_sandbox()] {

@@ -16,7 +16,6 @@ const LACKS: &[(&str, &str)] = &[
     ("setImmediate", TIMERS),
     ("clearTimeout", TIMERS),
     ("clearInterval", TIMERS),
-    ("fetch", NETWORK),
     ("XMLHttpRequest", NETWORK),
     ("WebSocket", NETWORK),
     ("process", NODE),
@@ -29,7 +28,9 @@ const LACKS: &[(&str, &str)] = &[
     ("crypto", "hash in the cluster, or write the hook in Rust or Go"),
     ("structuredClone", "use JSON.parse(JSON.stringify(value))"),
     ("URL", "take the text apart, or bundle a package that does"),
-    ("AbortController", TIMERS),
+    ("AbortController", "a run has no timers: use AbortSignal.timeout(milliseconds)"),
+    ("URLSearchParams", "write the query with encodeURIComponent"),
+    ("FormData", "write the body as a text"),
     ("Worker", "a run has one thread"),
     ("WebAssembly", "write the hook as a component of its own"),
     ("localStorage", "keep state in objects of the cluster"),
@@ -40,7 +41,7 @@ const LACKS: &[(&str, &str)] = &[
 ];
 
 const TIMERS: &str = "a run has no timers: throw `new Retry(message, { after })` to go on later, or bind a schedule";
-const NETWORK: &str = "a run has no network: it reaches the cluster by `kube`";
+const NETWORK: &str = "use `fetch`, within `permissions.http`; the cluster is reached by `kube`";
 const NODE: &str = "this is not Node.js: settings come from `settings()`, files are not there";
 const BROWSER: &str = "this is not a browser";
 
@@ -111,18 +112,18 @@ mod tests {
 
     #[test]
     fn a_name_that_hooks_lack_is_reported_with_its_place() {
-        let code = format!("let a={}('x')\n", marked("fetch"));
+        let code = format!("let a={}('x')\n", marked("process"));
         let problems = checked(&code, &map("src/hook.ts")).unwrap_err();
         assert_eq!(problems.len(), 1);
-        assert!(problems[0].starts_with("src/hook.ts:1:1: hooks have no `fetch`: "), "{problems:?}");
+        assert!(problems[0].starts_with("src/hook.ts:1:1: hooks have no `process`: "), "{problems:?}");
     }
 
     #[test]
     fn marks_leave_no_trace() {
-        let code = format!("typeof {}<\"u\"; {}.env; '{MARK}'; {MARK}etchy\n", marked("fetch"), marked("process"));
+        let code = format!("typeof {}<\"u\"; {}.env; '{MARK}'; {MARK}indowed\n", marked("window"), marked("process"));
         let plain = checked(&code, &map("node_modules/a/index.js")).unwrap();
-        assert_eq!(plain, format!("typeof fetch<\"u\"; process.env; '{MARK}'; {MARK}etchy\n"));
-        let only_asked = format!("typeof {}", marked("fetch"));
-        assert_eq!(checked(&only_asked, &map("src/hook.ts")).unwrap(), "typeof fetch");
+        assert_eq!(plain, format!("typeof window<\"u\"; process.env; '{MARK}'; {MARK}indowed\n"));
+        let only_asked = format!("typeof {}", marked("window"));
+        assert_eq!(checked(&only_asked, &map("src/hook.ts")).unwrap(), "typeof window");
     }
 }
