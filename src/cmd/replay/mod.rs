@@ -91,7 +91,8 @@ async fn to_scenario(args: &Replay, to: &Path) -> anyhow::Result<ExitCode> {
     };
     let record = record::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let hook = Player::new(args)?.hook(file, &record.header).await.map_err(anyhow::Error::msg)?;
-    let text = of_record(&record, &hook.spec).with_context(|| format!("{} does not become a scenario", file.display()))?;
+    let text =
+        of_record(&record, &hook.spec).with_context(|| format!("{} does not become a scenario", file.display()))?;
     let cant = || format!("cannot write {}: it must be a new file in a directory that exists", to.display());
     let mut new = std::fs::File::create_new(to).with_context(cant)?;
     std::io::Write::write_all(&mut new, text.as_bytes()).with_context(cant)?;

@@ -20,7 +20,8 @@ pub(super) fn run(
     let plains: Vec<Plain<'_>> =
         chosen.iter().map(|(case, subject)| Plain { subject: *subject, text: &case.text }).collect();
     let outcomes = sweep(&plains, settings, jobs, choice)?;
-    let all: Vec<_> = chosen.iter().zip(&outcomes).map(|((case, subject), outcome)| (*case, subject, outcome)).collect();
+    let all: Vec<_> =
+        chosen.iter().zip(&outcomes).map(|((case, subject), outcome)| (*case, subject, outcome)).collect();
     let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
     let good = count(|outcome| matches!(outcome, Outcome::Swept(swept) if swept.is_good()));
     let failed = count(|outcome| matches!(outcome, Outcome::Fails(_)))

@@ -29,7 +29,12 @@ pub(super) fn config_map(wishes: &[(&str, &str, &str)]) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 }
 
-pub(super) async fn ask(recorded: &Recorded, kind: AdmissionKind, object: Value, patience: u64) -> Result<Reviewed, Unanswered> {
+pub(super) async fn ask(
+    recorded: &Recorded,
+    kind: AdmissionKind,
+    object: Value,
+    patience: u64,
+) -> Result<Reviewed, Unanswered> {
     let request = json!({"uid": "u", "operation": "CREATE", "namespace": "default", "name": "x",
         "kind": {"group": "", "version": "v1", "kind": object["kind"]}, "resource": {"group": "", "version": "v1", "resource": "configmaps"},
         "userInfo": {"username": "jane"}, "object": object, "dryRun": false});

@@ -104,7 +104,9 @@ async fn answers_to_the_api_server() {
     answers::convert(&recorded).await;
     let (_records, path) = recorded.stop().await;
     let asks = |record: &Record| record.question.as_ref().map(|question| question.asks.clone());
-    for (wanted, word) in [("validating", "allowed: false"), ("mutating", "allowed: true"), ("conversion", "conversion:")] {
+    for (wanted, word) in
+        [("validating", "allowed: false"), ("mutating", "allowed: true"), ("conversion", "conversion:")]
+    {
         let is = |record: &Record| match asks(record) {
             Some(Asks::Validating { .. }) => wanted == "validating",
             Some(Asks::Mutating { .. }) => wanted == "mutating",

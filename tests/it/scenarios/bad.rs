@@ -54,7 +54,10 @@ pub(super) const WRONG: [(&str, &str); 62] = [
     ),
     ("name: x\nsteps: [{settle: soon}]", "2:18: steps[0].settle: is \"soon\"; allowed: operator, all"),
     ("name: x\nsteps: [{http: {url: u, skip: 1}}]", "steps[0].http: skip needs times"),
-    ("name: x\nsweep: {logged: [a]}\nsteps: []", "sweep.logged: is not the end of a scenario; allowed: present, absent"),
+    (
+        "name: x\nsweep: {logged: [a]}\nsteps: []",
+        "sweep.logged: is not the end of a scenario; allowed: present, absent",
+    ),
     ("name: x\nhttp: [{status: 200}]\nsteps: []", "2:8: http[0]: url is missing"),
     ("name: x\nhttp: [{url: u, method: get}]\nsteps: []", "http[0]: method is \"get\"; write it in upper case"),
     ("name: x\nhttp: [{url: u, status: 99}]\nsteps: []", "http[0]: status is 99; it is from 200 to 599"),

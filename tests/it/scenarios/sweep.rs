@@ -145,7 +145,8 @@ async fn faults_can_stand_in_a_scenario() {
     let late = format!(
         "name: it is late\nsteps:\n  - fault: {{event: added, object: {{{NAMED} p}}}}, delivery: late}}\n  - create: {pair}\n  - settle: operator\n  - expect: {{absent: [{first}]}}\n  - settle: all\n  - expect: {{within: 100ms, present: [{first}, {second}]}}\n"
     );
-    let author = Author::of("careless", &[("crash", &crash), ("refused", &refused), ("again", &again), ("late", &late)]).await;
+    let author =
+        Author::of("careless", &[("crash", &crash), ("refused", &refused), ("again", &again), ("late", &late)]).await;
     let ended = author.test(&[]).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
 }

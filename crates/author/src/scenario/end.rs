@@ -71,7 +71,8 @@ impl End {
         };
         each(&self.objects, &found.objects, &mut all);
         each(&texts(&self.files), &texts(&found.files), &mut all);
-        let answer = |end: &Self| end.answer.iter().map(|text| ("the answer".to_owned(), text.clone().into())).collect();
+        let answer =
+            |end: &Self| end.answer.iter().map(|text| ("the answer".to_owned(), text.clone().into())).collect();
         each(&answer(self), &answer(found), &mut all);
         all.retain(|difference| !mask.hides(difference));
         all

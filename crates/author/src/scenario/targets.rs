@@ -110,7 +110,14 @@ mod tests {
         assert_eq!(parts("/api/v1/namespaces/web/secrets/s"), secret);
         let boat = ("a.b/v1".to_owned(), "boats", Some("web"), "s", Some("status"));
         assert_eq!(parts("/apis/a.b/v1/namespaces/web/boats/s/status"), boat);
-        for path in ["/api/v1/secrets", "/api/v1/namespaces/web/secrets", "/api/v1/namespaces/web/secrets/", "/version", "/apis/a.b/v1", "/"] {
+        for path in [
+            "/api/v1/secrets",
+            "/api/v1/namespaces/web/secrets",
+            "/api/v1/namespaces/web/secrets/",
+            "/version",
+            "/apis/a.b/v1",
+            "/",
+        ] {
             assert_eq!(address(path), None, "{path}");
         }
     }

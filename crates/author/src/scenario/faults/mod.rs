@@ -282,6 +282,7 @@ impl Faults {
         let mut state = self.state();
         state.crashes += 1;
         state.crashed = true;
+        state.open = 0;
     }
 
     fn strike(&self, method: &Method, path: &str) -> Option<Answer> {
@@ -344,23 +345,27 @@ impl State {
     }
 }
 
-/// A request without an answer.
-struct Open(Faults);
+/// A request without an answer, of an operator that lives.
+struct Open {
+    faults: Faults,
+    operator: usize,
+}
 
 impl Open {
     fn new(faults: &Faults) -> Self {
         let mut state = faults.state();
         state.open += 1;
         state.passed += 1;
-        drop(state);
-        Self(faults.clone())
+        Self { faults: faults.clone(), operator: state.crashes }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.open -= 1;
+        let mut state = self.faults.state();
+        if state.crashes == self.operator {
+            state.open -= 1;
+        }
         state.passed += 1;
     }
 }

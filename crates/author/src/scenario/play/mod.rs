@@ -146,7 +146,8 @@ pub(super) async fn play(
         play.revive().await.map_err(failed)?;
         play = play.take(step).await.map_err(failed)?;
     }
-    let observed = if settings.observe { Some(Box::new(play.observe(&cluster, ticks).await.map_err(early)?)) } else { None };
+    let observed =
+        if settings.observe { Some(Box::new(play.observe(&cluster, ticks).await.map_err(early)?)) } else { None };
     let Play { operator, edits, .. } = play;
     operator.shutdown().await;
     cluster.shutdown().await;

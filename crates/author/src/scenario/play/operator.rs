@@ -63,7 +63,8 @@ impl Operator {
         ticks: bool,
         log: Log,
     ) -> Result<Self, String> {
-        let mut options = Options::new(outside.faults.client(outside.client.clone()), hooks).map_err(|error| error.to_string())?;
+        let mut options =
+            Options::new(outside.faults.client(outside.client.clone()), hooks).map_err(|error| error.to_string())?;
         let http = HttpConfig { answers: Some(Arc::new(outside.servers.clone())), ..HttpConfig::default() };
         options.http = boathook_egress::Client::new(http).map_err(|error| error_chain(&error))?;
         options.directories = outside.directories.clone();

@@ -90,7 +90,8 @@ impl Before {
     /// The objects without those that every cluster has: definitions first, then namespaces.
     pub fn objects(&self) -> Vec<Value> {
         let kind = |object: &Value| object.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let name = |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name =
+            |object: &Value| object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let exists = |object: &Value| {
             let short = format!("v1 {} {}", kind(object), name(object));
             (kind(object) == "Namespace" && ALWAYS.contains(&name(object).as_str()))

@@ -7,8 +7,8 @@ mod restore;
 use std::collections::BTreeMap;
 
 use boathook_core::model::{
-    CallError, Cause, Create, HookSpec, HttpError, HttpRequest, HttpResponse, KubernetesBinding, ObjectEvent, ObjectRef,
-    Operation, Patch, PatchBody, Update, WatchEventKind,
+    CallError, Cause, Create, HookSpec, HttpError, HttpRequest, HttpResponse, KubernetesBinding, ObjectEvent,
+    ObjectRef, Operation, Patch, PatchBody, Update, WatchEventKind,
 };
 use boathook_operator::record::{Answer, Asks, Record, RecordedAnswer, RecordedQuestion, Request};
 use serde_json::{Map, Value, json};
@@ -77,8 +77,7 @@ impl Parts {
         for snapshot in &record.snapshots {
             let items = snapshot.items.as_deref().unwrap_or_default();
             let binding = binding(spec, snapshot.binding.as_str());
-            let objects: Vec<_> =
-                items.iter().filter_map(|item| restore::object(binding?, None, item)).collect();
+            let objects: Vec<_> = items.iter().filter_map(|item| restore::object(binding?, None, item)).collect();
             if objects.len() < items.len() {
                 self.notes.push(format!(
                     "The record has too little of {} objects of the snapshot of {}.",
@@ -88,7 +87,8 @@ impl Parts {
             }
             let whole = items.iter().all(|item| item.object.is_some());
             if !whole && !objects.is_empty() {
-                self.notes.push(format!("Of the objects of {}, only what its filter picks is known.", snapshot.binding));
+                self.notes
+                    .push(format!("Of the objects of {}, only what its filter picks is known.", snapshot.binding));
             }
             objects.iter().for_each(|object| self.before.add(object));
         }
@@ -103,7 +103,9 @@ impl Parts {
                     page.items.iter().filter_map(|item| parse(item)).for_each(|object| self.before.add(&object));
                 }
                 Some(Answer::Object(Ok(_)) | Answer::Page(Ok(_))) => {
-                    self.notes.push("What the run read after its first write is not a part of the cluster before.".to_owned());
+                    self.notes.push(
+                        "What the run read after its first write is not a part of the cluster before.".to_owned(),
+                    );
                 }
                 _ => {}
             }
@@ -143,12 +145,16 @@ impl Parts {
             }
         }
         if record.triggers.len() > 1 {
-            self.notes.push("The run had several triggers. In the scenario, each may have a run of its own.".to_owned());
+            self.notes
+                .push("The run had several triggers. In the scenario, each may have a run of its own.".to_owned());
         }
         let unopened = |name: &str| !record.snapshots.iter().any(|snapshot| snapshot.binding.as_str() == name);
         let synchronized = record.triggers.iter().filter(|trigger| matches!(trigger.cause, Cause::Synchronization));
         for trigger in synchronized.filter(|trigger| unopened(trigger.binding.as_str())) {
-            self.notes.push(format!("The run did not open the snapshot of {}, so its objects are not known.", trigger.binding));
+            self.notes.push(format!(
+                "The run did not open the snapshot of {}, so its objects are not known.",
+                trigger.binding
+            ));
         }
         Ok(())
     }
@@ -325,12 +331,7 @@ impl Parts {
         self.faults.push(fault);
     }
 
-    fn sent(
-        &mut self,
-        request: &HttpRequest,
-        answer: Option<&Result<HttpResponse, HttpError>>,
-        sent: &mut Vec<Value>,
-    ) {
+    fn sent(&mut self, request: &HttpRequest, answer: Option<&Result<HttpResponse, HttpError>>, sent: &mut Vec<Value>) {
         let mut response = json!({"method": request.method, "url": request.url, "times": 1});
         let Some(fields) = response.as_object_mut() else { return };
         match answer {
@@ -505,7 +506,8 @@ fn admission(binding: &str, request: &Value) -> Value {
     let mut admission = Map::new();
     admission.insert("binding".to_owned(), binding.into());
     let text = |pointer: &str| request.pointer(pointer).filter(|value| value.as_str().is_some_and(|it| !it.is_empty()));
-    for (key, pointer) in [("operation", "/operation"), ("subresource", "/subResource"), ("user", "/userInfo/username")] {
+    for (key, pointer) in [("operation", "/operation"), ("subresource", "/subResource"), ("user", "/userInfo/username")]
+    {
         admission.extend(text(pointer).map(|value| (key.to_owned(), value.clone())));
     }
     for (key, pointer) in [("object", "/object"), ("oldObject", "/oldObject")] {

@@ -28,13 +28,17 @@ pub(super) fn object(binding: &KubernetesBinding, kind: Option<(&str, &str)>, it
         metadata.insert("namespace".to_owned(), namespace.to_string().into());
     }
     for (label, value) in binding.label_selector.as_deref().map(labels).unwrap_or_default() {
-        set(&mut object, &["metadata".to_owned(), "labels".to_owned(), label], value.into());
+        set(&mut object, &["metadata".to_owned(), "labels".to_owned(), label], value);
     }
     if let (Some(filter), Some(result)) = (binding.jq_filter.as_deref(), item.filter_result.as_deref()) {
         put(&mut object, filter, result)?;
     }
     if kind == "Pod" && object.pointer("/spec/containers").is_none() {
-        set(&mut object, &["spec".to_owned(), "containers".to_owned()], json!([{"name": "unknown", "image": "unknown"}]));
+        set(
+            &mut object,
+            &["spec".to_owned(), "containers".to_owned()],
+            json!([{"name": "unknown", "image": "unknown"}]),
+        );
     }
     Some(object)
 }

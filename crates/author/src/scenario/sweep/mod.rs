@@ -198,7 +198,8 @@ fn known<'s>(
     let mask = Mask::new(end.end.differences(&second.end, &Mask::default()));
     let differences = judged.end.differences(&end.end, &mask);
     if let (Some(difference), false) = (differences.first(), says) {
-        let text = difference.text().replace('\n', "; ").replace("undisturbed", "with them").replace("found", "without");
+        let text =
+            difference.text().replace('\n', "; ").replace("undisturbed", "with them").replace("found", "without");
         let why = "without its expectations, it ends differently, because its steps depend on time or on what the hook \
                    logs or counts";
         return Err(Outcome::Unfit(format!("{why}: {text}")));
@@ -281,12 +282,7 @@ impl Known<'_> {
 type Failed<'f, 's> = (usize, &'f Known<'s>, &'f Point, String, Value);
 
 /// Plays the scenarios that are printed, each of which must fail.
-fn confirm(
-    failed: Vec<Failed<'_, '_>>,
-    settings: &Settings,
-    jobs: usize,
-    outcomes: &mut [Outcome],
-) -> io::Result<()> {
+fn confirm(failed: Vec<Failed<'_, '_>>, settings: &Settings, jobs: usize, outcomes: &mut [Outcome]) -> io::Result<()> {
     let mut printed: Vec<(usize, &Known<'_>, &Point, String, Value, Scenario)> = Vec::new();
     for (n, known, point, text, document) in failed {
         let Some(Outcome::Swept(swept)) = outcomes.get_mut(n) else { continue };
@@ -303,11 +299,9 @@ fn confirm(
     for ((n, known, point, text, document, scenario), (_, played)) in printed.iter().zip(results) {
         let Some(Outcome::Swept(swept)) = outcomes.get_mut(*n) else { continue };
         match known.judge(&played, scenario) {
-            Judged::Wrong { .. } => swept.found.push(Found {
-                fault: point.text.clone(),
-                text: text.clone(),
-                scenario: file(document),
-            }),
+            Judged::Wrong { .. } => {
+                swept.found.push(Found { fault: point.text.clone(), text: text.clone(), scenario: file(document) })
+            }
             Judged::Good | Judged::Halted => swept.unsteady.push(point.text.clone()),
         }
     }

@@ -88,8 +88,8 @@ impl Parts {
         }
         if point.is_some_and(Point::crashes) {
             // What was lost of a tick comes with the next one.
-            let ticks = self.parts.iter().flatten().filter(|step| step.get("tick").is_some());
-            if let Some(tick) = ticks.last() {
+            let mut ticks = self.parts.iter().flatten().filter(|step| step.get("tick").is_some());
+            if let Some(tick) = ticks.next_back() {
                 steps.extend([tick.clone(), json!({"settle": "all"})]);
             }
         }
@@ -202,9 +202,7 @@ fn calls(part: usize, verb: &str, target: &Target, skip: usize) -> Vec<Point> {
 fn events(part: usize, event: &str, target: &Target, skip: usize) -> [Point; 2] {
     let subject = subject(target);
     let of = if skip == 0 { String::new() } else { format!(", the event after {skip} others") };
-    let fault = |delivery: &str| {
-        skipping(json!({"event": event, "object": target.object, "delivery": delivery}), skip)
-    };
+    let fault = |delivery: &str| skipping(json!({"event": event, "object": target.object, "delivery": delivery}), skip);
     [
         Point {
             part,
