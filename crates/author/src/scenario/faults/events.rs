@@ -42,7 +42,8 @@ impl Watch {
             faults,
             body: body.into_data_stream(),
             buffer: BytesMut::new(),
-            held: None,
+            late: None,
+            missed: None,
             over: false,
         };
         let frames = futures::stream::unfold(lines, |mut lines| async move {
@@ -60,18 +61,24 @@ struct Lines {
     faults: Faults,
     body: BodyDataStream<Body>,
     buffer: BytesMut,
-    held: Option<Held>,
+    late: Option<Late>,
+    missed: Option<Missed>,
     over: bool,
 }
 
 /// The lines that are held back.
-struct Held {
+struct Late {
     /// The number of the fault.
     fault: usize,
-    delivery: Delivery,
-    /// The object of the first line.
-    path: String,
     lines: BytesMut,
+}
+
+/// An event that never arrives.
+struct Missed {
+    /// The number of the fault.
+    fault: usize,
+    /// The path of its object.
+    path: String,
 }
 
 #[derive(Deserialize)]
@@ -101,61 +108,79 @@ impl Lines {
     /// The next part of the response.
     async fn next(&mut self) -> Option<Chunk> {
         loop {
-            if self.over {
-                return None;
-            }
-            if self.held.is_some() {
-                if let Some(released) = self.while_held().await {
-                    return Some(Ok(released));
-                }
-                continue;
-            }
+            let released = self.faults.released.clone();
+            let mut notified = std::pin::pin!(released.notified());
+            notified.as_mut().enable();
             let passed = self.pass();
             if !passed.is_empty() {
                 return Some(Ok(passed));
             }
-            if self.held.is_none() {
-                match self.body.next().await {
-                    Some(Ok(chunk)) => self.buffer.extend_from_slice(&chunk),
-                    end => {
-                        self.over = true;
-                        return end;
-                    }
+            if self.over {
+                return None;
+            }
+            let chunk = tokio::select! {
+                () = notified => continue,
+                chunk = self.body.next() => chunk,
+            };
+            match chunk {
+                Some(Ok(chunk)) => self.buffer.extend_from_slice(&chunk),
+                end => {
+                    self.over = true;
+                    return end;
                 }
             }
         }
     }
 
-    /// The lines that may pass, up to the first one that is held back.
+    /// The lines that may pass now.
     fn pass(&mut self) -> Bytes {
         let mut passed = BytesMut::new();
-        while let Some(line) = self.line() {
-            match self.strikes(&line) {
+        if self.over {
+            return Bytes::new();
+        }
+        if let Some(late) = self.late.take_if(|late| self.faults.is_over(late.fault)) {
+            self.faults.touch();
+            passed.extend_from_slice(&late.lines);
+        }
+        if self.missed.as_ref().is_some_and(|missed| self.faults.is_over(missed.fault)) {
+            self.expire(&mut passed);
+        }
+        while !self.over
+            && let Some(line) = self.line()
+        {
+            if let Some(late) = &mut self.late {
+                late.lines.extend_from_slice(&line);
+                continue;
+            }
+            let Some((event, path, version)) = self.event(&line) else {
+                self.faults.touch();
+                passed.extend_from_slice(&line);
+                continue;
+            };
+            if let Some(missed) = self.missed.as_ref().filter(|missed| missed.path == path) {
+                self.faults.end(missed.fault);
+                self.expire(&mut passed);
+                continue;
+            }
+            match self.faults.delivery(event, &path, &version) {
                 None => passed.extend_from_slice(&line),
-                Some(held) => {
-                    self.held = Some(Held { lines: line, ..held });
-                    break;
-                }
+                Some((fault, Delivery::Late)) => self.late = Some(Late { fault, lines: line }),
+                Some((fault, Delivery::Missed)) => self.missed = Some(Missed { fault, path }),
             }
         }
         passed.freeze()
     }
 
+    /// The watch breaks, and the operator has to list the objects.
+    fn expire(&mut self, passed: &mut BytesMut) {
+        self.faults.touch();
+        passed.extend_from_slice(EXPIRED.as_bytes());
+        self.over = true;
+    }
+
     fn line(&mut self) -> Option<BytesMut> {
         let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
         Some(self.buffer.split_to(end + 1))
-    }
-
-    fn strikes(&mut self, line: &[u8]) -> Option<Held> {
-        let (event, path, version) = match self.event(line) {
-            Some(event) => event,
-            None => {
-                self.faults.touch();
-                return None;
-            }
-        };
-        let (fault, delivery) = self.faults.delivery(event, &path, &version)?;
-        Some(Held { fault, delivery, path, lines: BytesMut::new() })
     }
 
     /// Type, path and version of an event. A line of the list, before the watch, is not one.
@@ -169,38 +194,6 @@ impl Lines {
         let event = EVENTS.into_iter().find(|event| event.eq_ignore_ascii_case(&kind))?;
         let path = path(&self.watch.collection, metadata.namespace.as_deref(), &metadata.name);
         Some((event, path, metadata.resource_version))
-    }
-
-    /// Waits until the lines may pass, and returns them. None if something else has changed.
-    async fn while_held(&mut self) -> Option<Bytes> {
-        let fault = self.held.as_ref()?.fault;
-        let released = self.faults.released.clone();
-        let mut notified = std::pin::pin!(released.notified());
-        notified.as_mut().enable();
-        if self.faults.is_over(fault) {
-            let Held { delivery, lines, .. } = self.held.take()?;
-            self.faults.touch();
-            self.over = delivery == Delivery::Missed;
-            return Some(if self.over { Bytes::from_static(EXPIRED.as_bytes()) } else { lines.freeze() });
-        }
-        let chunk = tokio::select! {
-            () = notified => return None,
-            chunk = self.body.next() => chunk,
-        };
-        let Some(Ok(chunk)) = chunk else {
-            self.over = true;
-            return None;
-        };
-        self.buffer.extend_from_slice(&chunk);
-        while let Some(line) = self.line() {
-            let changed = self.event(&line).map(|(_, path, _)| path);
-            let Some(held) = &mut self.held else { return None };
-            if held.delivery == Delivery::Missed && changed.as_ref() == Some(&held.path) {
-                self.faults.end(held.fault);
-            }
-            held.lines.extend_from_slice(&line);
-        }
-        None
     }
 }
 

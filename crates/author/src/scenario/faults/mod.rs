@@ -71,8 +71,8 @@ pub(super) enum Answer {
 pub(super) enum Delivery {
     /// With all later events of its watch, only when the scenario releases them.
     Late,
-    /// Never. The watch breaks when the object changes again, or when the scenario releases it. The operator then lists
-    /// the objects as they are.
+    /// Never. Events of other objects arrive. The watch breaks when the object changes again, or when the scenario releases
+    /// it. The operator then lists the objects as they are.
     Missed,
 }
 

@@ -72,6 +72,8 @@ pub(super) struct Observed {
     pub end: End,
     /// The hook has schedules that follow the clock.
     pub by_the_clock: bool,
+    /// The hook has `reconcile` bindings.
+    pub reconciles: bool,
 }
 
 /// A scenario that failed.

@@ -103,8 +103,10 @@ impl Play<'_> {
             Some((question, _)) => Some(answers::ask(question, &self.operator, &self.admin).await?),
             None => None,
         };
-        let by_the_clock = ticks && self.operator.loaded().is_some_and(|hook| !hook.spec.schedules.is_empty());
+        let hook = self.operator.loaded();
+        let by_the_clock = ticks && hook.as_ref().is_some_and(|hook| !hook.spec.schedules.is_empty());
+        let reconciles = hook.is_some_and(|hook| !hook.spec.reconcilers.is_empty());
         let end = End::new(&cluster.save(), self.place.files(), answer)?;
-        Ok(Observed { noted, targets, http, end, by_the_clock })
+        Ok(Observed { noted, targets, http, end, by_the_clock, reconciles })
     }
 }

@@ -179,7 +179,7 @@ fn undisturbed<'s>(plains: &[Plain<'s>], settings: &Settings, jobs: usize) -> io
 
 fn known<'s>(
     plain: &Plain<'s>,
-    parts: Parts,
+    mut parts: Parts,
     document: &Value,
     [judged, first, second]: [Result<Played, Failure>; 3],
 ) -> Undisturbed<'s> {
@@ -204,6 +204,7 @@ fn known<'s>(
                    logs or counts";
         return Err(Outcome::Unfit(format!("{why}: {text}")));
     }
+    parts.restarts = end.reconciles;
     let points = parts.points(&end.noted, &end.targets, &end.http);
     let Subject { hook, component, .. } = plain.subject;
     Ok((Known { hook, component, parts, end, mask, says }, points))

@@ -15,6 +15,8 @@ pub(super) struct Parts {
     /// The whole document, without its steps.
     rest: Map<String, Value>,
     parts: Vec<Vec<Value>>,
+    /// Retries of the operator follow the machine's clock. After a fault, a restart stands for the time until them.
+    pub restarts: bool,
 }
 
 /// One fault.
@@ -56,7 +58,7 @@ impl Parts {
         if parts.len() > 1 && parts.last().is_some_and(Vec::is_empty) {
             parts.pop();
         }
-        Self { rest, parts }
+        Self { rest, parts, restarts: false }
     }
 
     /// The scenario as it is, and the operator at rest at its end.
@@ -85,6 +87,9 @@ impl Parts {
             if here.is_some_and(|point| matches!(point.change, Change::Again)) {
                 steps.extend([json!({"again": "last run"}), json!({"settle": "all"})]);
             }
+        }
+        if self.restarts {
+            steps.extend([json!({"restart": "operator"}), json!({"settle": "all"})]);
         }
         if point.is_some_and(Point::crashes) {
             // What was lost of a tick comes with the next one.
