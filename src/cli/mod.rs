@@ -326,6 +326,7 @@ pub struct Crd {
   boathook test web/scenarios/shop.yaml
   boathook test hooks --filter 'new namespace' -o json
   boathook test hooks --update                        # expects the actual objects from now on
+  boathook test hooks --sweep                         # each scenario again with one fault
   boathook test --schema > scenario.schema.json
 
 Each scenario has its own empty cluster in this process, and an operator with only its hook.
@@ -352,6 +353,12 @@ pub struct Test {
     /// Update the scenario files: where an object differs, expect the actual one
     #[arg(long)]
     pub update: bool,
+    /// Play each scenario again with one fault, for each fault that is possible, or for N of them, and compare the ends
+    #[arg(long, value_name = "N", require_equals = true, conflicts_with_all = ["update", "list"])]
+    pub sweep: Option<Option<u16>>,
+    /// Which faults `--sweep=N` chooses [default: 0]
+    #[arg(long, value_name = "S", requires = "sweep")]
+    pub seed: Option<u64>,
     /// Number of scenarios at the same time [default: twice the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,

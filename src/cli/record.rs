@@ -46,6 +46,7 @@ pub enum Runs {
   boathook replay records/                          # every run, each with its recorded component
   boathook replay records/20260105T100211.403Z_node-taint_0a1b2c3d-17.failed.record
   boathook replay records/ --hook node-taint --with target/boathook/node-taint.wasm
+  boathook replay FILE.record --to-scenario web/scenarios/incident.yaml
   boathook replay records/ --with new.wasm -o json | jq '.runs[] | select(.result == \"differs\")'
 
 With its recorded component, a run must make the same calls in the same order, and end with the same result. With
@@ -60,6 +61,10 @@ pub struct Replay {
     /// Run this component instead of the recorded one
     #[arg(long, value_name = "FILE.wasm")]
     pub with: Option<PathBuf>,
+    /// Write a scenario for `boathook test` to this new file, in place of a replay: what the run saw, its trigger, and what
+    /// it did
+    #[arg(long, value_name = "FILE.yaml", conflicts_with = "output")]
+    pub to_scenario: Option<PathBuf>,
     /// Replay only runs of this hook
     #[arg(long, value_name = "NAME")]
     pub hook: Option<String>,

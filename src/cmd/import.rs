@@ -249,7 +249,7 @@ fn played(name: &HookName, packed: &[u8], scenarios: &Path, evidence: &mut Evide
         .collect();
     let mut sandbox = sandbox::config(None)?;
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
-    let settings = Settings { sandbox, accept: false, record: Some(records.clone()) };
+    let settings = Settings { sandbox, accept: false, record: Some(records.clone()), observe: false };
     let jobs = std::thread::available_parallelism().map_or(2, usize::from);
     // It has a runtime for each scenario.
     let ended = std::thread::scope(|scope| scope.spawn(|| play_all(&subjects, &settings, jobs, |_, _, _| {})).join());

@@ -1,4 +1,4 @@
-//! `boathook replay`: repeats recorded runs and prints the differences.
+//! `boathook replay`: repeats recorded runs and prints the differences, or makes a scenario of one.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -8,7 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
-use boathook_author::rbac::{Calls, Kinds, denied};
+use boathook_author::{
+    rbac::{Calls, Kinds, denied},
+    scenario::of_record,
+};
 use boathook_core::model::{CallError, CallReason, HookName, HookSpec, Limits, error_chain};
 use boathook_egress::check;
 use boathook_operator::{
@@ -42,7 +45,10 @@ macro_rules! say {
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: &Replay) -> anyhow::Result<ExitCode> {
-    let reported = block_on(async { Ok(replay_all(args).await) })?;
+    let reported = match &args.to_scenario {
+        Some(file) => block_on(async { Ok(to_scenario(args, file).await) })?,
+        None => block_on(async { Ok(replay_all(args).await) })?,
+    };
     reported.or_else(|error| {
         eprintln!("error: {error:#}");
         Ok(ExitCode::from(UNUSABLE))
@@ -64,7 +70,8 @@ struct Replayed {
     ended: Ended,
 }
 
-async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
+/// The records that the arguments name.
+fn chosen(args: &Replay) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in &args.paths {
         files.extend(records(path)?);
@@ -73,6 +80,28 @@ async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
         let other = |file: &PathBuf| named(file).is_some_and(|name| name.hook != *hook);
         files.retain(|file| !other(file));
     }
+    Ok(files)
+}
+
+/// Writes a scenario of the only record.
+async fn to_scenario(args: &Replay, to: &Path) -> anyhow::Result<ExitCode> {
+    let files = chosen(args)?;
+    let [file] = files.as_slice() else {
+        anyhow::bail!("--to-scenario takes one record, and these are {}: name its file", files.len());
+    };
+    let record = record::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let hook = Player::new(args)?.hook(file, &record.header).await.map_err(anyhow::Error::msg)?;
+    let text =
+        of_record(&record, &hook.spec).with_context(|| format!("{} does not become a scenario", file.display()))?;
+    let cant = || format!("cannot write {}: it must be a new file in a directory that exists", to.display());
+    let mut new = std::fs::File::create_new(to).with_context(cant)?;
+    std::io::Write::write_all(&mut new, text.as_bytes()).with_context(cant)?;
+    say!("{}: {}", to.display(), described(Some(&record.header)));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
+    let files = chosen(args)?;
     let hooks: BTreeSet<_> = files.iter().filter_map(|file| Some(named(file)?.hook)).collect();
     if args.with.is_some() && hooks.len() > 1 {
         let hooks: Vec<_> = hooks.into_iter().collect();
@@ -195,11 +224,23 @@ impl Player {
         component
     }
 
+    /// The hook of a record, with its document.
+    async fn hook(&self, file: &Path, header: &Header) -> Result<Hook, String> {
+        let name = HookName::new(&header.hook).map_err(|error| error.to_string())?;
+        let bytes = match &self.with {
+            Some(bytes) => bytes.clone(),
+            None => {
+                let found = self.components.find(file.parent().unwrap_or(file), &header.component, &header.hook);
+                found.map_err(|error| error_chain(&error))?
+            }
+        };
+        load(&name, &bytes, &self.sandbox).await.map_err(|error| error_chain(&error))
+    }
+
     async fn load(&self, file: &Path, header: &Header) -> Result<Loaded, String> {
         let name = HookName::new(&header.hook).map_err(|error| error.to_string())?;
-        if let Some(bytes) = &self.with {
-            let Hook { spec, component, .. } =
-                load(&name, bytes, &self.sandbox).await.map_err(|error| error_chain(&error))?;
+        if self.with.is_some() {
+            let Hook { spec, component, .. } = self.hook(file, header).await?;
             let kinds = local(&[]).await.map_err(|error| format!("{error:#}"))?;
             let refuses = refuses(&spec, Kinds::new(kinds));
             let tried = Tried { permissions: spec.permissions.clone(), limits: spec.limits, refuses };

@@ -19,17 +19,22 @@ use crate::{
     support::{cluster::TestCluster, guests::guest},
 };
 
-const VALIDATE: &str = "validate.reviewer.test";
-const MUTATE: &str = "mutate.reviewer.test";
+pub(super) const VALIDATE: &str = "validate.reviewer.test";
+pub(super) const MUTATE: &str = "mutate.reviewer.test";
 
-fn config_map(wishes: &[(&str, &str, &str)]) -> Value {
+pub(super) fn config_map(wishes: &[(&str, &str, &str)]) -> Value {
     let annotations: serde_json::Map<String, Value> =
         wishes.iter().map(|(binding, key, value)| (format!("{binding}/{key}"), json!(value))).collect();
     let metadata = json!({"namespace": "default", "name": "x", "annotations": annotations});
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 }
 
-async fn ask(recorded: &Recorded, kind: AdmissionKind, object: Value, patience: u64) -> Result<Reviewed, Unanswered> {
+pub(super) async fn ask(
+    recorded: &Recorded,
+    kind: AdmissionKind,
+    object: Value,
+    patience: u64,
+) -> Result<Reviewed, Unanswered> {
     let request = json!({"uid": "u", "operation": "CREATE", "namespace": "default", "name": "x",
         "kind": {"group": "", "version": "v1", "kind": object["kind"]}, "resource": {"group": "", "version": "v1", "resource": "configmaps"},
         "userInfo": {"username": "jane"}, "object": object, "dryRun": false});
@@ -46,7 +51,7 @@ async fn ask(recorded: &Recorded, kind: AdmissionKind, object: Value, patience: 
     recorded.operator().app.answerer().review(kind, "reviewer", binding, request, patience).await
 }
 
-async fn convert(recorded: &Recorded) -> Vec<String> {
+pub(super) async fn convert(recorded: &Recorded) -> Vec<String> {
     let object = json!({"apiVersion": "reviewer.test/v1", "kind": "Widget", "spec": {"size": 7},
         "metadata": {"namespace": "default", "name": "w"}});
     let request = ConversionRequest {

@@ -9,6 +9,7 @@ mod http;
 mod reconciled;
 mod replays;
 mod rings;
+mod scenario;
 mod secrets;
 
 use std::path::{Path, PathBuf};

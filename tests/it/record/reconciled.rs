@@ -17,7 +17,7 @@ use crate::{
 const PASSWORD: &str = "correct horse battery staple";
 
 /// The guest `farewell` in place of `wish`, on a cluster that serves its kinds.
-async fn start(adjust: impl FnOnce(&mut RecordConfig)) -> Recorded {
+pub(super) async fn start(adjust: impl FnOnce(&mut RecordConfig)) -> Recorded {
     let records = tempfile::tempdir().unwrap();
     let directory = records.path().join("records");
     let hooks = [("wish", guest("farewell"))];
@@ -36,12 +36,12 @@ fn wish(spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Wish", "metadata": metadata, "spec": spec})
 }
 
-fn child(value: &str) -> Value {
+pub(super) fn child(value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"value": value}})
 }
 
 /// A parent becomes a child, and then it ends.
-async fn lives(recorded: &Recorded, spec: Value) {
+pub(super) async fn lives(recorded: &Recorded, spec: Value) {
     let (pipeline, parent) = (&recorded.pipeline, wish(spec));
     pipeline.create(parent.clone()).await;
     until("the hook was asked about its child", async || {

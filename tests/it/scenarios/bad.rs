@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 57] = [
+pub(super) const WRONG: [(&str, &str); 62] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
@@ -20,7 +20,7 @@ pub(super) const WRONG: [(&str, &str); 57] = [
     ("name: 5\nsteps: []", "1:7: name: must be a text, not 5"),
     (
         "name: x\nsteps: []\nwhen: now",
-        "3:1: when: is not known here; allowed: faults, files, given, http, name, steps, variables",
+        "3:1: when: is not known here; allowed: faults, files, given, http, name, steps, sweep, variables",
     ),
     ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
     ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
@@ -44,6 +44,20 @@ pub(super) const WRONG: [(&str, &str); 57] = [
         "3:10: faults[0]: times is 0; it is from 1 to 1000",
     ),
     ("name: x\nsteps: []\nfaults: [{verb: get, answer: 409, object: Node n}]", "faults[0].object: must be an object"),
+    (
+        "name: x\nsteps: []\nfaults: [{verb: get, answer: never, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}]",
+        "3:10: faults[0]: answer is \"never\"; allowed: 400, 403",
+    ),
+    (
+        "name: x\nsteps: []\nfaults: [{event: added, verb: get, delivery: late, object: {apiVersion: v1, kind: Node, metadata: {name: n}}}]",
+        "faults[0].verb: is not known here; allowed: delivery, event, object, skip",
+    ),
+    ("name: x\nsteps: [{settle: soon}]", "2:18: steps[0].settle: is \"soon\"; allowed: operator, all"),
+    ("name: x\nsteps: [{http: {url: u, skip: 1}}]", "steps[0].http: skip needs times"),
+    (
+        "name: x\nsweep: {logged: [a]}\nsteps: []",
+        "sweep.logged: is not the end of a scenario; allowed: present, absent",
+    ),
     ("name: x\nhttp: [{status: 200}]\nsteps: []", "2:8: http[0]: url is missing"),
     ("name: x\nhttp: [{url: u, method: get}]\nsteps: []", "http[0]: method is \"get\"; write it in upper case"),
     ("name: x\nhttp: [{url: u, status: 99}]\nsteps: []", "http[0]: status is 99; it is from 200 to 599"),

@@ -10,6 +10,7 @@ mod files;
 mod http;
 mod languages;
 mod schema;
+mod sweep;
 
 use std::{
     fs,

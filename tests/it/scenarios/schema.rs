@@ -14,8 +14,9 @@ const BEYOND: [&str; 2] = ["at most 10m", "is not the path of a file in a direct
 
 const FULL: &str = "name: all
 given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
-faults: [{verb: patch, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, answer: 409, times: 2}]
-http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: u, json: [1]}, {url: u, fails: timeout}]
+faults: [{verb: patch, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, answer: 409, times: 2}, {event: added, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, delivery: missed, skip: 1}]
+http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: u, json: [1]}, {url: u, fails: timeout, skip: 1, times: 2}]
+sweep: {present: [{apiVersion: v1, kind: Node, metadata: {name: n}}], files: {/keys/a: b}, within: 1s}
 files: {/keys/a/b: text, /logs/: ''}
 variables: {NODE_NAME: n1}
 steps:
@@ -27,8 +28,13 @@ steps:
   - pass: 24h
   - wait: 1m0.5s
   - fault: {verb: get, object: *secret, answer: 503}
+  - fault: {verb: patch, object: *secret, subresource: status, answer: crash, skip: 2}
+  - fault: {event: deleted, object: *secret, delivery: late}
   - http: {url: u, json: {a: b}}
   - restart: operator
+  - settle: operator
+  - settle: all
+  - again: last run
   - admission: {operation: UPDATE, object: *secret, oldObject: *secret, subresource: status, user: u, groups: [g], dryRun: true, binding: b}
   - admission: {operation: DELETE, oldObject: *secret}
   - conversion: {to: v1, objects: [*secret], crd: secrets.example.com}

@@ -59,6 +59,10 @@ impl Admin {
         Self { client, kinds: Mutex::default() }
     }
 
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Creates an object, with its status.
     pub async fn create(&self, object: &Value) -> Result<(), AdminError> {
         let path = self.collection(object).await?;

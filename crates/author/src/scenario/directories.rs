@@ -1,7 +1,7 @@
 //! Directories in scenarios: temporary ones, with the files that a scenario describes.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Component, Path},
     sync::Arc,
@@ -58,6 +58,26 @@ impl Place {
         fs::read(self.0.path().join(path.trim_start_matches('/')))
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .ok()
+    }
+
+    /// The text of each file that is there now, by its path.
+    pub fn files(&self) -> BTreeMap<String, String> {
+        let (mut files, mut folders) = (BTreeMap::new(), vec![self.0.path().to_owned()]);
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+                // A link is not followed.
+                match fs::symlink_metadata(&path) {
+                    Ok(metadata) if metadata.is_dir() => folders.push(path),
+                    Ok(metadata) if metadata.is_file() => {
+                        let name = path.strip_prefix(self.0.path()).unwrap_or(&path).display().to_string();
+                        let text = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                        files.insert(format!("/{name}"), text.unwrap_or_default());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        files
     }
 
     /// Offers the directories that the files are in, for writing.

@@ -20,6 +20,10 @@ pub(super) struct Answer {
     pub method: String,
     pub url: String,
     pub response: Result<HttpResponse, HttpReason>,
+    /// So many requests receive another answer before.
+    pub skip: usize,
+    /// So many requests receive it. None: all of them.
+    pub times: Option<usize>,
 }
 
 /// The servers of a scenario.
@@ -43,7 +47,10 @@ impl Servers {
     /// From now on, requests receive this answer.
     pub fn give(&self, answer: Answer) {
         let mut state = self.state();
-        state.answers.retain(|known| (&known.method, &known.url) != (&answer.method, &answer.url));
+        let same = |known: &Answer| (&known.method, &known.url) == (&answer.method, &answer.url);
+        if answer.times.is_none() {
+            state.answers.retain(|known| known.times.is_some() || !same(known));
+        }
         state.answers.push(answer);
     }
 
@@ -57,6 +64,25 @@ impl Servers {
     }
 }
 
+impl State {
+    /// The response to the next request. One for some requests comes before one for all.
+    fn next(&mut self, method: &str, url: &str) -> Option<Result<HttpResponse, HttpReason>> {
+        let (mut some, mut all) = (None, None);
+        for answer in self.answers.iter_mut().filter(|answer| (&*answer.method, &*answer.url) == (method, url)) {
+            match (answer.skip.checked_sub(1), &mut answer.times) {
+                (_, None) => all = all.or(Some(&answer.response)),
+                (Some(rest), _) => answer.skip = rest,
+                (None, Some(left)) if some.is_none() && *left > 0 => {
+                    *left -= 1;
+                    some = Some(&answer.response);
+                }
+                (None, Some(_)) => {}
+            }
+        }
+        some.or(all).cloned()
+    }
+}
+
 impl Answers for Servers {
     fn answer(&self, request: &HttpRequest) -> Result<HttpResponse, HttpError> {
         let mut state = self.state();
@@ -65,10 +91,8 @@ impl Answers for Servers {
         }
         let HttpRequest { method, url, .. } = request;
         let failed = |reason, why: &str| HttpError { reason, message: format!("{method} {url}: {why}") };
-        match state.answers.iter().find(|answer| (&answer.method, &answer.url) == (method, url)) {
-            Some(answer) => {
-                answer.response.clone().map_err(|reason| failed(reason, "it fails, as the scenario requests"))
-            }
+        match state.next(method, url) {
+            Some(response) => response.map_err(|reason| failed(reason, "it fails, as the scenario requests")),
             None => Err(failed(HttpReason::Connection, "the scenario has no answer: add one to `http`")),
         }
     }

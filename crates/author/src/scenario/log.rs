@@ -65,6 +65,11 @@ impl Log {
         *self.lock() = Lines::default();
     }
 
+    /// Number of lines.
+    pub fn lines(&self) -> usize {
+        self.lock().lines.len()
+    }
+
     /// Whether there were more lines than can be kept.
     pub fn is_full(&self) -> bool {
         self.lock().bytes > MAX_BYTES

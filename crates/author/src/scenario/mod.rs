@@ -6,6 +6,7 @@ mod admin;
 mod contexts;
 mod directories;
 mod document;
+mod end;
 mod faults;
 mod files;
 mod http;
@@ -14,6 +15,9 @@ mod log;
 mod matcher;
 mod play;
 mod reader;
+mod recorded;
+mod sweep;
+mod targets;
 mod tree;
 
 pub use self::matcher::{Edit, apply};
@@ -22,6 +26,8 @@ pub use contexts::{Contexts, contexts};
 pub use document::Scenario;
 pub use files::{Case, FindError, find};
 pub use play::{Failure, Played, Settings, Subject, play_all};
+pub use recorded::{NotAScenario, of_record};
+pub use sweep::{Choice, Found, Outcome, Plain, Swept, sweep};
 
 /// The schema that `boathook test --schema` prints. The reader does not use it.
 pub fn schema() -> serde_json::Value {
@@ -42,18 +48,21 @@ mod tests {
         let at = |place: &str| schema.pointer(&format!("/$defs/{place}")).unwrap();
         let words = |place: &str| at(&format!("{place}/enum")).as_array().unwrap().len();
         let has = |place: &str, word: Value| at(&format!("{place}/enum")).as_array().unwrap().contains(&word);
-        let texts: [(&str, &[&str]); 5] = [
+        let texts: [(&str, &[&str]); 7] = [
             ("admission/properties/operation", &document::OPERATIONS),
             ("write/properties/verb", &document::WRITE_VERBS),
             ("failures/properties/kind", &document::FAILURES),
             ("fault/properties/verb", &faults::VERBS),
+            ("fault/properties/event", &faults::EVENTS),
+            ("fault/properties/delivery", &faults::DELIVERIES.map(|(word, _)| word)),
             ("answer/properties/fails", &http::FAILS.map(|(word, _)| word)),
         ];
         for (place, known) in texts {
             assert!(words(place) == known.len() && known.iter().all(|word| has(place, (*word).into())), "{place}");
         }
         let answer = "fault/properties/answer";
-        assert!(words(answer) == faults::ANSWERS.len());
+        assert!(words(answer) == faults::ANSWERS.len() + faults::FATES.len());
+        assert!(faults::FATES.iter().all(|(word, _)| has(answer, (*word).into())));
         assert!(faults::ANSWERS.iter().all(|(code, _)| has(answer, (*code).into())));
         let steps: BTreeSet<&str> = at("step/properties").as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(steps, document::ACTIONS.into());

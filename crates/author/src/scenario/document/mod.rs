@@ -1,5 +1,7 @@
 //! The content of a scenario file. It reports all problems of a file at once.
 
+mod disturbed;
+
 use std::{fmt, time::Duration};
 
 use boathook_core::model::Variables;
@@ -7,8 +9,7 @@ use serde_json::Value;
 
 use super::{
     directories::{self, ScenarioFile},
-    faults::{ANSWERS, VERBS},
-    http::{self, FAILS},
+    http,
     reader::{Fields, describe},
     tree::{self, Kind, Node, Place, Problem, Problems},
 };
@@ -18,7 +19,7 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Maximum time that passes in one step.
 pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The keys of a step, which has exactly one of them.
-pub(super) const ACTIONS: [&str; 13] = [
+pub(super) const ACTIONS: [&str; 15] = [
     "create",
     "apply",
     "patch",
@@ -29,12 +30,18 @@ pub(super) const ACTIONS: [&str; 13] = [
     "fault",
     "http",
     "restart",
+    "settle",
+    "again",
     "admission",
     "conversion",
     "expect",
 ];
+/// What a `settle` step waits for.
+pub(super) const SETTLES: [&str; 2] = ["operator", "all"];
 /// Maximum number of repetitions of a fault.
 pub(super) const MAX_TIMES: usize = 1000;
+
+pub(super) use disturbed::Fault;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -75,19 +82,15 @@ pub(super) enum Action {
     Http(http::Answer),
     /// The operator is stopped and started again.
     Restart,
+    /// The operator has nothing more to do. Before, the events that faults hold back arrive, if `release` is true.
+    Settle {
+        release: bool,
+    },
+    /// The triggers of the last run arrive again.
+    Again,
     /// The hook receives a request of the API server.
     Ask(Question),
     Expect(Box<Expect>),
-}
-
-/// The next calls of one kind receive another response than the API server's.
-#[derive(Debug, Clone)]
-pub(super) struct Fault {
-    pub verb: &'static str,
-    pub object: Object,
-    /// An HTTP status.
-    pub answer: u16,
-    pub times: usize,
 }
 
 /// An object with apiVersion, kind and name.
@@ -133,16 +136,30 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let name = fields.needed_text("name");
     let given = objects(&fields, "given");
     let faults = fields.items("faults").into_iter().flatten();
-    let faults = faults.filter_map(|(node, path)| fault(node, &path, problems)).collect();
+    let faults = faults.filter_map(|(node, path)| Fault::read(node, &path, problems)).collect();
     let http = fields.items("http").into_iter().flatten();
-    let http = http.filter_map(|(node, path)| http_answer(node, &path, problems)).collect();
+    let http = http.filter_map(|(node, path)| disturbed::http_answer(node, &path, problems)).collect();
     let files = files(&fields);
     let variables = variables(&fields);
+    // A sweep adds it to the steps.
+    one(&fields, "sweep", swept);
     fields.need("steps");
     let steps = fields.items("steps").into_iter().flatten().filter_map(|(node, path)| step(node, &path, problems));
     let steps = steps.collect();
     fields.finish();
     Some(Scenario { name: name?.to_owned(), given, faults, http, files, variables, steps })
+}
+
+/// What is read of a cluster after a fault.
+fn swept(node: &Node, path: &str, problems: &Problems) -> Option<Expect> {
+    if let Kind::Map(entries) = &node.kind {
+        let kept = ["present", "absent", "files", "within"];
+        for entry in entries.iter().filter(|entry| !kept.contains(&entry.key.as_str())) {
+            let message = format!("is not the end of a scenario; allowed: {}", kept.join(", "));
+            problems.add(entry.place, &format!("{path}.{}", entry.key), message);
+        }
+    }
+    Expect::read(node, path, problems)
 }
 
 fn files(fields: &Fields<'_>) -> Vec<ScenarioFile> {
@@ -185,9 +202,11 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
         .or_else(|| fields.text("tick").map(|name| Action::Tick(name.to_owned())))
         .or_else(|| fields.duration("pass", MAX_PASS).map(Action::Pass))
         .or_else(|| fields.duration("wait", MAX_WAIT).map(Action::Wait))
-        .or_else(|| fault(fields.take("fault")?, &fields.child("fault"), problems).map(Action::Fault))
-        .or_else(|| http_answer(fields.take("http")?, &fields.child("http"), problems).map(Action::Http))
+        .or_else(|| Fault::read(fields.take("fault")?, &fields.child("fault"), problems).map(Action::Fault))
+        .or_else(|| disturbed::http_answer(fields.take("http")?, &fields.child("http"), problems).map(Action::Http))
         .or_else(|| fields.word("restart", &["operator"]).map(|_| Action::Restart))
+        .or_else(|| fields.word("settle", &SETTLES).map(|word| Action::Settle { release: word == "all" }))
+        .or_else(|| fields.word("again", &["last run"]).map(|_| Action::Again))
         .or_else(|| {
             let asked = Admission::read(fields.take("admission")?, &fields.child("admission"), problems);
             asked.map(|asked| Action::Ask(Question::Admission(Box::new(asked))))
@@ -201,49 +220,6 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
             expect.map(|expect| Action::Expect(Box::new(expect)))
         })?;
     Some(Step { place: node.place, action })
-}
-
-fn fault(node: &Node, path: &str, problems: &Problems) -> Option<Fault> {
-    let fields = Fields::of(node, path, problems)?;
-    for key in ["verb", "object", "answer"] {
-        fields.need(key);
-    }
-    let verb = fields.word("verb", &VERBS);
-    let object = fields.take("object").and_then(|node| object(node, &fields.child("object"), problems));
-    let codes = ANSWERS.map(|(code, _)| code);
-    let answer = fields.count("answer");
-    let answer = answer.and_then(|answer| {
-        codes.into_iter().find(|code| usize::from(*code) == answer).or_else(|| {
-            let allowed = codes.map(|code| code.to_string()).join(", ");
-            fields.wrong(format!("answer is {answer}; allowed: {allowed}"));
-            None
-        })
-    });
-    let times = fields.count("times").unwrap_or(1);
-    if !(1..=MAX_TIMES).contains(&times) {
-        fields.wrong(format!("times is {times}; it is from 1 to {MAX_TIMES}"));
-    }
-    fields.finish();
-    Some(Fault { verb: verb?, object: object?, answer: answer?, times })
-}
-
-fn http_answer(node: &Node, path: &str, problems: &Problems) -> Option<http::Answer> {
-    let fields = Fields::of(node, path, problems)?;
-    let (method, url) = (method(&fields), fields.needed_text("url"));
-    let status = fields.count("status").unwrap_or(200);
-    if !(200..=599).contains(&status) {
-        fields.wrong(format!("status is {status}; it is from 200 to 599"));
-    }
-    let fails = fields.word("fails", &FAILS.map(|(word, _)| word));
-    let (headers, body) = (fields.texts("headers"), body(&fields));
-    if fails.is_some() && ["status", "headers", "body", "json"].iter().any(|key| fields.take(key).is_some()) {
-        fields.wrong("a request that fails has no response: leave `fails` out, or the others");
-    }
-    fields.finish();
-    let reason = fails.and_then(|fails| FAILS.iter().find(|(word, _)| *word == fails)).map(|(_, reason)| *reason);
-    let status = u16::try_from(status).unwrap_or_default();
-    let response = reason.map_or_else(|| Ok(http::response(status, headers, body.unwrap_or_default())), Err);
-    Some(http::Answer { method, url: url?.to_owned(), response })
 }
 
 fn method(fields: &Fields<'_>) -> String {

@@ -1,6 +1,8 @@
 //! Plays one scenario, from its empty cluster to its last step.
 
 mod answers;
+mod operator;
+mod settle;
 
 use std::{
     collections::BTreeMap,
@@ -15,28 +17,23 @@ use std::{
 };
 
 use boathook_cluster::Cluster;
-use boathook_core::model::{HookName, Variables, error_chain, format_duration};
-use boathook_egress::HttpConfig;
-use boathook_operator::{
-    app::{App, Hook, Options},
-    record::RecordConfig,
-    webhook::Answerer,
-};
-use boathook_sandbox::{Directories, Sandbox, SandboxConfig};
-use jiff::Timestamp;
-use kube::Client;
+use boathook_core::model::{HookName, error_chain, format_duration};
+use boathook_sandbox::{Sandbox, SandboxConfig};
 use tempfile::TempDir;
 
 use super::{
     admin::{Admin, AdminError},
     directories::Place,
     document::{Action, Expect, Fault, Object, Question, Scenario, Step},
-    faults::{Armed, Faults},
+    end::End,
+    faults::{Armed, ArmedCall, ArmedEvent, Faults, Noted},
     http::Servers,
     judge::{self, Answer, Seen, Spot, Wrong, judge},
     log::Log,
     matcher::{self, Edit},
+    targets::Target,
 };
+use operator::{Operator, Outside};
 
 /// Time between two checks of an expectation that does not hold yet.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -51,6 +48,8 @@ pub struct Settings {
     pub accept: bool,
     /// Records all runs in directories below this one.
     pub record: Option<PathBuf>,
+    /// Returns what passed and what is there at the end, for a sweep.
+    pub observe: bool,
 }
 
 /// A scenario that passed.
@@ -58,6 +57,23 @@ pub struct Settings {
 pub struct Played {
     /// The edits after which the file expects what was found, with [`Settings::accept`].
     pub edits: Vec<Edit>,
+    /// With [`Settings::observe`].
+    pub(super) observed: Option<Box<Observed>>,
+}
+
+/// What passed between the operator and its surroundings, and what is there at the end.
+#[derive(Debug)]
+pub(super) struct Observed {
+    pub noted: Vec<Noted>,
+    /// The objects that the paths of `noted` are of.
+    pub targets: BTreeMap<String, Target>,
+    /// Method and URL of each HTTP request, with the step during which it was sent.
+    pub http: Vec<(Option<usize>, String, String)>,
+    pub end: End,
+    /// The hook has schedules that follow the clock.
+    pub by_the_clock: bool,
+    /// The hook has `reconcile` bindings.
+    pub reconciles: bool,
 }
 
 /// A scenario that failed.
@@ -88,6 +104,8 @@ struct Play<'p> {
     edits: Vec<Edit>,
     /// The last request and its result.
     asked: Option<(Question, Answer)>,
+    /// How many HTTP requests were sent before each step.
+    sent: Vec<usize>,
 }
 
 /// Plays on this thread, which must have its own runtime.
@@ -108,26 +126,34 @@ pub(super) async fn play(
     }
     let faults = Faults::default();
     for (n, fault) in scenario.faults.iter().enumerate() {
-        arm(&faults, &admin, fault).await.map_err(|error| early(format!("faults[{n}] {}: {error}", fault.object)))?;
+        arm(&faults, &admin, fault).await.map_err(|error| early(format!("faults[{n}] {}: {error}", fault.object())))?;
     }
     let servers = Servers::new(&scenario.http);
     let place = Place::new(&scenario.files).map_err(early)?;
     let outside = Outside {
-        client: faults.client(client),
+        client: client.clone(),
+        faults: faults.clone(),
         servers: servers.clone(),
         directories: place.offered(&scenario.files).map_err(early)?,
         variables: scenario.variables.clone(),
     };
     let ticks = scenario.ticks_by_itself();
     let operator = Operator::start(hook, hooks, outside, settings, ticks, log.clone()).await.map_err(early)?;
-    let mut play = Play { admin, operator, faults, servers, place, settings, edits: Vec::new(), asked: None };
+    let (edits, sent) = (Vec::new(), Vec::new());
+    let mut play = Play { admin, operator, faults, servers, place, settings, edits, asked: None, sent };
     for (n, step) in scenario.steps.iter().enumerate() {
         let failed = |text| Failure { step: Some((n, step.place.line)), text, log: log.tail() };
+        play.faults.begin(n);
+        play.sent.push(play.servers.sent().len());
+        play.revive().await.map_err(failed)?;
         play = play.take(step).await.map_err(failed)?;
     }
-    play.operator.shutdown().await;
+    let observed =
+        if settings.observe { Some(Box::new(play.observe(&cluster, ticks).await.map_err(early)?)) } else { None };
+    let Play { operator, edits, .. } = play;
+    operator.shutdown().await;
     cluster.shutdown().await;
-    Ok(Played { edits: play.edits })
+    Ok(Played { edits, observed })
 }
 
 fn client(cluster: &Cluster) -> Result<kube::Client, String> {
@@ -139,8 +165,18 @@ fn client(cluster: &Cluster) -> Result<kube::Client, String> {
 }
 
 async fn arm(faults: &Faults, admin: &Admin, fault: &Fault) -> Result<(), AdminError> {
-    let path = admin.path(&fault.object.value).await?;
-    faults.arm(Armed { verb: fault.verb, path, answer: fault.answer, left: fault.times });
+    let mut path = admin.path(&fault.object().value).await?;
+    faults.arm(match fault {
+        Fault::Call(fault) => {
+            if let Some(subresource) = &fault.subresource {
+                path.push('/');
+                path.push_str(subresource);
+            }
+            let (verb, answer, skip) = (fault.verb, fault.answer, fault.skip);
+            Armed::Call(ArmedCall { verb, path, answer, skip, left: fault.times })
+        }
+        Fault::Event(fault) => Armed::Event(ArmedEvent::new(fault.event, path, fault.delivery, fault.skip)),
+    });
     Ok(())
 }
 
@@ -159,13 +195,15 @@ impl Play<'_> {
             }
             Action::Tick(_) => {}
             Action::Pass(time) => self.operator.pass(*time).map_err(|error| format!("pass: {error}"))?,
-            Action::Fault(fault) => named("fault", &fault.object, arm(&self.faults, &self.admin, fault).await)?,
+            Action::Fault(fault) => named("fault", fault.object(), arm(&self.faults, &self.admin, fault).await)?,
             Action::Http(answer) => self.servers.give(answer.clone()),
             Action::Wait(time) => tokio::time::sleep(*time).await,
             Action::Restart => {
                 let operator = self.operator.restarted().await.map_err(|error| format!("restart operator: {error}"))?;
                 return Ok(Self { operator, asked: None, ..self });
             }
+            Action::Settle { release } => self.settle(*release).await.map_err(|error| format!("settle: {error}"))?,
+            Action::Again => self.operator.run_again(),
             Action::Ask(question) => {
                 let answer = self.ask(question).await?;
                 self.asked = Some((question.clone(), answer));
@@ -199,6 +237,7 @@ impl Play<'_> {
         let began = Instant::now();
         let mut asked = began;
         loop {
+            self.revive().await?;
             if asked.elapsed() > AGAIN {
                 self.ask_again(expect).await?;
                 asked = Instant::now();
@@ -353,139 +392,4 @@ fn compile(subjects: &[Subject<'_>], settings: &Settings) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The first second of 2026 in UTC: the time of schedules at the beginning of a scenario.
-const BEGINNING: i64 = 1_767_225_600;
-/// Maximum number of ticks when time passes.
-const MAX_TICKS: usize = 1000;
-/// Time limit for a hook's synchronization.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// What an operator reaches.
-pub(super) struct Outside {
-    client: Client,
-    servers: Servers,
-    directories: Directories,
-    variables: Variables,
-}
-
-pub struct Operator {
-    app: App,
-    options: Options,
-    hook: HookName,
-    pub log: Log,
-    /// The time of schedules, which advances when a scenario lets time pass.
-    now: Timestamp,
-}
-
-impl Operator {
-    /// Starts the operator with the hook of a directory, and waits until the hook has synchronized or failed.
-    pub async fn start(
-        hook: &HookName,
-        hooks: &Path,
-        outside: Outside,
-        settings: &Settings,
-        ticks: bool,
-        log: Log,
-    ) -> Result<Self, String> {
-        let mut options = Options::new(outside.client, hooks).map_err(|error| error.to_string())?;
-        let http = HttpConfig { answers: Some(Arc::new(outside.servers)), ..HttpConfig::default() };
-        options.http = boathook_egress::Client::new(http).map_err(|error| error_chain(&error))?;
-        options.directories = outside.directories;
-        options.variables = outside.variables;
-        options.sandbox = settings.sandbox.clone();
-        options.schedules_tick = ticks;
-        options.grace_period = Duration::from_secs(10);
-        if let Some(directory) = &settings.record {
-            // Each operator has its own. The name is free again here, because the operator makes the directory itself, so
-            // that no other user can read the records.
-            let own = tempfile::tempdir_in(directory).map_err(|error| error.to_string())?.path().to_owned();
-            options.record = Some(RecordConfig::new(own, hooks));
-        }
-        let app = started(&options).await?;
-        let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
-        let operator = Self { app, options, hook: hook.clone(), log, now };
-        operator.synchronised().await?;
-        Ok(operator)
-    }
-
-    /// Shuts the operator down, starts it again with an empty log, and waits until the hook has synchronized.
-    pub async fn restarted(self) -> Result<Self, String> {
-        self.app.shutdown().await;
-        self.log.clear();
-        let app = started(&self.options).await?;
-        let operator = Self { app, ..self };
-        operator.synchronised().await?;
-        Ok(operator)
-    }
-
-    pub async fn shutdown(self) {
-        self.app.shutdown().await;
-    }
-
-    /// Fires the schedules of this name, and returns their number.
-    pub fn tick(&self, schedule: &str) -> usize {
-        self.app.tick(&self.hook, schedule)
-    }
-
-    /// Lets time pass at once, for schedules and for triggers in queues.
-    pub fn pass(&mut self, time: Duration) -> Result<(), String> {
-        let until = self.now.checked_add(time).map_err(|error| error.to_string())?;
-        let all = self.app.pass(&self.hook, self.now, until, MAX_TICKS);
-        self.now = until;
-        if all { Ok(()) } else { Err(format!("the hook's schedules strike more than {MAX_TICKS} times in it")) }
-    }
-
-    /// The hook, if it runs.
-    pub fn loaded(&self) -> Option<Arc<Hook>> {
-        self.app.hook(&self.hook)
-    }
-
-    /// The part of the operator that answers requests of the API server.
-    pub fn answerer(&self) -> Arc<dyn Answerer> {
-        self.app.answerer()
-    }
-
-    pub fn hook(&self) -> &str {
-        self.hook.as_str()
-    }
-
-    /// Waits until the hook has synchronized or one of its runs has failed. A retry would wait for time to pass.
-    async fn synchronised(&self) -> Result<(), String> {
-        let began = Instant::now();
-        loop {
-            if !self.log.failures(self.hook.as_str()).is_empty() {
-                return Ok(());
-            }
-            let readiness = self.app.readiness();
-            if let Some((_, reason)) = readiness.quarantined.first() {
-                return Err(format!("the hook cannot be used: {reason}"));
-            }
-            let missing = readiness.hooks.iter().find(|hook| hook.hook == self.hook.as_str()).map(|hook| &hook.missing);
-            match missing {
-                Some(missing) if missing.is_empty() && readiness.started => return Ok(()),
-                Some(missing) if began.elapsed() > PATIENCE => {
-                    return Err(format!("the hook did not synchronise, it waits for {}", missing.join(", ")));
-                }
-                None if began.elapsed() > PATIENCE => return Err("the hook was not loaded".to_owned()),
-                _ => tokio::time::sleep(Duration::from_millis(2)).await,
-            }
-        }
-    }
-
-    /// The series that hooks have reported, as the operator shows them.
-    pub async fn metrics(&self) -> Result<String, String> {
-        let failed =
-            |error: &dyn std::error::Error| format!("the hook's metrics cannot be read: {}", error_chain(error));
-        let url = format!("http://{}", self.app.address());
-        let config = kube::Config::new(url.parse().map_err(|error: http::uri::InvalidUri| failed(&error))?);
-        let client = Client::try_from(config).map_err(|error| failed(&error))?;
-        let request = http::Request::get("/metrics/hooks").body(Vec::new()).map_err(|error| failed(&error))?;
-        client.request_text(request).await.map_err(|error| failed(&error))
-    }
-}
-
-async fn started(options: &Options) -> Result<App, String> {
-    App::start(options.clone()).await.map_err(|error| error_chain(&error))
 }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context as _;
 use boathook_author::{
     author::{Tools, is_shell_project},
-    scenario::{self, Case, Failure, Played, Settings, Subject, play_all},
+    scenario::{self, Case, Choice, Failure, Played, Settings, Subject, play_all},
 };
 use serde_json::{Value, json};
 
@@ -24,6 +24,8 @@ macro_rules! say {
         let _ = writeln!(std::io::stdout().lock(), $($part)*);
     }};
 }
+
+mod sweep;
 
 /// Exit code if a file is invalid, or if there is none.
 const UNUSABLE: u8 = 2;
@@ -127,10 +129,14 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
     let mut sandbox = sandbox::config(args.cache_dir.clone())?;
     // Each operator has its own sandbox, and all of them share one cache.
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
-    let settings = Settings { sandbox, accept: args.update, record: None };
+    let settings = Settings { sandbox, accept: args.update, record: None, observe: false };
     let subjects: Vec<Subject<'_>> = chosen.iter().map(|(_, subject)| *subject).collect();
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let jobs = args.jobs.map_or(2 * cores, usize::from);
+    if let Some(most) = args.sweep {
+        let choice = Choice { most: most.map(usize::from), seed: args.seed.unwrap_or_default() };
+        return sweep::run(args.output, chosen, &settings, jobs, choice);
+    }
     let mut all: Vec<Option<Ended>> = chosen.iter().map(|_| None).collect();
     play_all(&subjects, &settings, jobs, |index, played, took| {
         let Some((case, subject)) = chosen.get(index) else { return };
