@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Cluster, Operator, Test, eventually_within, workspace};
 
 /// A debug build compiles the chart engine in minutes, and keeps it for the rest of the run.
-const COMPILED: Duration = Duration::from_secs(400);
+const COMPILED: Duration = Duration::from_secs(900);
 
 const CRD: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
