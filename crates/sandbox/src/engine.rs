@@ -34,7 +34,7 @@ const KEEP_RESIDENT: u64 = 2 * 1024 * 1024;
 const KEEP_OF_TABLE: u64 = 64 * 1024;
 /// The stack of a filter. The longest chain of operators that a program may have needs about a half of it.
 const FILTER_STACK: usize = 4 * 1024 * 1024;
-/// The stack of a chart. Helm lets a template include itself a thousand times, which takes about a half of it.
+/// The stack of a chart. Helm lets a template include itself a thousand times.
 const CHART_STACK: usize = 16 * 1024 * 1024;
 /// What the host needs of the same stack.
 const HOST_STACK: usize = 512 * 1024;
