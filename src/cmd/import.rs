@@ -208,8 +208,7 @@ async fn read(
         text.push_str(&format!("queue: {}\n", json!(queue)));
     }
     let needed = !proposed.is_empty() || args.queue.is_some();
-    let written =
-        write(&file, &text, needed, mode).with_context(|| format!("cannot use {}", file.display()))?;
+    let written = write(&file, &text, needed, mode).with_context(|| format!("cannot use {}", file.display()))?;
     if !problems.iter().any(|problem| problem.refused) {
         // As the operator will load it, with the file beside it.
         if let Err(error) = load(&hook_name, &hook.pack(interpreter)?, sandbox).await {

@@ -124,9 +124,8 @@ fn without_keys(text: &str, keys: &[String]) -> String {
     let mut kept = String::new();
     let mut inside = false;
     for line in text.split_inclusive('\n') {
-        let begins = |key: &String| {
-            line.strip_prefix(key.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':'))
-        };
+        let begins =
+            |key: &String| line.strip_prefix(key.as_str()).is_some_and(|rest| rest.trim_start().starts_with(':'));
         if keys.iter().any(begins) {
             inside = true;
         } else if line.starts_with(|first: char| !first.is_whitespace()) {
