@@ -111,7 +111,7 @@ shopt -s lastpipe; echo a | read x; echo $x; printf '1\n2\n' | mapfile -t m; ech
 shopt -s nullglob; a=(*.nope); echo ${#a[@]}; for f in *.nope; do echo no; done; echo x*.nope y; cat *.nope < /dev/null; shopt -u nullglob; shopt -s failglob; (echo *.nope; echo no) 2>/dev/null; echo $?; echo *.nope 2>/dev/null; echo "never on this line"
 echo "next $?"; for f in *.nope; do :; done 2>/dev/null; echo x
 ### glob hidden and classes
-touch .a b.c '-x' 'a b' 'q?'; mkdir -p .h v/w; touch v/.z v/w/y; echo * .* v/* v/.* */ v/*/* ./-*; echo [![:alpha:]]* ; echo *' '*; echo q\?; echo 'q?'*; echo *\?; for f in ./*; do echo "$f"; done; x=v; echo $x/*; y='*'; echo v/$y "v/$y"; echo v/"*"; echo {v,x}/*; echo ~/nosuch*; echo /tmp/nosuch[a; echo v/[w]; echo [; echo []; echo [a
+touch .a b.c '-x' 'a b' 'q?'; mkdir -p .h v/u; touch v/.z v/u/y; echo * .* v/* v/.* */ v/*/* ./-*; echo [![:alpha:]]* ; echo *' '*; echo q\?; echo 'q?'*; echo *\?; for f in ./*; do echo "$f"; done; x=v; echo $x/*; y='*'; echo v/$y "v/$y"; echo v/"*"; echo {v,x}/*; echo ~/nosuch*; echo /tmp/nosuch[a; echo v/[u]; echo [; echo []; echo [a
 ### nocasematch case
 shopt -s nocasematch; x=ABC; [[ $x == a* ]] && echo 1; case $x in abc) echo 2;; esac; [[ $x =~ b ]] && echo 3; echo ${x/b/z} ${x#a} ${x%c}; [[ a < B ]] && echo 4; [ $x = abc ] || echo 5; echo ${x//[a-b]/-}; echo ${x,,[a]} 
 ### param errors
