@@ -502,6 +502,10 @@ func (s *Shell) shaped(v *variable, value string) (string, error) {
 func (s *Shell) element(name, subscript string) (string, bool, error) {
 	v := s.variable(name)
 	if v == nil {
+		// The subscript is evaluated for its effects only.
+		if index, err := s.arithmetic(subscript); err == nil && index < 0 {
+			s.severe("%s: bad array subscript", name)
+		}
 		return "", false, nil
 	}
 	if v.kind == associative {
@@ -516,7 +520,10 @@ func (s *Shell) element(name, subscript string) (string, bool, error) {
 		return "", false, err
 	}
 	if v.kind == scalar {
-		if index == 0 || index == -1 {
+		if index < 0 {
+			s.severe("%s: bad array subscript", name)
+		}
+		if index == 0 {
 			return v.text, v.set, nil
 		}
 		return "", false, nil

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -47,6 +48,9 @@ type result struct {
 	Exit   int               `json:"exit,omitempty"`
 	Files  map[string]string `json:"files,omitempty"`
 }
+
+// unfinished is the exit status where what a script left in the background goes on.
+const unfinished = -1
 
 // Where the programs are.
 const programs = "/usr/local/bin:/usr/bin:/bin"
@@ -210,6 +214,8 @@ func realIn(ctx context.Context, t *testing.T, text, programs string) result {
 			// As the shell that started it sees it.
 			r.Exit = 128 + int(how.Signal())
 		}
+	} else if errors.Is(err, exec.ErrWaitDelay) {
+		r.Exit = unfinished
 	} else if err != nil {
 		t.Fatalf("%s\n%v", text, err)
 	}

@@ -123,7 +123,7 @@ func byBash(t *comparer, script string) (result, bool) {
 	defer cancel()
 	r := realIn(ctx, t.T, script, t.programs)
 	r.mute()
-	return r, ctx.Err() == nil
+	return r, ctx.Err() == nil && r.Exit != unfinished
 }
 
 // comparer is a test that runs scripts with bash, where these are the programs.

@@ -111,7 +111,7 @@ shopt -s lastpipe; echo a | read x; echo $x; printf '1\n2\n' | mapfile -t m; ech
 shopt -s nullglob; a=(*.nope); echo ${#a[@]}; for f in *.nope; do echo no; done; echo x*.nope y; cat *.nope < /dev/null; shopt -u nullglob; shopt -s failglob; (echo *.nope; echo no) 2>/dev/null; echo $?; echo *.nope 2>/dev/null; echo "never on this line"
 echo "next $?"; for f in *.nope; do :; done 2>/dev/null; echo x
 ### glob hidden and classes
-touch .a b.c '-x' 'a b' 'q?'; mkdir -p .h v/w; touch v/.z v/w/y; echo * .* v/* v/.* */ v/*/* ./-*; echo [![:alpha:]]* ; echo *' '*; echo q\?; echo 'q?'*; echo *\?; for f in ./*; do echo "$f"; done; x=v; echo $x/*; y='*'; echo v/$y "v/$y"; echo v/"*"; echo {v,x}/*; echo ~/nosuch*; echo /tmp/nosuch[a; echo v/[w]; echo [; echo []; echo [a
+touch .a b.c '-x' 'a b' 'q?'; mkdir -p .h v/u; touch v/.z v/u/y; echo * .* v/* v/.* */ v/*/* ./-*; echo [![:alpha:]]* ; echo *' '*; echo q\?; echo 'q?'*; echo *\?; for f in ./*; do echo "$f"; done; x=v; echo $x/*; y='*'; echo v/$y "v/$y"; echo v/"*"; echo {v,x}/*; echo ~/nosuch*; echo /tmp/nosuch[a; echo v/[u]; echo [; echo []; echo [a
 ### nocasematch case
 shopt -s nocasematch; x=ABC; [[ $x == a* ]] && echo 1; case $x in abc) echo 2;; esac; [[ $x =~ b ]] && echo 3; echo ${x/b/z} ${x#a} ${x%c}; [[ a < B ]] && echo 4; [ $x = abc ] || echo 5; echo ${x//[a-b]/-}; echo ${x,,[a]} 
 ### param errors
@@ -122,3 +122,7 @@ while IFS=$'\t' read -r a b c; do echo "$a|$b|$c"; done <<< $'1\t\t3\n4\t5'; whi
 declare -A m; m[a]=1; ((m[a]+=2)); ((m[b]++)); k=c; ((m[$k]=5)); echo ${m[a]} ${m[b]} ${m[c]}; ((m["d e"]=1)); echo "${m["d e"]}"; i=3; a=(1 2 3 4); echo $((a[i])) $((a[$i])) $((a[i-1]*2)) ${a[i-1]} ${a[$((i-1))]} ${a[-1]}; ((a[i]++, i++)); echo ${a[3]} $i; x="5 + 5"; echo $((x)) $(($x*2)); echo $(( "3" + '4' )) 2>/dev/null || echo err; n=08; echo $((10#$n)); echo $(( 10#08 + 10#09 )); h=ff; echo $((16#$h)); echo $(( 1 > 0 ? 10 : 20 )) $(( (1,2,3) ))
 ### nounset and elements in arithmetic
 set -u; a=(); ((a[0])); echo ok $?; a=(1); echo $((a[3])); x=5; echo $((x[1])); (unset b; echo $((b[0]+1))); echo $?; (declare -A m; ((m[x]))); echo $?; (declare -a c; ((c[0]))); echo $?; declare -A n=(); ((n[x]++)); echo ${n[x]}; mapfile -t d < /dev/null; ((d[0])); echo $?; (echo ${a[5]}); echo $?; (unset b; ((b[0]++)); echo no); echo $?
+### negative index of arrays that are not set
+((a[-1])); echo $?; echo $((b[-1])) $?; ((c[${#c[@]} - 1])); echo $?; d=(); ((d[-1])); echo $?; echo "${e[-1]}" $?; ((f[-1] = 3)); echo "$?"; x=5; ((x[-1])); echo $?; ((x[-2])); echo $?; echo $((g[-1] + 1))
+### effects in subscripts of arrays that are not set
+i=0; echo $((a[i++])) $i; ((b[i++])); echo $i; [[ -v c[i++] ]]; echo $i; echo "${d[i++]}" $i; unset 'e[i++]'; echo $i; x=5; echo $((x[0])) $((x[1])) "${x[0]}"; r='x[0]'; echo "${!r}"
