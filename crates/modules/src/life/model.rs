@@ -113,7 +113,8 @@ impl World {
         });
         let parts = self.parts.clone();
         self.life = Life::new(Graph::new(nodes).unwrap(), |name| parts[name]);
-        (self.running.clear(), self.waiting.clear());
+        self.running.clear();
+        self.waiting.clear();
         for known in self.known.values_mut() {
             (known.started, known.prepared, known.ready) = (false, None, false);
             known.present = known.applied;
