@@ -82,6 +82,14 @@ impl Owned {
         Some(Self(tree))
     }
 
+    /// What a manager owns after an apply of this body, from a response without managed fields: every field of the body, with
+    /// the value that the API server made of it, such as `1` of `1000m`.
+    pub fn of_response(body: &Value, response: &Value, hasher: &impl BuildHasher) -> Self {
+        let mut tree = Tree::of_body(body);
+        print(&mut tree, Some(response), hasher);
+        Self(tree)
+    }
+
     /// Compares an object with the response.
     pub fn drift(&self, object: &Value, hasher: &impl BuildHasher) -> Drift {
         let mut drift = Drift::default();

@@ -545,7 +545,7 @@ impl Set {
             let mut body: Value = serde_json::from_str(body).ok()?;
             let metadata = body.get_mut("metadata")?.as_object_mut()?;
             ["uid", "resourceVersion"].iter().for_each(|precondition| drop(metadata.shift_remove(*precondition)));
-            Owned::assume(&body, &object, &self.hasher)
+            Some(Owned::of_response(&body, &object, &self.hasher))
         };
         let repaired = state.seen.as_ref().is_none_or(|seen| seen.version != version);
         if matches!(request.action, Action::Repair { .. }) && !repaired {
