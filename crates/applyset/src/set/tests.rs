@@ -191,6 +191,22 @@ impl Bench {
     }
 }
 
+#[test]
+fn a_value_that_the_api_server_writes_differently_is_applied_once() {
+    let mut bench = Bench::new(|_| ());
+    let mut wanted = map("a");
+    wanted["data"] = json!({"cpu": "1000m"});
+    bench.want(vec![wanted]);
+    let request = bench.take().remove(0);
+    let mut object = bench.response(&request);
+    object["data"]["cpu"] = json!("1");
+    bench.set.finished(&request, Ok(Some(&object.to_string())), bench.now);
+    bench.show(&object, MANAGER);
+    assert_eq!(bench.run(), Vec::<String>::new(), "it is as it was applied");
+    bench.change(&mut object, "kubectl-edit", |object| object["data"]["cpu"] = json!("2"));
+    assert_eq!(bench.run(), ["a"], "somebody changed it");
+}
+
 // mutant: crates/applyset/src/set/mod.rs: `        if !self.missing.is_empty() {` => `        if false {`
 //     with: crates/applyset/src/set/plan.rs: `            _ if !self.missing.is_empty() =>` => `            _ if false =>`
 #[test]
