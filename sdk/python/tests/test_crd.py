@@ -103,6 +103,15 @@ class Definitions(unittest.TestCase):
         self.assertEqual(list(status), ["readyReplicas", "observedGeneration", "conditions"])
         self.assertEqual((policy["metadata"]["name"], policy["spec"]["scope"]), ("policies.example.com", "Cluster"))
 
+    def test_no_field_of_the_status_is_required(self) -> None:
+        class Told(TypedDict):
+            port: Port
+
+        status = self.schema(Spec, Told)["status"]
+        self.assertEqual(list(status["properties"]), ["port", "observedGeneration", "conditions"])
+        self.assertNotIn("required", status)
+        self.assertEqual(status["properties"]["port"]["required"], ["name", "port"])
+
     def test_types_are_structural_schemas(self) -> None:
         spec = self.schema(Everything)["spec"]
         self.assertEqual((spec["description"], spec["required"]), ("All that a spec can have.", ["when", "share", "target"]))

@@ -111,7 +111,8 @@ def define(
 ) -> None:
     """Defines a custom resource by a dataclass or a ``TypedDict`` for its ``spec``, and one for its ``status``.
 
-    The status also has what the operator writes. ``plural`` is ``kind`` in lower case with an ``s`` by default.
+    The status also has what the operator writes, and none of its own fields is required. ``plural`` is ``kind`` in
+    lower case with an ``s`` by default.
     """
     def made() -> Schema:
         names: Schema = {"kind": kind, "plural": plural or _plural(kind.lower()), "singular": singular or kind.lower()}
@@ -186,7 +187,9 @@ def _column(column: Column) -> Schema:
 def _status(status: type | None, kind: str) -> Schema:
     schema: Schema = {"type": "object"} if status is None else _schema(status, f"{kind}.status")
     properties: Schema = schema.get("properties", {})
-    return {**schema, "properties": {**properties, **_OWN_STATUS}}
+    # The operator also writes a status without the hook's fields, for example when the hook fails.
+    optional = {key: value for key, value in schema.items() if key != "required"}
+    return {**optional, "properties": {**properties, **_OWN_STATUS}}
 
 
 _PLAIN: dict[Any, Schema] = {
