@@ -4,16 +4,16 @@
 mod cluster;
 mod restore;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use boathook_core::model::{
-    CallError, Cause, Create, HookSpec, HttpError, HttpRequest, HttpResponse, KubernetesBinding, ObjectEvent,
-    ObjectRef, Operation, Patch, PatchBody, Update, WatchEventKind,
+    CallError, CallReason, Cause, Create, HookSpec, HttpError, HttpRequest, HttpResponse, KubernetesBinding,
+    ObjectEvent, ObjectRef, Operation, Patch, PatchBody, Update, WatchEventKind,
 };
 use boathook_operator::record::{Answer, Asks, Record, RecordedAnswer, RecordedQuestion, Request};
 use serde_json::{Map, Value, json};
 
-use super::{faults::ANSWERS, http::FAILS};
+use super::{document::MAX_TIMES, faults::ANSWERS, http::FAILS};
 use cluster::{Before, identity, object_of, parse, plain};
 
 /// Why a record cannot become a scenario.
@@ -47,6 +47,8 @@ struct Parts {
     http: Vec<Value>,
     steps: Vec<Value>,
     expect: Map<String, Value>,
+    /// How many calls the API server received, by verb, object and subresource.
+    received: BTreeMap<(&'static str, String, Option<String>), usize>,
     /// What is not as it was.
     notes: Vec<String>,
 }
@@ -260,8 +262,9 @@ impl Parts {
             for (operation, answer) in operations.iter().zip(answers) {
                 self.wrote(operation, answer, &mut writes, &mut after);
             }
-            if let (Request::Get { target, .. }, Some(Answer::Object(Err(error)))) = (&call.request, &call.answer) {
-                self.refused("get", &reference(target), None, error);
+            if let (Request::Get { target, subresource }, Some(Answer::Object(answer))) = (&call.request, &call.answer)
+            {
+                self.answered("get", &reference(target), subresource.as_deref(), answer.as_ref().err());
             }
             if let Request::Http { request } = &call.request {
                 let answer = if let Some(Answer::Http(answer)) = &call.answer { Some(answer) } else { None };
@@ -302,6 +305,12 @@ impl Parts {
                 fields.insert(key.to_owned(), value);
             }
         }
+        if let Operation::Patch(Patch { body: PatchBody::Jq(_), .. }) = operation {
+            self.answered("get", &target, subresource.as_deref(), None);
+        }
+        if let Some(answer) = answer {
+            self.answered(verb, &target, subresource.as_deref(), answer.as_ref().err());
+        }
         match answer {
             Some(Ok(Some(object))) => {
                 if let Some(object) = parse(object).filter(|_| subresource.is_none()) {
@@ -314,23 +323,67 @@ impl Parts {
                 writes.push(write);
             }
             Some(Ok(None)) => {}
-            Some(Err(error)) => {
-                self.refused(verb, &target, subresource.as_deref(), error);
-                writes.push(write);
-            }
+            Some(Err(_)) => writes.push(write),
             None => self.notes.push(format!("The run ended before the answer to {verb} of {shown}.")),
         }
     }
 
+    /// A call that has an answer. The same calls before it pass.
+    fn answered(&mut self, verb: &'static str, target: &Value, subresource: Option<&str>, error: Option<&CallError>) {
+        if error.is_some_and(|error| !was_sent(error)) {
+            return;
+        }
+        let received = self.received.entry((verb, target.to_string(), subresource.map(str::to_owned))).or_default();
+        let skip = *received;
+        *received += 1;
+        if let Some(error) = error {
+            self.refused(verb, target, subresource, skip, error);
+        }
+    }
+
     /// The answer of the API server that a call received, as a fault, unless the cluster gives it by itself.
-    fn refused(&mut self, verb: &str, target: &Value, subresource: Option<&str>, error: &CallError) {
+    fn refused(&mut self, verb: &str, target: &Value, subresource: Option<&str>, skip: usize, error: &CallError) {
         let code = error.code.filter(|code| ![404, 409].contains(code) || (*code == 409 && verb != "create"));
         let Some(code) = code.filter(|code| ANSWERS.iter().any(|(known, _)| known == code)) else { return };
         let mut fault = json!({"verb": verb, "object": target, "answer": code});
         if let (Some(fields), Some(subresource)) = (fault.as_object_mut(), subresource) {
             fields.insert("subresource".to_owned(), subresource.into());
         }
+        if skip > MAX_TIMES {
+            let shown = identity(target);
+            self.notes.push(format!("The answer {code} to {verb} of {shown} is left out: it came after {skip} calls."));
+            return;
+        }
+        if let (Some(fields), true) = (fault.as_object_mut(), skip > 0) {
+            fields.insert("skip".to_owned(), skip.into());
+        }
         self.faults.push(fault);
+    }
+
+    /// What texts of a scenario cannot have of a request and its response.
+    fn inexact(&mut self, request: &HttpRequest, answer: Option<&Result<HttpResponse, HttpError>>) {
+        let is_text = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok();
+        let what = format!("{} {}", request.method, request.url);
+        if !is_text(&request.body.0) {
+            self.note(format!("The body of {what} is not text, so it is not expected."));
+        }
+        let Some(Ok(HttpResponse { headers, body, .. })) = answer else { return };
+        if !is_text(&body.0) {
+            self.note(format!("The body of the response to {what} is not text, so parts of it are replaced."));
+        }
+        if headers.iter().any(|header| !is_text(&header.1.0)) {
+            self.note(format!("A header of the response to {what} is not text, so parts of it are replaced."));
+        }
+        let names: BTreeSet<_> = headers.iter().map(|header| header.0.to_ascii_lowercase()).collect();
+        if names.len() < headers.len() {
+            self.note(format!("The response to {what} had several headers of one name. The last one is here."));
+        }
+    }
+
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
     }
 
     fn sent(&mut self, request: &HttpRequest, answer: Option<&Result<HttpResponse, HttpError>>, sent: &mut Vec<Value>) {
@@ -359,6 +412,7 @@ impl Parts {
             None => {}
         }
         self.http.push(response);
+        self.inexact(request, answer);
         let mut expected = json!({"method": request.method, "url": request.url});
         if let (Some(fields), Ok(body), false) =
             (expected.as_object_mut(), std::str::from_utf8(&request.body.0), request.body.0.is_empty())
@@ -471,6 +525,11 @@ fn target(operation: &Operation) -> Option<(Value, Option<String>)> {
     Some((object, subresource))
 }
 
+/// Whether a call that failed left the operator.
+fn was_sent(error: &CallError) -> bool {
+    error.code.is_some() || matches!(error.reason, CallReason::Timeout | CallReason::Unavailable)
+}
+
 fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -551,4 +610,54 @@ fn reviewed(request: &Value, answer: &RecordedAnswer) -> Value {
     let object = object.as_deref().and_then(parse).or_else(patched);
     expected.extend(object.map(|object| ("object".to_owned(), object)));
     expected.into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+    use boathook_core::model::{HttpBody, HttpHeader};
+
+    use super::*;
+
+    fn failed(reason: CallReason, code: Option<u16>) -> CallError {
+        CallError { reason, message: String::new(), code, status: None }
+    }
+
+    #[test]
+    fn a_fault_skips_the_same_calls_before_it() {
+        let mut parts = Parts::default();
+        let one = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}});
+        let other = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "o"}});
+        let forbidden = failed(CallReason::ForbiddenByCluster, Some(403));
+        parts.answered("patch", &one, None, None);
+        // It never left the operator.
+        parts.answered("patch", &one, None, Some(&failed(CallReason::ForbiddenByGrant, None)));
+        parts.answered("patch", &one, Some("status"), Some(&forbidden));
+        parts.answered("patch", &other, None, Some(&forbidden));
+        parts.answered("patch", &one, None, Some(&forbidden));
+        parts.answered("patch", &one, None, Some(&forbidden));
+        let skips: Vec<_> = parts.faults.iter().map(|fault| fault.get("skip").and_then(Value::as_u64)).collect();
+        assert_eq!(skips, [None, None, Some(1), Some(2)]);
+        assert_eq!((&parts.faults[0]["subresource"], &parts.faults[2]["answer"]), (&json!("status"), &json!(403)));
+    }
+
+    #[test]
+    fn what_texts_cannot_have_of_http_is_told() {
+        let mut parts = Parts::default();
+        let body = || HttpBody(vec![0xff]);
+        let request =
+            HttpRequest { method: "PUT".into(), url: "https://a.io/".into(), headers: Vec::new(), body: body() };
+        let header = || HttpHeader("Set-Cookie".into(), HttpBody(b"a".to_vec()));
+        let response = HttpResponse { status: 200, headers: vec![header(), header()], body: body() };
+        let mut sent = Vec::new();
+        parts.sent(&request, Some(&Ok(response)), &mut sent);
+        assert_eq!(
+            parts.notes,
+            [
+                "The body of PUT https://a.io/ is not text, so it is not expected.",
+                "The body of the response to PUT https://a.io/ is not text, so parts of it are replaced.",
+                "The response to PUT https://a.io/ had several headers of one name. The last one is here.",
+            ]
+        );
+    }
 }
