@@ -249,8 +249,12 @@ func (s *Shell) wait(j *job) int {
 	return j.status
 }
 
-// waitAny waits for the next job that ends, of these or of all.
-func (s *Shell) waitAny(among []*job) *job {
+// waitAny waits for the next job that ends, of these or of all. Without one, it returns the status: a signal with a trap ends it.
+func (s *Shell) waitAny(among []*job) (*job, int) {
+	var arrived chan struct{}
+	if s.inbox != nil {
+		arrived = s.inbox.arrived
+	}
 	for {
 		var first *job
 		running := false
@@ -264,10 +268,14 @@ func (s *Shell) waitAny(among []*job) *job {
 			}
 		}
 		if first != nil || !running {
-			return first
+			return first, 127
 		}
 		select {
 		case <-s.bell:
+		case <-arrived:
+			if number, ok := s.inbox.first(); ok {
+				return nil, 128 + number
+			}
 		case <-s.ctx.Done():
 		}
 		s.tick()
@@ -339,16 +347,18 @@ options:
 				}
 			}
 		}
-		j := s.waitAny(among)
+		j, status := s.waitAny(among)
 		if j == nil {
-			return s.done(127)
+			return s.done(status)
 		}
 		j.reported = true
 		s.status = j.status
 		return s.waited(into, j)
 	case len(args) == 0:
 		for _, j := range s.jobs {
-			s.wait(j)
+			if status := s.wait(j); !j.reported {
+				return s.done(status)
+			}
 		}
 		// bash forgets what it has waited for in this way.
 		clear(s.jobs)
@@ -356,6 +366,10 @@ options:
 	}
 	for _, j := range among {
 		status := s.wait(j)
+		if !j.reported {
+			// A signal ended it.
+			return s.done(status)
+		}
 		if err := s.waited(into, j); err != nil {
 			return err
 		}

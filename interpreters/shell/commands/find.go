@@ -64,6 +64,9 @@ func find(p *bash.Process) int {
 		}
 	}
 	for _, start := range starts {
+		if f.over {
+			break
+		}
 		info, err := p.FS().Stat(p.Abs(start))
 		if err != nil {
 			f.status = p.Fail(1, "'%s': %s", start, bash.Reason(err))
@@ -87,7 +90,7 @@ func (f *finder) walk(p string, info os.FileInfo, depth int, test findNode) {
 	}
 	f.prune = false
 	visit := func() {
-		if depth >= f.minDepth {
+		if depth >= f.minDepth && !f.over {
 			test(p, info)
 		}
 	}

@@ -85,6 +85,8 @@ set -e; ! { false; echo x; } | cat; echo "1 $?"; ! (false; echo y) | cat; echo 2
 set -e; if { false; echo a; } | cat; then echo t; fi; while { false; echo b; } | cat && false; do :; done; { false; echo c; } | { cat; false; echo d; } || echo e; (false; echo f) | cat || echo g; (false; echo h) || echo i; { false; echo j; } || echo k; x=$(false; echo l) || echo m; echo $x; f() { { false; echo n; } | cat; echo o; }; f || echo p; f
 ### signals and wait
 trap 'echo usr' USR1; (kill -USR1 $$); { sleep 0.2; exit 4; } & wait $!; echo $?; { sleep 0.1; kill -USR1 $$; sleep 0.2; exit 5; } & wait $!; echo "$(( $? > 128 ))"; wait $!; echo $?; (kill -USR1 $$); (exit 6) & wait $!; echo $?
+### signals and wait for several
+trap 'echo usr' USR1; sleep 0.5 & { sleep 0.1; kill -USR1 $$; sleep 0.3; exit 5; } & p=$!; wait -n -p v; echo "$? ${v-unset}"; wait $p; echo $?; { sleep 0.1; kill -USR1 $$; sleep 0.3; exit 6; } & p=$!; wait; echo $?; wait $p; echo $?; { sleep 0.1; kill -USR1 $$; sleep 0.3; exit 7; } & p=$!; sleep 0.5 & wait $p $!; echo $?; wait $p; echo $?; wait
 ### export in a function with an assignment before it
 v=g; f() { export v=in; }; v=t f; echo $v; w=g; g() { export w; }; w=t g; echo $w; x=g; h() { x=in; }; x=t h; echo $x; i() { readonly y; }; y=t i; echo ${y-unset}; k() { export q=1; echo $q; unset q; echo ${q-un}; }; q=t k; echo ${q-unset}; v3=g; m() { declare -gx v3=in; }; v3=t m; echo $v3
 ### negated error in parentheses
