@@ -205,6 +205,17 @@ fn the_deletion_policy_decides() {
     let mut case = Case::bucket(spec(), json!({"name": "logs"}));
     case.answers("GET", TAGS, 404, failure("NoSuchBucket"));
     assert!(case.finalize().0.done);
+
+    // What has lost its mark is deleted only if it had one.
+    for (status, last) in [
+        (json!({"name": "logs"}), vec!["GET ?tagging"]),
+        (json!({"name": "logs", "arn": "arn:aws:s3:::logs"}), vec!["GET ?tagging", "DELETE "]),
+    ] {
+        let mut case = Case::bucket(spec(), status);
+        case.answers("GET", TAGS, 404, failure("NoSuchTagSet")).answers("DELETE", BUCKET, 204, "");
+        let (answer, sent) = case.finalize();
+        assert!(answer.done && sent == last, "{sent:?}");
+    }
 }
 
 /// What SQS answers to every action of an existing queue.

@@ -296,7 +296,8 @@ fn let_go<O: Outside>(claim: &Claim, mut outside: O) -> Result<(), Problem> {
     let Some(tags) = outside.tags()? else { return Ok(()) };
     match (claim.whose(&tags), claim.policy) {
         (Whose::Others(_), _) => Ok(()),
-        (Whose::Nobodys, _) if !claim.knows::<O>() => Ok(()),
+        // It may be somebody's who created it after the status had named it.
+        (Whose::Nobodys, _) if claim.status.arn.is_none() || !claim.is_announced() => Ok(()),
         (_, DeletionPolicy::Delete) => outside.delete(),
         (_, DeletionPolicy::Orphan) => outside.mark(tags, None),
     }
