@@ -61,8 +61,8 @@ pub struct Replay {
     /// Run this component instead of the recorded one
     #[arg(long, value_name = "FILE.wasm")]
     pub with: Option<PathBuf>,
-    /// Write a scenario for `boathook test` to this new file, in place of a replay: what the run saw, its trigger, and what
-    /// it did
+    /// Write a scenario for `boathook test` to this new file, in place of a replay: the objects that the run saw, the
+    /// trigger, and the effects
     #[arg(long, value_name = "FILE.yaml", conflicts_with = "output")]
     pub to_scenario: Option<PathBuf>,
     /// Replay only runs of this hook

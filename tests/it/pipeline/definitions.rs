@@ -58,7 +58,7 @@ fn properties(definition: &mut Value) -> &mut serde_json::Map<String, Value> {
     schema["properties"]["spec"]["properties"].as_object_mut().unwrap()
 }
 
-// mutant: crates/operator/src/app/bundles/definitions.rs: `let (changes, covered) = (definition.unsafe_changes(&live), definition.is_covered_by(&live));` => `let (changes, covered) = (Vec::<String>::new(), definition.is_covered_by(&live));`
+// mutant: crates/operator/src/app/definitions.rs: `let (changes, covered) = (definition.unsafe_changes(&live), definition.is_covered_by(&live));` => `let (changes, covered) = (Vec::<String>::new(), definition.is_covered_by(&live));`
 #[tokio::test]
 async fn a_bundle_brings_the_kind_that_it_reconciles_and_changes_it_safely() {
     let pipeline = Pipeline::on(TestCluster::start().await, &[], |_| ()).await;

@@ -22,7 +22,7 @@ const OWN: &str = "boathook";
 /// The tasks of an operator that has everything. If you add a task, add its name here, so that the test below kills it.
 /// The tasks that keep bundles start beside the operator, and are killed elsewhere: "HookBundles" and "bundle NAME" in
 /// `src/cmd/serve/mod.rs`, "list of HookBundles" in `tests/it/hookbundle/control.rs`.
-const TASKS: [&str; 20] = [
+const TASKS: [&str; 21] = [
     "admin socket",
     "certificates of webhooks",
     "election",
@@ -31,6 +31,7 @@ const TASKS: [&str; 20] = [
     HEALTH,
     "hook reviewer",
     "hooks that wait for others",
+    "idle code",
     "jumps of the clock",
     "live ticks",
     "news of kinds",

@@ -144,7 +144,7 @@ fn a_configuration_is_compared_with_the_one_before() {
     assert_eq!(values(&store, "web")["web"]["size"], 4);
 }
 
-// mutant: crates/modules/src/values/mod.rs: `        self.kept = kept;` => `        self.kept.clone_from(&kept);self.kept.clear();`
+// mutant: crates/modules/src/values/mod.rs: `        kept.push((writer, patch));` => `        drop((writer, patch));`
 #[test]
 fn the_changes_of_a_run_are_taken_as_a_whole_or_not_at_all() {
     let mut store = store();
