@@ -59,7 +59,8 @@ pub struct Swept {
     pub faults: usize,
     /// The number of faults that were played to the end.
     pub played: usize,
-    /// Faults after which the scenario could not go on, because a step is about what the fault holds up.
+    /// Faults that could not begin, or after which the scenario could not go on, because a step is about what the fault
+    /// still holds up.
     pub halted: usize,
     /// Faults after which the end was another one, but not when they were played once more.
     pub unsteady: Vec<String>,
@@ -114,11 +115,20 @@ pub fn sweep(plains: &[Plain<'_>], settings: &Settings, jobs: usize, choice: Cho
         }
     }
     let chosen = choose(&known, choice);
-    let scenario = |(n, point): &(usize, &Point)| {
-        let known = known.get(*n)?.as_ref().map(|(known, _)| known)?;
-        Some((known, Scenario::parse(&known.parts.with(Some(point)).to_string()).ok()?))
-    };
-    let disturbed: Vec<_> = chosen.iter().filter_map(|it| Some((it.0, it.1, scenario(it)?))).collect();
+    let mut disturbed = Vec::with_capacity(chosen.len());
+    for (n, point) in chosen {
+        let Some(Some((known, _))) = known.get(n) else { continue };
+        let document = known.parts.with(Some(point));
+        match (Scenario::parse(&document.to_string()), outcomes.get_mut(n)) {
+            (Ok(scenario), _) => disturbed.push((n, point, (known, scenario))),
+            (Err(problems), Some(Outcome::Swept(swept))) => {
+                let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+                let text = format!("the scenario with this fault is not valid: {}", problems.join("; "));
+                swept.found.push(Found { fault: point.text.clone(), text, scenario: file(&document) });
+            }
+            (Err(_), _) => {}
+        }
+    }
     let subjects: Vec<_> = disturbed.iter().map(|(_, _, (known, scenario))| known.subject(scenario)).collect();
     let mut failed = Vec::new();
     let mut results: Vec<(usize, Result<Played, Failure>)> = Vec::new();
@@ -127,7 +137,7 @@ pub fn sweep(plains: &[Plain<'_>], settings: &Settings, jobs: usize, choice: Cho
     for (index, played) in results {
         let Some((n, point, (known, scenario))) = disturbed.get(index) else { continue };
         let Some(Outcome::Swept(swept)) = outcomes.get_mut(*n) else { continue };
-        match known.judge(&played, scenario) {
+        match known.judge(&played, scenario, point) {
             Judged::Halted => swept.halted += 1,
             Judged::Good => swept.played += 1,
             Judged::Wrong { text, expect } => {
@@ -242,16 +252,19 @@ impl Known<'_> {
         Subject { scenario, hook: self.hook, component: self.component }
     }
 
-    fn judge(&self, played: &Result<Played, Failure>, scenario: &Scenario) -> Judged {
+    fn judge(&self, played: &Result<Played, Failure>, scenario: &Scenario, point: &Point) -> Judged {
         let played = match played {
             Ok(played) => played,
             Err(failure) => {
                 let action = failure.step.and_then(|(step, _)| scenario.steps.get(step)).map(|step| &step.action);
-                let held_up = matches!(
-                    action,
-                    Some(Action::Create(_) | Action::Patch(_) | Action::Delete(_) | Action::Fault(_) | Action::Ask(_))
-                );
-                let early = failure.step.is_none() && failure.text.starts_with("faults[");
+                let held_up = self.parts.holds_up(point)
+                    && matches!(
+                        action,
+                        Some(Action::Create(_) | Action::Patch(_) | Action::Delete(_) | Action::Ask(_))
+                    );
+                // The kind of its object is not defined yet.
+                let early = matches!(action, Some(Action::Fault(_)))
+                    || (failure.step.is_none() && failure.text.starts_with("faults["));
                 return match held_up || early {
                     true => Judged::Halted,
                     false => Judged::Wrong { text: failure.text.clone(), expect: None },
@@ -299,7 +312,7 @@ fn confirm(failed: Vec<Failed<'_, '_>>, settings: &Settings, jobs: usize, outcom
     results.sort_by_key(|(index, _)| *index);
     for ((n, known, point, text, document, scenario), (_, played)) in printed.iter().zip(results) {
         let Some(Outcome::Swept(swept)) = outcomes.get_mut(*n) else { continue };
-        match known.judge(&played, scenario) {
+        match known.judge(&played, scenario, point) {
             Judged::Wrong { .. } => {
                 swept.found.push(Found { fault: point.text.clone(), text: text.clone(), scenario: file(document) })
             }

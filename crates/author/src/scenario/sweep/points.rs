@@ -108,6 +108,13 @@ impl Parts {
         rest.into()
     }
 
+    /// Whether what the fault disturbs may still be under way at a later step: an event that is held back, a retry that
+    /// follows the clock, and what was lost of a tick.
+    pub fn holds_up(&self, point: &Point) -> bool {
+        let mut steps = self.parts.iter().flatten();
+        self.restarts || point.disturbs_an_event() || (point.crashes() && steps.any(|step| step.get("tick").is_some()))
+    }
+
     /// The part that each step of [`Parts::with`] belongs to, without a fault.
     fn part_of_steps(&self) -> Vec<usize> {
         self.parts.iter().enumerate().flat_map(|(number, part)| vec![number; part.len() + 1]).collect()
@@ -239,6 +246,14 @@ fn subject(target: &Target) -> String {
 }
 
 impl Point {
+    fn disturbs_an_event(&self) -> bool {
+        match &self.change {
+            Change::Late(_) => true,
+            Change::Fault(fault) => fault.get("delivery").is_some(),
+            Change::Http(_) | Change::Again => false,
+        }
+    }
+
     fn crashes(&self) -> bool {
         matches!(&self.change, Change::Fault(fault) if fault.get("answer").is_some_and(|answer| answer == "crash"))
     }
@@ -317,6 +332,8 @@ mod tests {
         assert_eq!(crash["faults"], json!([{"verb": "patch", "object": node, "answer": "crash", "skip": 1}]));
         assert_eq!(crash["steps"].as_array().unwrap().len(), 7, "{crash}");
         assert_eq!(crash["steps"][5], json!({"tick": "t"}));
+        let held_up: Vec<_> = points.iter().map(|point| parts.holds_up(point)).collect();
+        assert_eq!(held_up, [true, false, false, false, true, true, false, false, false]);
         let late = parts.with(Some(&points[4]));
         assert_eq!(late["steps"][2], json!({"fault": {"event": "modified", "object": node, "delivery": "late"}}));
     }
