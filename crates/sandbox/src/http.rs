@@ -10,7 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use boathook_core::model::{
@@ -66,11 +66,16 @@ impl Http {
         Self(Arc::new(Requests { run, free, under_way }))
     }
 
-    /// Sends a request that the budget has covered.
+    /// Sends a request that the budget has covered. Its time includes what it waits for others.
     pub(super) async fn send(&self, request: HttpRequest, time: Option<Duration>) -> Result<HttpResponse, HttpError> {
         let requests = &self.0;
-        // The semaphore is never closed.
-        let _turn = requests.free.acquire().await;
+        let began = Instant::now();
+        let (_turn, waited) = match requests.free.try_acquire() {
+            Ok(turn) => (Ok(turn), Duration::ZERO),
+            // The semaphore is never closed.
+            Err(_) => (requests.free.acquire().await, began.elapsed()),
+        };
+        let time = time.map(|time| time.saturating_sub(waited));
         requests.sent(&requests.run.caller, request, time).await
     }
 

@@ -182,11 +182,14 @@
 
   const escaped = (text) => text.replace(/[^\x21-\x7e]+|["<>\\^`{|}]+/g, (part) => encodeURIComponent(part.toWellFormed()));
 
+  /** A URL for people: without a user, a password, a query and a fragment, which can have a secret. */
+  const shownOf = (url) => url.replace(/[?#].*/s, "").replace(/^((?:[a-z][a-z0-9+.-]*:)?[/\\]+)?[^/\\]*@/i, "$1");
+
   /** An absolute URL without its fragment. */
   const urlOf = (input) => {
     const text = String(input).trim();
     const parts = /^(https?):\/\/([^/?#\\]+)([^?#]*)(\?[^#]*)?/i.exec(text);
-    if (!parts) throw new TypeError(`${JSON.stringify(text)} is not a URL of https or http`);
+    if (!parts) throw new TypeError(`${JSON.stringify(shownOf(text))} is not a URL of https or http`);
     const [, scheme, authority, path, query = ""] = parts;
     return `${scheme.toLowerCase()}://${authority.toLowerCase()}${escaped(path) || "/"}${escaped(query)}`;
   };
@@ -297,10 +300,15 @@
       if (redirect === "manual" || location === undefined || !REDIRECTS.includes(ok.status)) {
         return new Response(ok.body, ok, { url, redirected: redirects > 0 });
       }
-      const shown = `${method} ${url.replace(/\?.*/s, "")}`;
+      const shown = `${method} ${shownOf(url)}`;
       if (redirect === "error") throw failure(`${shown}: the server redirects the request, and redirect is "error"`);
       if (redirects === MOST_REDIRECTS) throw failure(`${shown}: there were more than ${MOST_REDIRECTS} redirects`);
-      const next = resolved(location, url);
+      let next;
+      try {
+        next = resolved(location, url);
+      } catch (error) {
+        throw failure(`${shown}: the server redirects the request: ${error.message}`, "invalid");
+      }
       if (ok.status === 303 ? method !== "GET" && method !== "HEAD" : ok.status <= 302 && method === "POST") {
         method = "GET";
         body = undefined;

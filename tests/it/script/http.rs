@@ -243,7 +243,7 @@ async fn what_is_no_request_is_an_error_and_is_not_sent() {
     let net = Net::answering(1);
     for (arguments, told) in [
         ("'a.io'", "TypeError: \"a.io\" is not a URL of https or http"),
-        ("'ftp://a.io'", "is not a URL of https or http"),
+        ("'ftp://me:secret@a.io/x?key=secret'", "TypeError: \"ftp://a.io/x\" is not a URL of https or http"),
         ("'https://a.io', { body: 'x' }", "a request with the method GET has no body"),
         ("'https://a.io', { method: 'POST', body: {} }", "write an object with JSON.stringify"),
         ("'https://a.io', { method: 'a b' }", "\"a b\" is not a method"),
@@ -291,6 +291,7 @@ async fn redirects_are_followed_by_requests_of_their_own() {
             "https://b.io/three" => Some(Ok(response(200, &[], request.method.as_bytes()))),
             "https://a.io/same" => to(308, "https://b.io/three"),
             "https://a.io/away" => to(301, "http://169.254.169.254/"),
+            "https://a.io/wrong?key=secret" => to(302, "ftp://me:secret@b.io/x?key=secret"),
             "https://a.io/loop" => to(303, "/loop"),
             "https://a.io/bare" => Some(Ok(response(304, &[], b""))),
             other => Some(Err(HttpError { reason: HttpReason::Denied, message: format!("not to {other}") })),
@@ -308,7 +309,10 @@ async fn redirects_are_followed_by_requests_of_their_own() {
             ['loop', {}, 'GET https://a.io/loop: there were more than 20 redirects'],
             ['loop', { redirect: 'error' }, 'GET https://a.io/loop: the server redirects the request, and redirect is \"error\"'],
             ['away', {}, 'not to http://169.254.169.254/'],
-        ]) is(await fetch(`https://a.io/${path}`, init).catch((error) => error.cause.message), told);",
+        ]) is(await fetch(`https://a.io/${path}`, init).catch((error) => error.cause.message), told);
+        const { message, cause } = await fetch('https://a.io/wrong?key=secret').catch((error) => error);
+        const told = 'GET https://a.io/wrong: the server redirects the request: \"ftp://b.io/x\" is not a URL of https or http';
+        is([message, cause.reason, cause.message], ['fetch failed', 'invalid', told]);",
         &net,
     )
     .await;
@@ -331,7 +335,7 @@ async fn requests_that_are_not_waited_for_one_by_one_are_sent_together() {
         &net,
     )
     .await;
-    let limits = Limits { time: Duration::from_millis(200), ..Limits::default() };
+    let limits = Limits { time: Duration::from_secs(2), ..Limits::default() };
     let body = "await Promise.all(['never', 'd', 'e'].map((path) => fetch(`https://a.io/${path}`)))";
     let failure = ran(body, limits, &net).await.outcome.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Limit(Limit::Time));

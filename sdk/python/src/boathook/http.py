@@ -126,8 +126,7 @@ class Response:
         """The same response, if its status is one of 200 to 299. Otherwise the error has the beginning of the body."""
         if self.ok:
             return self
-        shown = self.url.partition("?")[0]
-        message = f"{shown}: the server answered with the status {self.status}: {self.text[:_SHOWN]}"
+        message = f"{_shown(self.url)}: the server answered with the status {self.status}: {self.text[:_SHOWN]}"
         raise HttpError("status", message, self.status)
 
 
@@ -226,11 +225,17 @@ def _body(json: Any, data: str | bytes | Mapping[str, str] | None) -> tuple[str 
 _URL = re.compile(r"(https?)://([^/?#\\]+)([^?#]*)(\?[^#]*)?", re.IGNORECASE)
 
 
+def _shown(url: str) -> str:
+    """A URL for people: without a user, a password, a query and a fragment, which can have a secret."""
+    place = re.split(r"[?#]", url.strip(), maxsplit=1)[0]
+    return re.sub(r"^((?:[a-z][a-z0-9+.-]*:)?[/\\]+)?[^/\\]*@", r"\1", place, flags=re.IGNORECASE)
+
+
 def _url(url: str) -> str:
     """An absolute URL without its fragment."""
     parts = _URL.match(url.strip())
     if parts is None:
-        raise HttpError("invalid", f"{url!r} is not a URL of https or http")
+        raise HttpError("invalid", f"{_shown(url)!r} is not a URL of https or http")
     scheme, authority, path, query = parts.groups(default="")
     # What is escaped stays so.
     escaped = (quote(part, safe="%/:=&?~+!$,;'@()*[]") for part in (path or "/", query))

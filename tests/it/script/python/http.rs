@@ -130,6 +130,8 @@ async fn a_request_that_fails_says_why_and_the_run_is_retried() {
     let net = Net::answering(1);
     for (call, told) in [
         ("http.get('a.io')", "HttpError: 'a.io' is not a URL of https or http"),
+        ("http.get('ftp://me:secret@a.io/x?key=secret')", "HttpError: 'ftp://a.io/x' is not a URL of https or http"),
+        ("http.get('me:secret@a.io/x@y')", "HttpError: 'a.io/x@y' is not a URL of https or http"),
         ("http.get('https://a.io', headers={'a': '€'})", "HttpError: the value of the header a has characters"),
         ("http.get('https://a.io', headers={'a': 1})", "TypeError: header a is a text, and no int"),
         ("http.post('https://a.io', data=1)", "TypeError: data is a text, bytes or a mapping, not int"),
