@@ -513,3 +513,36 @@ async fn an_operator_that_dies_after_any_write_is_continued_by_the_next_one() {
     }
     assert!((5..20).contains(&most), "{most}");
 }
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_read_deletes_nothing_after_a_restart() {
+    let bench = Bench::web().await;
+    bench.put("values.yaml", "web: {port: 80, more: 0}\n");
+    bench.configure(json!({"webEnabled": "true"})).await;
+    let operator = bench.start().await;
+    at(&operator, "web", "ready").await;
+    let before = bench.is_there("ConfigMap", "web").await;
+    operator.shutdown().await;
+    bench.configure(json!({"webEnabled": "true", "web": "{{"})).await;
+    let operator = bench.start().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(report(&operator, "web").is_none_or(|report| report.on.is_none()), "nobody knows whether it is on");
+    bench.configure(json!({"webEnabled": "true", "web": "port: 81"})).await;
+    at(&operator, "web", "ready").await;
+    assert_eq!(bench.port("81").await["metadata"]["uid"], before["metadata"]["uid"]);
+}
+
+#[tokio::test]
+async fn objects_of_a_chart_that_is_lost_stay_until_the_module_is_turned_off() {
+    let bench = Bench::web().await;
+    let operator = bench.start().await;
+    at(&operator, "web", "ready").await;
+    operator.shutdown().await;
+    fs::remove_dir_all(bench.modules.path().join("010-web/templates")).unwrap();
+    let operator = bench.start().await;
+    failed(&operator, "web", "the module's chart is gone and its objects are there").await;
+    bench.is_there("ConfigMap", "web").await;
+    bench.configure(json!({"webEnabled": "false"})).await;
+    at(&operator, "web", "off").await;
+    bench.is_gone("ConfigMap", "web").await;
+}

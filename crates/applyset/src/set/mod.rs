@@ -272,6 +272,11 @@ impl Set {
         }
     }
 
+    /// Something may depend on members again. What [`Set::no_dependants`] said holds for one deletion, which follows at once.
+    pub fn doubt_dependants(&mut self) {
+        self.members.values_mut().for_each(|state| state.no_dependants = false);
+    }
+
     /// The members that are to be deleted, and that [`Set::no_dependants`] was not said of: Namespaces,
     /// CustomResourceDefinitions and PersistentVolumeClaims.
     pub fn precious(&self) -> Vec<ObjectRef> {
@@ -303,6 +308,7 @@ impl Set {
         if self.answered_after(desired.generation) {
             return Ok(false);
         }
+        self.doubt_dependants();
         let was_invalid = self.invalid.take().is_some();
         if self.desired.as_ref().is_some_and(|known| *known == desired) {
             return Ok(was_invalid);
@@ -372,6 +378,15 @@ impl Set {
 
     fn want_nothing(&mut self) {
         self.members.values_mut().for_each(|state| state.wanted = None);
+    }
+
+    /// Whether the set has members in this namespace, by its parent and by what is desired. The parent names a namespace before
+    /// there is a member in it. Anybody may put the set's label on objects of other namespaces.
+    pub fn reaches(&self, namespace: Option<&str>) -> bool {
+        let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) else { return true };
+        self.parent.object.namespace.as_deref() == Some(namespace)
+            || self.parent.marks.namespaces.contains(namespace)
+            || self.namespaces.contains(namespace)
     }
 
     /// An object as a watch, a list or a read showed it. Returns whether there may be something to do.
@@ -463,7 +478,7 @@ impl Set {
         if existed {
             state.failure = None;
         }
-        state.recreate = false;
+        (state.recreate, state.no_dependants) = (false, false);
         state.drift = None;
         if existed && !expected && state.wanted.is_some() {
             let repair = state.fights.drifted(self.hasher.hash_one("gone"), now);

@@ -187,9 +187,12 @@ impl Reader<'_> {
                 },
                 Ok(_) if name == "values.yaml" => {}
                 Ok(_) => self.warn(&path, "is not a directory, and is ignored"),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    self.warn(&path, "is a link to something that is not there, and is ignored");
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !name.starts_with('.') => {
+                    // Were it only ignored, the module would count as gone, and its objects would be deleted.
+                    let error = FileError::Unreadable(path, error).into();
+                    self.broken.push((numbered(&name).1.parse().ok(), error));
                 }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(FileError::Unreadable(path, error).into()),
             }
         }

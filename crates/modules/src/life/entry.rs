@@ -52,8 +52,8 @@ impl Slot {
             End::Failed(why) => {
                 self.failures = self.failures.saturating_add(1);
                 self.error = Some(why.clone());
-                // What it has not seen may be the remedy.
-                if self.again {
+                // What it has not seen may be the remedy. The next try sees it, so only that one begins at once.
+                if std::mem::take(&mut self.again) {
                     self.hold = Hold::None;
                 } else {
                     self.hold = Hold::After(task);
@@ -63,7 +63,7 @@ impl Slot {
             End::Refused(why) => {
                 self.failures = self.failures.saturating_add(1);
                 self.error = Some(why.clone());
-                self.hold = if self.again { Hold::None } else { Hold::Refused };
+                self.hold = if std::mem::take(&mut self.again) { Hold::None } else { Hold::Refused };
             }
         }
         None
@@ -201,12 +201,27 @@ impl Entry {
         self.slot.hold = Hold::None;
     }
 
+    /// Its objects are no longer as they were applied.
+    pub fn drifted(&mut self) {
+        match self.phase {
+            Phase::Ready => self.phase = Phase::BeforeHelm,
+            // The step that runs may not have seen it, and it is said only once.
+            Phase::Chart | Phase::AfterHelm if self.slot.running.is_some() => self.slot.again = true,
+            Phase::AfterHelm => {
+                self.phase = Phase::BeforeHelm;
+                self.slot.hold = Hold::None;
+            }
+            // The chart is applied later, or not any more.
+            _ => {}
+        }
+    }
+
     /// A step is done: goes on to the next one.
     pub fn advance(&mut self) {
         let charted = self.parts.chart && !self.maintained;
         let again = std::mem::take(&mut self.slot.again);
         self.phase = match self.phase {
-            Phase::BeforeHelm | Phase::AfterHelm if again => Phase::BeforeHelm,
+            Phase::BeforeHelm | Phase::Chart | Phase::AfterHelm if again => Phase::BeforeHelm,
             Phase::Start => Phase::BeforeHelm,
             Phase::BeforeHelm if charted => Phase::Chart,
             Phase::BeforeHelm | Phase::Chart => Phase::AfterHelm,
@@ -222,11 +237,13 @@ impl Entry {
     }
 
     /// The module is on.
-    pub fn turn_on(&mut self) {
+    pub fn turn_on(&mut self, name: &ModuleName, actions: &mut Vec<Action>) {
         match self.phase {
             Phase::Off => {}
-            // Nothing of it is deleted yet.
-            Phase::BeforeDelete if self.slot.running.is_none() => {}
+            // Nothing of it is deleted yet, or nothing at the moment.
+            Phase::BeforeDelete | Phase::Delete if self.slot.running.is_none() => {}
+            // It may wait for an approval that nobody will give. What is deleted is created again.
+            Phase::Delete => self.slot.abort(name, actions),
             _ => return,
         }
         self.phase = Phase::Start;

@@ -206,8 +206,8 @@ impl Life {
             }
             Event::Installed(names) => self.installed(names),
             Event::Drifted(name) => {
-                if let Some(entry) = self.modules.get_mut(&name).filter(|entry| entry.phase == Phase::Ready) {
-                    entry.phase = Phase::BeforeHelm;
+                if let Some(entry) = self.modules.get_mut(&name) {
+                    entry.drifted();
                 }
             }
             Event::Ended(task, end) => self.ended(task, end, &mut actions),
@@ -227,6 +227,11 @@ impl Life {
             self.plan(&mut actions);
         }
         actions
+    }
+
+    /// Whether there is no module at all. Then nothing that is installed counts as gone from disk.
+    pub fn has_no_modules(&self) -> bool {
+        self.graph.order().is_empty()
     }
 
     /// Whether the first round is over: each module was tried.
@@ -346,19 +351,32 @@ impl Life {
     }
 
     fn installed(&mut self, names: Vec<ModuleName>) {
+        // Rather a volume that is not mounted than the wish to delete all modules.
+        if self.has_no_modules() {
+            return;
+        }
         for name in names {
             // Nobody knows what a module is that cannot be read.
             if self.graph.broken().contains_key(&name) {
                 continue;
             }
             let gone = || Entry { phase: Phase::Delete, ..Entry::new(Parts { chart: true, script: false }) };
-            self.modules.entry(name).or_insert_with(gone).released = true;
+            let entry = self.modules.entry(name).or_insert_with(gone);
+            entry.released = true;
+            // It may have lost its chart since. The step `Chart` says so.
+            entry.parts.chart = true;
         }
     }
 
     fn ended(&mut self, task: TaskId, end: End, actions: &mut Vec<Action>) {
         if self.global.runs(task) {
-            let Some(step) = self.global.end(&end, Subject::Global, actions) else { return };
+            let again = self.global.again;
+            let Some(step) = self.global.end(&end, Subject::Global, actions) else {
+                if again && self.round == Round::AfterAll {
+                    self.round = Round::BeforeAll;
+                }
+                return;
+            };
             match step {
                 Step::Start => self.round = Round::BeforeAll,
                 Step::BeforeAll => (self.round, self.opened) = (Round::Modules, true),
@@ -385,9 +403,10 @@ impl Life {
             script.slot.end(&end, subject, actions);
             return;
         }
+        let again = entry.slot.again;
         if entry.slot.end(&end, subject, actions).is_some() {
             entry.advance();
-        } else if entry.phase == Phase::AfterHelm && entry.slot.again {
+        } else if again && matches!(entry.phase, Phase::Chart | Phase::AfterHelm) {
             entry.phase = Phase::BeforeHelm;
         }
         if entry.phase == Phase::Off && !self.graph.contains(name) {

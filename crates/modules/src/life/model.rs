@@ -277,6 +277,10 @@ impl World {
                     self.send(Event::Trouble(task, "slow".to_owned()));
                 }
             }
+            6 if self.dice.one_in(2) => {
+                let name = self.some();
+                self.send(Event::Drifted(name));
+            }
             _ => drop(self.progress(3)),
         }
     }

@@ -100,7 +100,7 @@ impl Life {
         for (name, state) in &self.states {
             let Some(entry) = self.modules.get_mut(name) else { continue };
             match state {
-                State::On(_) => entry.turn_on(),
+                State::On(_) => entry.turn_on(name, actions),
                 State::Off(_) => entry.turn_off(name, actions),
                 State::Unknown(_) => {}
             }

@@ -292,3 +292,84 @@ fn a_slow_step_lets_others_go_on() {
     run.all();
     assert_eq!((run.report("a").at, run.report("a").error), ("ready", None));
 }
+
+#[test]
+fn nothing_is_deleted_because_there_is_no_module_at_all() {
+    let mut run = Run::of(&[]);
+    run.send(Event::Installed(vec![name("web")])).send(Event::Begin).all();
+    assert_eq!(run.took(), ["global Start", "global BeforeAll", "global AfterAll"]);
+    assert!(run.life.has_no_modules());
+}
+
+#[test]
+fn a_module_that_has_lost_its_chart_still_gets_to_that_step() {
+    let (node, _) = node("web");
+    let life = Life::new(Graph::new([node]).unwrap(), |_| Parts::default());
+    let mut run = Run { life, running: BTreeMap::new(), waiting: Vec::new(), log: Vec::new() };
+    run.send(Event::Installed(vec![name("web")])).vote(&["web"]).open().done("web Start").done("web BeforeHelm");
+    assert_eq!(run.took().last().unwrap(), "web Chart");
+}
+
+#[test]
+fn a_deletion_that_waits_is_taken_back() {
+    for fails in [true, false] {
+        let mut run = Run::of(&["web"]);
+        run.vote(&["web"]).open().all();
+        run.vote(&[]).done("global BeforeAll").done("web BeforeDeleteHelm");
+        if fails {
+            run.end("web Delete", End::Failed("it waits for an approval".to_owned()));
+        }
+        run.took();
+        run.vote(&["web"]).all();
+        let took = run.took();
+        assert_eq!(took.contains(&"abort the module web".to_owned()), !fails, "{took:?}");
+        assert!(took.contains(&"web Start".to_owned()) && !took.contains(&"web Stop".to_owned()), "{took:?}");
+        assert_eq!(run.report("web").at, "ready");
+        run.vote(&[]).all();
+        assert!(run.took().contains(&"web Delete".to_owned()), "its objects are still known");
+    }
+}
+
+#[test]
+fn a_drift_is_not_forgotten_while_a_step_runs() {
+    let steps = ["web Start", "web BeforeHelm", "web Chart", "web AfterHelm"];
+    for at in 2..4 {
+        for fails in [false, true] {
+            let mut run = Run::of(&["web"]);
+            run.vote(&["web"]).open();
+            for step in &steps[..at] {
+                run.done(step);
+            }
+            run.took();
+            run.send(Event::Drifted(name("web")));
+            assert_eq!(run.took(), [""; 0]);
+            run.end(steps[at], if fails { End::Failed("no".to_owned()) } else { End::Done });
+            assert!(run.took().contains(&"web BeforeHelm".to_owned()), "{}", steps[at]);
+            run.all();
+            assert_eq!(run.report("web").at, "ready");
+        }
+    }
+    let mut run = Run::of(&["web"]);
+    run.vote(&["web"]).open();
+    for step in &steps[..3] {
+        run.done(step);
+    }
+    run.end("web AfterHelm", End::Refused("no".to_owned())).took();
+    run.send(Event::Drifted(name("web")));
+    assert_eq!(run.took(), ["web BeforeHelm"]);
+}
+
+#[test]
+fn a_failure_after_a_change_is_tried_at_once_only_once() {
+    let failed = || End::Failed("no".to_owned());
+    let mut run = Run::of(&[]);
+    run.send(Event::Begin).done("global Start").took();
+    run.send(Event::Changed(Subject::Global, None)).end("global BeforeAll", failed());
+    assert_eq!((run.took(), run.waiting.len()), (vec!["global BeforeAll".to_owned()], 0));
+    run.end("global BeforeAll", failed());
+    assert_eq!((run.took(), run.waiting.len()), (vec![], 1));
+    let mut run = Run::of(&[]);
+    run.open().took();
+    run.send(Event::Changed(Subject::Global, None)).end("global AfterAll", failed());
+    assert_eq!(run.took(), ["global BeforeAll"], "the change is seen from the start");
+}

@@ -150,19 +150,20 @@ impl ModuleValues {
         if texts.is_empty() { Ok(()) } else { Err(format!("its values do not fit its schema: {}", texts.join("; "))) }
     }
 
-    /// Takes the data of the ConfigMap. Without a ConfigMap, nothing is configured.
-    pub fn configure(&self, data: &Map<String, Value>) {
-        self.configured(data, None);
+    /// Takes the data of the ConfigMap. Without a ConfigMap, nothing is configured. Returns whether it could be read.
+    pub fn configure(&self, data: &Map<String, Value>) -> bool {
+        self.configured(data, None)
     }
 
     /// `by` has changed the configuration itself.
-    fn configured(&self, data: &Map<String, Value>, by: Option<(&Subject, Stage)>) {
+    fn configured(&self, data: &Map<String, Value>, by: Option<(&Subject, Stage)>) -> bool {
         let config = match Config::of_data(&self.config_map, data) {
             Ok(config) => config,
             Err(error) => {
                 let problem = format!("{error}; the configuration stays as it was");
                 warn!(config_map = self.config_map, problem, "the configuration of modules is not valid");
-                return self.note(vec![problem]);
+                self.note(vec![problem]);
+                return false;
             }
         };
         let subjects = || self.modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
@@ -195,6 +196,7 @@ impl ModuleValues {
                 self.tell(News::Values(of, stage));
             }
         }
+        true
     }
 
     fn note(&self, problems: Vec<String>) {

@@ -33,6 +33,9 @@ pub(super) struct ModuleHooks {
     global: Option<PathBuf>,
 }
 
+/// The files of hooks, and what is wrong with others.
+type Files = Vec<Result<(HookName, HookFile), String>>;
+
 /// A hook that cannot be loaded.
 struct NotLoaded(String);
 
@@ -50,7 +53,7 @@ impl ModuleHooks {
     }
 
     /// The hooks' files. An error names one that is no hook.
-    fn files(&self, of: &Subject, module: Option<&Module>) -> Result<Vec<(HookName, HookFile)>, String> {
+    fn files(&self, of: &Subject, module: Option<&Module>) -> Result<Files, String> {
         let (directory, suffix) = match (of, module) {
             (Subject::Global, _) => match &self.global {
                 Some(directory) => {
@@ -66,18 +69,18 @@ impl ModuleHooks {
         }
         let files = read_directory(&directory).map_err(|error| error_chain(&error))?;
         let unknown = |path: &&PathBuf| !files.iter().any(|file| file.path == **path) && !is_source(path);
-        if let Some(path) = module.into_iter().flat_map(|module| &module.hooks).find(unknown) {
-            return Err(format!(
+        let other = module.into_iter().flat_map(|module| &module.hooks).find(unknown).map(|path| {
+            Err(format!(
                 "{} is executable, and is neither a component NAME.wasm nor a script of bash: build it, or take away its mode",
                 path.display()
-            ));
-        }
+            ))
+        });
         let owner = BundleId { namespace: None, name: suffix.to_owned() };
         let named = |file: HookFile| match &file.name {
             Ok(name) => Ok((name.in_bundle(&owner), file)),
             Err(error) => Err(format!("{}: {error}", file.path.display())),
         };
-        files.into_iter().map(named).collect()
+        Ok(other.into_iter().chain(files.into_iter().map(named)).collect())
     }
 
     async fn load(&self, of: &Subject, name: &HookName, file: HookFile) -> Result<Hook, HookLoadError> {
@@ -90,15 +93,33 @@ impl ModuleHooks {
 
     async fn load_all(&self, of: &Subject, module: Option<&Module>) -> Result<Vec<Hook>, NotLoaded> {
         let mut loaded = Vec::new();
-        for (name, file) in self.files(of, module).map_err(NotLoaded)? {
-            let other = self.services.hook_registry.hook(&name).filter(|known| known.module.as_ref() != Some(of));
-            if other.is_some() {
-                return Err(NotLoaded(format!("there is another hook {name}: rename one of them")));
-            }
-            let hook = self.load(of, &name, file).await;
-            loaded.push(hook.map_err(|error| NotLoaded(format!("hook {name}: {}", error_chain(&error))))?);
+        for file in self.files(of, module).map_err(NotLoaded)? {
+            loaded.push(self.load_one(of, file).await?);
         }
         Ok(loaded)
+    }
+
+    async fn load_one(&self, of: &Subject, file: Result<(HookName, HookFile), String>) -> Result<Hook, NotLoaded> {
+        let (name, file) = file.map_err(NotLoaded)?;
+        let other = self.services.hook_registry.hook(&name).filter(|known| known.module.as_ref() != Some(of));
+        if other.is_some() {
+            return Err(NotLoaded(format!("there is another hook {name}: rename one of them")));
+        }
+        let hook = self.load(of, &name, file).await;
+        hook.map_err(|error| NotLoaded(format!("hook {name}: {}", error_chain(&error))))
+    }
+
+    /// Loads the hooks for a deletion. One that cannot be loaded does not run, because a module that is broken can be turned
+    /// off, too.
+    async fn load_what_can_be(&self, of: &Subject, module: Option<&Module>) -> Vec<Hook> {
+        let mut loaded = Vec::new();
+        for file in self.files(of, module).unwrap_or_else(|why| vec![Err(why)]) {
+            match self.load_one(of, file).await {
+                Ok(hook) => loaded.push(hook),
+                Err(NotLoaded(why)) => warn!(%of, why, "a hook cannot be loaded, and does not run for the deletion"),
+            }
+        }
+        loaded
     }
 
     /// Starts all hooks, and returns when their start-up and their synchronizations have succeeded. `tell` receives the first
@@ -143,7 +164,7 @@ impl ModuleHooks {
         let mut all = self.live(of);
         if all.is_empty() && matches!(stage, Stage::BeforeDeleteHelm | Stage::AfterDeleteHelm) {
             // After a restart, nothing has started the hooks of a module that is off.
-            for hook in self.load_all(of, module).await.map_err(|NotLoaded(why)| why)? {
+            for hook in self.load_what_can_be(of, module).await {
                 let hook = Arc::new(hook);
                 self.services.hook_registry.admit(hook.clone());
                 all.push(hook);

@@ -1,6 +1,7 @@
 //! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
 
 pub(super) mod charts;
+mod configuration;
 mod hooks;
 pub(super) mod releases;
 mod scripts;
@@ -8,19 +9,12 @@ mod steps;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
-use boathook_core::{
-    fair::Tenant,
-    model::{Change, Resource, Stage},
-    tasks::Task,
-};
-use boathook_kube::watch::{Selection, Subscribe, Subscription};
+use boathook_core::{model::Stage, tasks::Task};
 use boathook_modules::{
     Catalogue, Layout, LayoutError, ModuleName, Store,
     graph::{Graph, GraphError},
     life::{Action, End, Event, Life, Parts, Report, Step, Subject, TaskId},
 };
-use futures::StreamExt as _;
-use serde_json::{Map, Value};
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
@@ -33,6 +27,7 @@ use super::{
     module_values::{ModuleValues, News},
     options::ModulesOptions,
 };
+use configuration::Configuration;
 use releases::Releases;
 use steps::Steps;
 
@@ -136,6 +131,7 @@ impl Modules {
                 script: module.is_some_and(|module| module.enabled.is_some()),
             }
         };
+        releases.announce(graph.order());
         let life = Life::new(graph, parts);
         let hooks = hooks::ModuleHooks::new(services.clone(), hook_manager, options.global_hooks.clone());
         let (events, inbox) = mpsc::unbounded_channel();
@@ -201,6 +197,14 @@ impl Driver {
         config.listed(&self.values).await;
         // Nothing has seen the values before.
         while news.try_recv().is_ok() {}
+        if self.life.has_no_modules() && !installed.is_empty() {
+            let installed: Vec<_> = installed.iter().map(ModuleName::as_str).collect();
+            warn!(
+                installed = installed.join(", "),
+                "there is no module in the directories, and modules are in the cluster: their objects stay. Give the directory \
+                 with the modules, or turn modules off in the configuration before you take the last directory away"
+            );
+        }
         self.take(Event::Installed(installed));
         self.flags();
         self.take(Event::Begin);
@@ -336,66 +340,4 @@ fn step(stage: Stage) -> Step {
         Stage::BeforeDeleteHelm => Step::BeforeDeleteHelm,
         Stage::AfterDeleteHelm => Step::AfterDeleteHelm,
     }
-}
-
-/// The ConfigMap with the configuration.
-struct Configuration {
-    changes: Subscription,
-    /// Whether the list that goes on has the ConfigMap. `None` if none goes on.
-    listing: Option<bool>,
-}
-
-impl Configuration {
-    fn watch(services: &Services, values: &ModuleValues) -> Self {
-        let resource = Resource {
-            group: String::new(),
-            version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            plural: "configmaps".to_owned(),
-            namespaced: true,
-        };
-        let selection = Selection {
-            namespace: Some(values.namespace().to_owned()),
-            field_selector: Some(format!("metadata.name={}", values.config_map())),
-            ..Selection::of(Arc::new(resource))
-        };
-        let tenant = Tenant::hook("modules");
-        let changes = services.streams.subscribe(Subscribe { selection, resynchronization: None, tenant });
-        Self { changes, listing: None }
-    }
-
-    /// Returns when it is known what is configured.
-    async fn listed(&mut self, values: &ModuleValues) {
-        while !self.next(values).await {}
-    }
-
-    /// Returns after each change.
-    async fn changed(&mut self, values: &ModuleValues) {
-        self.next(values).await;
-    }
-
-    /// Takes one change. Returns whether a list is complete. Cancel-safe.
-    async fn next(&mut self, values: &ModuleValues) -> bool {
-        let Some(change) = self.changes.next().await else { return std::future::pending().await };
-        match change {
-            Change::ListStarted => self.listing = Some(false),
-            Change::Upsert(object) => {
-                self.listing = self.listing.map(|_| true);
-                values.configure(&data(&object.json));
-            }
-            Change::Delete(_) | Change::Unserved => values.configure(&Map::new()),
-            Change::ListDone => {
-                if self.listing.take() == Some(false) {
-                    values.configure(&Map::new());
-                }
-                return true;
-            }
-        }
-        false
-    }
-}
-
-fn data(object: &str) -> Map<String, Value> {
-    let object: Value = serde_json::from_str(object).unwrap_or_default();
-    object.get("data").and_then(Value::as_object).cloned().unwrap_or_default()
 }

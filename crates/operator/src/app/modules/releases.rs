@@ -11,13 +11,15 @@ pub(crate) enum ReleaseError {
     #[error("{0}")]
     Refused(String),
     /// Another try may succeed.
-    #[allow(dead_code, reason = "releases of charts make it")]
     #[error("{0}")]
     Failed(String),
 }
 
 /// What the charts of modules are in the cluster.
 pub(crate) trait Releases: Send + Sync + 'static {
+    /// There are these modules. Call it before anything else.
+    fn announce(&self, modules: &[ModuleName]);
+
     /// Renders the module's chart, applies it, and waits until it is ready. Dropping the future ends the wait. `values` are
     /// those that Helm gets: `{"global": …, "<key of the module>": …}`.
     fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>>;

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use super::super::super::Services;
 
-/// The annotation of a hook's object with the module, the revision and the event that it was created for. A run that was
+/// The annotation of a hook's object with the module, the revision, its time and the event that it is of. A run that was
 /// interrupted goes on with it, and a later one may replace it.
 const RUN: &str = "boathook.dev/hook-run";
 
@@ -151,12 +151,26 @@ fn before(hook: &Hook, live: Option<&Value>, run: &str) -> Before {
     }
 }
 
+/// A revision of a module. The numbers begin again after the module was deleted, so they are not enough.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Revision {
+    pub number: u64,
+    /// When it began.
+    pub time: u64,
+}
+
+impl Revision {
+    fn run_of(self, module: &str, event: Event) -> String {
+        format!("{module}/{}/{}/{}", self.number, self.time, event.name())
+    }
+}
+
 /// Runs hooks of one revision of a module.
 pub(super) struct HookRunner<'a> {
     pub services: &'a Services,
     pub caller: &'a Caller,
     pub identity: &'a Identity,
-    pub revision: u64,
+    pub revision: Revision,
     /// How long one hook may take.
     pub patience: Duration,
 }
@@ -241,7 +255,7 @@ impl HookRunner<'_> {
     }
 
     fn run_of(&self, event: Event) -> String {
-        format!("{}/{}/{}", self.identity.name, self.revision, event.name())
+        self.revision.run_of(&self.identity.name, event)
     }
 
     async fn through(
@@ -387,7 +401,8 @@ mod tests {
 
     #[test]
     fn an_interrupted_run_goes_on_and_what_is_of_others_stays() {
-        let (own, other) = ("web/3/pre-upgrade", "web/2/pre-upgrade");
+        let run = |number, time| Revision { number, time }.run_of("web", Event::PreInstall);
+        let (own, other) = (&*run(1, 20), &*run(1, 10));
         let live = |run: Option<&str>, status: &str| {
             let condition = json!([{"type": status, "status": "True"}]);
             json!({"kind": "Job", "metadata": {"annotations": run.map(|run| json!({RUN: run}))}, "status": {"conditions": condition}})

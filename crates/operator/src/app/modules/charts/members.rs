@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use boathook_applyset::SetId;
 use boathook_core::model::{Change, Object, ObjectKey, PART_OF, Resource};
 use boathook_kube::watch::{Selection, Streams, WatchErrorKind};
 use boathook_modules::ModuleName;
@@ -46,6 +47,8 @@ struct State {
     kinds: HashMap<Arc<Resource>, Kind>,
     /// By the identity of their sets.
     releases: HashMap<Box<str>, Arc<Release>>,
+    /// The sets that some module has, or may get.
+    sets: HashSet<Box<str>>,
 }
 
 #[derive(Default)]
@@ -53,7 +56,8 @@ struct Kind {
     listed: bool,
     /// What the list that is under way has shown.
     listing: Option<HashSet<ObjectKey>>,
-    /// All members, also of sets that no release has yet: a module that starts later learns what exists.
+    /// All members of modules, also of sets that no release has yet: a module that starts later learns what exists. Objects
+    /// of other sets are not kept, because there may be many.
     objects: HashMap<ObjectKey, Member>,
 }
 
@@ -137,6 +141,11 @@ impl Members {
         }
     }
 
+    /// There may be members of these sets.
+    pub fn announce(&self, sets: impl Iterator<Item = SetId>) {
+        self.state().sets.extend(sets.map(|set| set.as_str().into()));
+    }
+
     /// Adds a release, which learns all of its members that are known.
     pub fn add(&self, release: &Arc<Release>, set: &str) {
         let mut state = self.state();
@@ -151,7 +160,7 @@ impl Members {
 
     fn heard(&self, resource: &Arc<Resource>, change: Change) {
         let mut state = self.state();
-        let State { kinds, releases } = &mut *state;
+        let State { kinds, releases, sets } = &mut *state;
         let Some(kind) = kinds.get_mut(resource) else { return };
         let gone = |member: &Member| {
             let (object, uid) = (member.object.reference(), &member.object.uid);
@@ -168,7 +177,7 @@ impl Members {
                     listing.insert(object.key.clone());
                 }
                 let key = object.key.clone();
-                let (now, before) = match set_of(&object.json) {
+                let (now, before) = match set_of(&object.json).filter(|set| sets.contains(set)) {
                     Some(set) => {
                         let member = Member { set: set.clone(), object: object.clone() };
                         (Some(set), kind.objects.insert(key, member))
@@ -181,8 +190,13 @@ impl Members {
                 }
             }
             Change::Delete(object) => {
-                if let Some(member) = kind.objects.remove(&object.key) {
-                    gone(&member);
+                match kind.objects.remove(&object.key) {
+                    Some(member) => gone(&member),
+                    // A release may wait for an object of another set to go.
+                    None => {
+                        let reference = object.reference();
+                        releases.values().for_each(|release| release.lost(&reference, &object.uid));
+                    }
                 }
             }
             Change::ListDone => {

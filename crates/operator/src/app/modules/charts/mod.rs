@@ -10,6 +10,7 @@
 //! | `record` | the Secret of a module, which survives restarts |
 //! | `release` | one module's set in this process |
 //! | `members` | what watches show of the members of all modules |
+//! | `verdict` | how far a set is |
 //!
 //! The crate `boathook-applyset` decides what is sent, as it does for `reconcile` bindings. A module's parent is a Secret in
 //! the operator's namespace. Members have the set's label and no owner reference, so that they may be in any namespace, and
@@ -23,6 +24,7 @@ mod objects;
 mod record;
 mod release;
 mod render;
+mod verdict;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -30,7 +32,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Action, Desired, Hold, Plan, Stage, Step, conditions};
+use boathook_applyset::{Desired, Hold, SetId};
 use boathook_core::{
     model::{
         CallError, CallReason, Caller, Delete, HookName, ListQuery, ObjectRef, Operation, Patch, PatchBody, Permission,
@@ -44,7 +46,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
-use tracing::{info, warn};
+use tracing::info;
 
 use self::{
     hooks::{Event, HookRunner},
@@ -52,6 +54,7 @@ use self::{
     record::{Record, State},
     release::Release,
     render::{Rendered, Renderer},
+    verdict::{Goal, Verdict, is_under_way, judge},
 };
 use super::{
     super::{
@@ -168,6 +171,11 @@ fn everything() -> Vec<Permission> {
 }
 
 impl Releases for Charts {
+    fn announce(&self, modules: &[ModuleName]) {
+        let set = |module| SetId::of(&record::reference(&self.namespace, module));
+        self.members.announce(modules.iter().map(set));
+    }
+
     fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>> {
         let apply = async move { self.one(&module.name)?.apply(module, values).await };
         self.newest(&module.name, apply).boxed()
@@ -200,6 +208,7 @@ impl Releases for Charts {
                 let page = self.services.operator.access.list(&caller, &query).await.map_err(failed)?;
                 let secrets = page.items.iter().filter_map(|item| serde_json::from_str::<Value>(item).ok());
                 found.extend(secrets.filter_map(|secret| record::module(&secret)));
+                self.announce(&found);
                 continue_token = page.continue_token.filter(|token| !token.is_empty());
                 if continue_token.is_none() {
                     return Ok(found);
@@ -233,13 +242,6 @@ struct One<'c> {
     identity: Identity,
 }
 
-/// What a set has to become.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    Ready,
-    Deleted,
-}
-
 impl One<'_> {
     fn services(&self) -> &Arc<Services> {
         &self.charts.services
@@ -250,8 +252,16 @@ impl One<'_> {
         let files: Vec<_> = definitions.iter().map(|(source, text)| (source.as_str(), text.as_str())).collect();
         self.define(&files).await?;
         let Some(chart) = chart else {
-            // It may have had one before.
-            return self.delete().await;
+            // It may have had one before, which may be missing by mistake, for example in an image.
+            return match self.known().await? {
+                None => Ok(()),
+                Some(release) if release.record().is_ending() => self.delete().await,
+                Some(_) => Err(ReleaseError::Refused(
+                    "the module's chart is gone and its objects are there: restore the chart, or turn the module off to \
+                     delete them"
+                        .to_owned(),
+                )),
+            };
         };
         let known = self.known().await?;
         let record = known.as_ref().map(|release| release.record());
@@ -287,16 +297,18 @@ impl One<'_> {
             false => (Event::PreUpgrade, Event::PostUpgrade),
         };
         if record.state == State::Pending {
-            self.run_hooks(&rendered.hooks, before, record.revision).await?;
+            self.run_hooks(&rendered.hooks, before, &record).await?;
             record.state = State::Applying;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         self.desire(release, rendered, record.revision).await?;
         self.settle(release, record.revision, Goal::Ready).await?;
         if record.state == State::Applying {
-            self.run_hooks(&rendered.hooks, after, record.revision).await?;
+            self.run_hooks(&rendered.hooks, after, &record).await?;
             record.state = State::Deployed;
             self.store(Some(release.clone()), &record, release.hold()).await?;
+            // The next module's chart may ask for kinds that this one has brought.
+            self.charts.renderer.doubt();
             info!(module = self.module.as_str(), revision = record.revision, "the module's chart is deployed");
         }
         Ok(())
@@ -312,7 +324,7 @@ impl One<'_> {
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         if record.state == State::Deleting {
-            self.run_hooks(&record.hooks, Event::PreDelete, record.revision).await?;
+            self.run_hooks(&record.hooks, Event::PreDelete, &record).await?;
             record.state = State::Removing;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
@@ -321,9 +333,10 @@ impl One<'_> {
             let mut parent = set.parent().clone();
             parent.deleting = true;
             set.update_parent(parent);
+            set.doubt_dependants();
         });
         self.settle(&release, record.revision, Goal::Deleted).await?;
-        self.run_hooks(&record.hooks, Event::PostDelete, record.revision).await?;
+        self.run_hooks(&record.hooks, Event::PostDelete, &record).await?;
         let uid = release.with(|set| set.parent().uid.to_string());
         self.forget(&release);
         let delete = Delete {
@@ -343,7 +356,8 @@ impl One<'_> {
         record::reference(&self.charts.namespace, &self.module)
     }
 
-    async fn run_hooks(&self, hooks: &[hooks::Hook], event: Event, revision: u64) -> Result<(), ReleaseError> {
+    async fn run_hooks(&self, hooks: &[hooks::Hook], event: Event, record: &Record) -> Result<(), ReleaseError> {
+        let revision = hooks::Revision { number: record.revision, time: record.time };
         let (services, patience) = (self.services(), self.charts.patience);
         let runner = HookRunner { services, caller: &self.caller, identity: &self.identity, revision, patience };
         runner.run(hooks, event).await.map_err(ReleaseError::Failed)
@@ -474,7 +488,9 @@ impl One<'_> {
         let generation = i64::try_from(revision).unwrap_or(i64::MAX);
         let discovery = &self.services().discovery;
         let wanted = objects::wanted(discovery, &rendered.manifests(), &self.identity, generation).await?;
-        release.wants_versions(wanted.versions);
+        let namespace = |member: &Value| member.pointer("/metadata/namespace")?.as_str().map(str::to_owned);
+        let namespaces = wanted.answer.members.iter().filter_map(namespace).collect();
+        release.wants(wanted.versions, namespaces);
         self.learn(release, &wanted.resources).await?;
         let parent = release.with(|set| set.parent().clone());
         let desired = Desired::new(wanted.answer, &parent, &wanted.rules)
@@ -526,42 +542,6 @@ impl One<'_> {
                 let seconds = self.charts.patience.as_secs();
                 return Err(ReleaseError::Failed(format!("not ready within {seconds} s: {waits_for}")));
             }
-        }
-    }
-}
-
-/// Whether a deletion or the like is not over.
-fn is_under_way(step: &Step) -> bool {
-    matches!(step.action, Action::Sent | Action::Terminating | Action::Prune | Action::Release | Action::Blocked { .. })
-}
-
-/// How far a set is.
-#[derive(Debug, PartialEq, Eq)]
-enum Verdict {
-    Done,
-    /// It goes on by itself, and waits for this.
-    Waits(String),
-    /// It does not go on by itself.
-    Stalled(String),
-}
-
-fn judge(plan: &Plan, generation: i64, goal: Goal) -> Verdict {
-    if goal == Goal::Deleted && plan.stage == Stage::Deleted {
-        return Verdict::Done;
-    }
-    let all = conditions(plan, generation, &[], Timestamp::UNIX_EPOCH);
-    let holds = |type_: &str| all.iter().find(|one| one.type_ == type_ && one.status == "True");
-    match (holds("Ready").filter(|_| goal == Goal::Ready), holds("Stalled")) {
-        (Some(_), _) => Verdict::Done,
-        // Somebody changes fields again and again, for example a HorizontalPodAutoscaler. The release is there.
-        (None, Some(stalled)) if stalled.reason == "Fight" => {
-            warn!("a module is not left alone: {}", stalled.message);
-            Verdict::Done
-        }
-        (None, Some(stalled)) => Verdict::Stalled(stalled.message.clone()),
-        (None, None) => {
-            let ready = all.iter().find(|one| one.type_ == "Ready");
-            Verdict::Waits(ready.map(|one| one.message.clone()).unwrap_or_default())
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One module's release in this process: its set, its record, and whether it needs another `apply`.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -38,6 +38,8 @@ struct Known {
     approved: Option<String>,
     /// The version in which each kind of the desired members is written.
     versions: HashMap<String, String>,
+    /// The namespaces of the desired members.
+    namespaces: HashSet<String>,
     /// The last `apply` has ended, so what is to be done is reported.
     settled: bool,
     timer: Option<AbortOnDropHandle<()>>,
@@ -60,8 +62,16 @@ impl Release {
         let mut set = Set::new(parent, policy);
         set.recall(hold.clone());
         set.approve(approved.as_deref());
-        let known =
-            Known { record, hold, approved, versions: HashMap::new(), settled: false, timer: None, lost: false };
+        let known = Known {
+            record,
+            hold,
+            approved,
+            versions: HashMap::new(),
+            namespaces: HashSet::new(),
+            settled: false,
+            timer: None,
+            lost: false,
+        };
         let (set, known) = (Mutex::new(set), Mutex::new(known));
         Arc::new(Self { module: module.clone(), set, known, news: Notify::new(), drifted })
     }
@@ -90,8 +100,18 @@ impl Release {
         (known.record, known.hold) = (record, hold);
     }
 
-    pub fn wants_versions(&self, versions: HashMap<String, String>) {
-        self.known().versions = versions;
+    /// The versions and the namespaces of what is to be desired. Call it before the members are learned.
+    pub fn wants(&self, versions: HashMap<String, String>, namespaces: HashSet<String>) {
+        let mut known = self.known();
+        (known.versions, known.namespaces) = (versions, namespaces);
+    }
+
+    /// Whether an object may be a member. Somebody who may write in another namespace could give the label to objects there, and so
+    /// hold up the module.
+    fn is_in_reach(&self, object: &Object) -> bool {
+        let namespace = object.reference().namespace;
+        let is_wanted = |namespace: &String| self.known().namespaces.contains(namespace);
+        namespace.as_ref().is_some_and(is_wanted) || self.with(|set| set.reaches(namespace.as_deref()))
     }
 
     /// Whether the objects of a kind are shown in the version in which they are written, or are not written any more.
@@ -112,12 +132,19 @@ impl Release {
     /// It has ended. From here on, what is to be done is reported.
     pub fn settles(self: &Arc<Self>) {
         self.known().settled = true;
+        if self.is_lost() {
+            // Somebody deleted the Secret in the meantime.
+            return self.report();
+        }
         self.look();
     }
 
     /// A watch showed a member.
     pub fn saw(self: &Arc<Self>, object: &Object) {
-        if self.is_of_version(object) && self.with(|set| set.observe(object, Instant::now())) {
+        if self.is_of_version(object)
+            && self.is_in_reach(object)
+            && self.with(|set| set.observe(object, Instant::now()))
+        {
             self.look();
         }
     }
@@ -194,4 +221,51 @@ impl Release {
 fn due(plan: &Plan, now: Instant) -> Option<Instant> {
     let sends = plan.steps.iter().filter(|step| step.action.sends());
     sends.map(|step| step.at.unwrap_or(now)).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use boathook_applyset::SetId;
+    use serde_json::{Value, json};
+
+    use super::{super::record, *};
+
+    fn release() -> (Arc<Release>, mpsc::UnboundedReceiver<ModuleName>) {
+        let module: ModuleName = "web".parse().unwrap();
+        let record = Record::after(None, jiff::Timestamp::UNIX_EPOCH);
+        let mut secret: Value = serde_json::from_str(&record::body("ops", &module, Some("u"), &record, None)).unwrap();
+        secret["metadata"]["resourceVersion"] = json!("1");
+        secret["metadata"]["annotations"] = json!({"applyset.kubernetes.io/additional-namespaces": "shop"});
+        let (drifted, reports) = mpsc::unbounded_channel();
+        (Release::new(&module, record::read(&secret).unwrap(), drifted), reports)
+    }
+
+    // mutant: crates/operator/src/app/modules/charts/release.rs: `&& self.is_in_reach(object)` => ``
+    #[test]
+    fn the_label_makes_no_member_in_a_namespace_that_the_module_does_not_have() {
+        let (release, _reports) = release();
+        release.wants(HashMap::new(), HashSet::from(["new".to_owned()]));
+        let set = SetId::of(&record::reference("ops", &release.module));
+        assert_eq!(release.with(|known| known.id().clone()), set);
+        for (namespace, counts) in
+            [(Some("ops"), true), (Some("shop"), true), (Some("new"), true), (None, true), (Some("tenant"), false)]
+        {
+            let text = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace,
+                "uid": "o", "resourceVersion": "5", "labels": {"applyset.kubernetes.io/part-of": set.as_str()}}});
+            let object = Object::from_json(&text.to_string(), &"v1".into(), &"ConfigMap".into()).unwrap();
+            release.saw(&object);
+            let is_member = release.with(|known| known.readiness(&object.reference()).is_some());
+            assert_eq!(is_member, counts, "{namespace:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_deleted_during_an_apply_is_reported_after_it() {
+        let (release, mut reports) = release();
+        release.begins();
+        release.secret_is_gone("u");
+        assert!(reports.try_recv().is_err(), "the apply goes on");
+        release.settles();
+        assert_eq!(reports.try_recv().unwrap().as_str(), "web");
+    }
 }

@@ -124,7 +124,8 @@ impl Renderer {
         let cluster = Arc::new(Cluster { services: self.services.clone(), caller: caller.clone() });
         let rendered = self.services.sandbox.charts().render(&tenant, request, cluster).await;
         rendered.map(Rendered::new).map_err(|error| match error {
-            RenderError::Chart(_) | RenderError::Limit(_) => ReleaseError::Refused(format!("the chart: {error}")),
+            RenderError::Limit(_) => ReleaseError::Refused(format!("the chart: {error}")),
+            // A template may fail because of what the cluster has, and does not have yet.
             _ => ReleaseError::Failed(format!("the chart: {error}")),
         })
     }
@@ -163,7 +164,7 @@ pub(super) async fn read(module: &Module) -> Result<(Option<Arc<Chart>>, Vec<(St
         Ok((module.chart.map(|_| Arc::new(Chart::of_directory(files))), definitions))
     };
     let read = spawn_blocking(read).await.map_err(|error| ReleaseError::Failed(error.to_string()))?;
-    read.map_err(ReleaseError::Refused)
+    read.map_err(ReleaseError::Failed)
 }
 
 /// Answers `lookup` with what the operator itself may read.
