@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Operator, Test, eventually_within, workspace};
+use crate::harness::{Backend, Cluster, Operator, Test, eventually_within, workspace};
 
 /// A debug build compiles the chart engine in minutes, and keeps it for the rest of the run.
 const COMPILED: Duration = Duration::from_secs(900);
@@ -49,6 +49,14 @@ spec:
   ports: [{name: http, port: {{ .Values.web.port }}}]
   externalName:
 ---
+apiVersion: example.com/v1
+kind: App
+metadata: {name: web}
+spec: {size: {{ len (.Capabilities.APIVersions.Has "example.com/v1/App" | toString) }}}
+"#;
+
+/// Without replicas, so that it is rolled out where there are no nodes. The API server writes the request as `1`.
+const DEPLOYMENT: &str = r#"---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -60,11 +68,6 @@ spec:
     spec:
       nodeSelector:
       containers: [{name: c, image: "example.com/c:1", resources: {requests: {cpu: 1000m}}}]
----
-apiVersion: example.com/v1
-kind: App
-metadata: {name: web}
-spec: {size: {{ len (.Capabilities.APIVersions.Has "example.com/v1/App" | toString) }}}
 "#;
 
 async fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value, String> {
@@ -118,10 +121,13 @@ async fn ready(operator: &Operator) {
 
 pub async fn a_chart_is_installed_changed_and_deleted(test: Arc<Test>) {
     let cluster = test.own_cluster().await;
+    // The local cluster has no controller that rolls Deployments out.
+    let deployment = if test.backend == Backend::Real { DEPLOYMENT } else { "" };
+    let template = format!("{TEMPLATE}{deployment}");
     for (file, text) in [
         ("values.yaml", "webEnabled: true\nweb: {port: 80}\n"),
         ("010-web/crds/app.yaml", CRD),
-        ("010-web/templates/web.yaml", TEMPLATE),
+        ("010-web/templates/web.yaml", &template),
     ] {
         let path = test.dir().join("modules").join(file);
         fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");

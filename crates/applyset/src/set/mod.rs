@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::{
     canonical::{Digest, cut},
     desired::{Desired, InvalidAnswer, Member},
-    fields::Owned,
+    fields::{Drift, Owned},
     id::{self, APPLIED, MemberId, Owner, Parent, SetId},
     order::{self, Order},
     prune::{Hold, Limits, keeps},
@@ -659,6 +659,12 @@ fn unreadable() -> CallError {
     CallError { reason: CallReason::Other, message, code: None, status: None }
 }
 
+const OWNERS: &str = ".metadata.ownerReferences";
+/// How long a member whose owner was taken out waits for its repair. A deletion that orphans does this to the members, and
+/// the watch of the parents may show the deletion later than the watch of the members shows this. Repaired members would
+/// be deleted with their parent.
+const ORPHANED: Duration = Duration::from_secs(1);
+
 /// Compares what was seen with what was applied, if they are of one object and the comparison is due.
 fn judge(state: &mut State, value: &Value, hasher: &RandomState, now: Instant) {
     let (Some(seen), Some(applied), None) = (&state.seen, &state.applied, &state.flight) else { return };
@@ -678,6 +684,9 @@ fn judge(state: &mut State, value: &Value, hasher: &RandomState, now: Instant) {
             (repair.at, repair.fight)
         }
     };
+    let lost = |drift: &Drift| drift.paths.iter().any(|path| path.to_string().starts_with(OWNERS));
+    let knew = state.drift.as_ref().and_then(|known| known.fields.as_ref()).is_some_and(lost);
+    let at = if lost(&drift) && !knew { at.max(now + ORPHANED) } else { at };
     state.drift = Some(Drifted { fields: Some(drift), managers: seen.managers.clone(), at, fight });
 }
 

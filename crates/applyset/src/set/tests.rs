@@ -693,6 +693,32 @@ fn a_deleted_parent_is_torn_down_in_reverse() {
     }
 }
 
+/// The watch of the members is ahead of that of the parents.
+// mutant: crates/applyset/src/set/mod.rs: `let at = if lost(&drift) && !knew {` => `let at = if false {`
+#[test]
+fn members_that_are_orphaned_before_the_deletion_is_seen_are_left() {
+    let mut bench = Bench::new(|_| ());
+    bench.want(vec![map("a")]);
+    let request = bench.take().remove(0);
+    let mut object = bench.succeed(&request);
+    bench.change(&mut object, "kube-controller-manager", |object| {
+        object["metadata"]["ownerReferences"] = json!([]);
+    });
+    assert_eq!(bench.run(), Vec::<String>::new(), "the deletion of the parent may follow");
+    let mut other = Bench { now: bench.now, ..Bench::new(|_| ()) };
+    other.want(vec![map("a")]);
+    let request = other.take().remove(0);
+    let mut kept = other.succeed(&request);
+    other.change(&mut kept, "kubectl-edit", |object| object["metadata"]["ownerReferences"] = json!([]));
+    other.now += Duration::from_secs(2);
+    assert_eq!(other.run(), ["a"], "no deletion followed");
+    bench.set.update_parent(parent(|object| {
+        object["metadata"]["deletionTimestamp"] = json!("2024-05-01T10:00:00Z");
+    }));
+    bench.now += Duration::from_secs(2);
+    assert_eq!(bench.planned(), ["a: release"]);
+}
+
 /// Kubernetes removes the owner references first and its mark then, while no operator may run.
 // mutant: crates/applyset/src/set/plan.rs: `parent.deleting && seen.owner == Owner::Us && !seen.owned && ` => `false && seen.owner == Owner::Us && `
 // mutant: crates/applyset/src/set/plan.rs: ` && parent.can_own(id.namespace.as_deref())` => ``

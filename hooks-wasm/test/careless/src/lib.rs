@@ -21,7 +21,8 @@ fn binding(name: &str) -> Kubernetes {
 
 fn config() -> Config {
     let owners = binding("owner").on_synchronization(false).on_events([]).content(Content::None);
-    let child = binding("child").jq_filter(".data.owner").content(Content::None).include_snapshots_from(["child", "owner"]);
+    let child =
+        binding("child").jq_filter(".data.owner").content(Content::None).include_snapshots_from(["child", "owner"]);
     Config::new()
         .kubernetes(owners)
         .kubernetes(child)
