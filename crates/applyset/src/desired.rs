@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use boathook_core::model::{ObjectRef, Resource};
+use boathook_core::model::{ObjectRef, Resource, SERVER_FIELDS};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -397,16 +397,6 @@ fn says_nothing(value: &Value) -> bool {
 /// Takes out what says nothing, such as the `status: {}` of generated manifests, and refuses what only the API server
 /// or another controller writes.
 fn plain(object: &mut Value) -> Result<(), Problem> {
-    const SERVER: [&str; 8] = [
-        "uid",
-        "resourceVersion",
-        "generation",
-        "managedFields",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-    ];
     let Some(fields) = object.as_object_mut() else { return Err(Problem::NoObject) };
     match fields.shift_remove("status") {
         None | Some(Value::Null) => {}
@@ -419,7 +409,7 @@ fn plain(object: &mut Value) -> Result<(), Problem> {
     if metadata.shift_remove("generateName").is_some_and(|name| !name.is_null()) {
         return Err(Problem::NoName);
     }
-    for name in SERVER {
+    for name in SERVER_FIELDS {
         if metadata.shift_remove(name).is_some_and(|value| !value.is_null()) {
             return Err(Problem::ServerField(name));
         }

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use boathook_core::hooks::{Duplicates, read_yaml};
+use boathook_core::{
+    hooks::{Duplicates, read_yaml},
+    model::SERVER_FIELDS,
+};
 use serde_json::{Map, Value};
 
 use crate::files::as_go;
@@ -12,17 +15,6 @@ use crate::files::as_go;
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
-/// What only the API server writes. Generators leave it in manifests, and Helm sends it to an API server that ignores it.
-const OF_THE_SERVER: [&str; 8] = [
-    "uid",
-    "resourceVersion",
-    "generation",
-    "managedFields",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "selfLink",
-];
 
 /// A document of a manifest that is not an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -146,7 +138,8 @@ impl Document {
         fields.shift_remove("status");
         let metadata = fields.entry("metadata").or_insert_with(|| Map::new().into());
         let Some(metadata) = metadata.as_object_mut() else { return };
-        metadata.retain(|name, _| !OF_THE_SERVER.contains(&name.as_str()));
+        // Generators leave these fields in manifests, and Helm sends them to an API server that ignores them.
+        metadata.retain(|name, _| !SERVER_FIELDS.contains(&name.as_str()));
         if !namespaced {
             // The API server ignores it.
             metadata.shift_remove("namespace");

@@ -525,7 +525,8 @@ async fn a_configuration_that_cannot_be_read_deletes_nothing_after_a_restart() {
     operator.shutdown().await;
     bench.configure(json!({"webEnabled": "true", "web": "{{"})).await;
     let operator = bench.start().await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let waits = "modules wait, because their configuration cannot be read: correct the ConfigMap";
+    until("the modules wait", async || (!operator.log.told(waits).is_empty()).then_some(())).await;
     assert!(report(&operator, "web").is_none_or(|report| report.on.is_none()), "nobody knows whether it is on");
     bench.configure(json!({"webEnabled": "true", "web": "port: 81"})).await;
     at(&operator, "web", "ready").await;

@@ -55,7 +55,7 @@ pub use http::{
 };
 pub use ids::{BindingName, HookName, InvalidName, ObjectKey, ObjectRef, QueueName, RunId};
 pub use metric::{InvalidMetric, MetricKind, MetricLabels, MetricOp, MetricSample, MetricValue, metric_group};
-pub use object::{InvalidObject, Object};
+pub use object::{InvalidObject, Object, SERVER_FIELDS};
 pub use path_key::{PathKey, hide_secrets, without_secret};
 pub use permission::{Permission, confine, missing};
 pub use reconcile::{

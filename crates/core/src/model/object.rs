@@ -10,6 +10,18 @@ use serde_json::value::RawValue;
 use super::{ObjectKey, ObjectRef};
 use crate::fair::Charge;
 
+/// What only the API server writes to the metadata of an object.
+pub const SERVER_FIELDS: [&str; 8] = [
+    "uid",
+    "resourceVersion",
+    "generation",
+    "managedFields",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+];
+
 /// Why an object cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidObject {

@@ -2,20 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use boathook_core::model::SERVER_FIELDS;
 use serde_json::{Value, json};
 
-/// What only the original cluster knows. Without their owners, dependents would be deleted at once.
-const TRACES: [&str; 9] = [
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "generation",
-    "managedFields",
-    "selfLink",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "ownerReferences",
-];
 /// What every cluster has.
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// What every namespace has.
@@ -115,7 +104,8 @@ pub(super) fn parse(text: &str) -> Option<Value> {
 pub(super) fn plain(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.retain(|key, _| !TRACES.contains(&key.as_str()));
+        // Without their owners, dependents would be deleted at once.
+        metadata.retain(|key, _| key != "ownerReferences" && !SERVER_FIELDS.contains(&key.as_str()));
         if let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) {
             finalizers.retain(|finalizer| !finalizer.as_str().is_some_and(|name| name.contains("boathook.dev")));
         }
