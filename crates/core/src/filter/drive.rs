@@ -21,9 +21,9 @@ use crate::model::{BindingName, Change, Content, HookName, Object, ObjectRef, Re
 /// How long a filter that could not run waits for the next try, if its back-off names no time.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// A filter that failed on an object.
+/// An object whose newest state is not in the snapshot: the filter gave no result, or there is no memory for the object.
 #[derive(Debug, thiserror::Error)]
-#[error("hook {hook}, binding {binding}: no filterResult for {object}")]
+#[error("hook {hook}, binding {binding}: cannot update {object} in the snapshot")]
 pub struct ProjectionError {
     hook: HookName,
     binding: BindingName,
@@ -32,7 +32,7 @@ pub struct ProjectionError {
     source: FilterError,
 }
 
-/// What a binding receives, in order. Each variant except `Change` is the method of [`Binding`] with that name.
+/// What a binding receives, in order. Each variant except `Change` calls the method of [`Binding`] that it links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// [`Binding::served`]

@@ -67,7 +67,7 @@ pub struct HookStats {
     pub starting: bool,
     /// Bindings whose synchronization was pushed and is not done, and that the hook waits for. Sorted.
     pub unsynchronised: Vec<BindingName>,
-    /// The same for bindings whose synchronization only their own events wait for.
+    /// The same for bindings with `waitForSynchronization: false`: only their own events wait.
     pub unsynchronised_in_background: Vec<BindingName>,
     /// Nothing of it starts until it is resumed.
     pub paused: bool,
@@ -87,13 +87,13 @@ pub(super) fn hooks(hooks: &Hooks, debounce: &Debounce) -> Vec<HookStats> {
     sorted.into_iter().map(|(name, hook)| hook_stats(name, hook, debounce.count(name))).collect()
 }
 
-/// `held` events wait for their object to be quiet.
-fn hook_stats(name: &HookName, hook: &Hook, held: usize) -> HookStats {
+/// `debounced` events wait for their object to be quiet.
+fn hook_stats(name: &HookName, hook: &Hook, debounced: usize) -> HookStats {
     let (unsynchronised, unsynchronised_in_background) = hook.unsynchronised();
     HookStats {
         hook: name.clone(),
-        idle: hook.outstanding + held == 0,
-        outstanding: hook.outstanding + held,
+        idle: hook.outstanding + debounced == 0,
+        outstanding: hook.outstanding + debounced,
         running: hook.running,
         starting: hook.starting(),
         unsynchronised,
@@ -158,13 +158,17 @@ pub enum QueueState {
     /// The next trigger waits until the objects of this binding of its hook were listed.
     WaitingForList(BindingName),
     /// The next trigger or job waits until the snapshot of this binding of its hook has all objects again.
-    WaitingForSnapshot(BindingName),
+    WaitingForSnapshot(HookName, BindingName),
     /// The next job waits this long for a token of its hook's rate limit.
     WaitingForToken(Duration),
     /// A failed job waits this long for its next try.
     Retry(Duration),
     /// All its triggers belong to paused hooks.
     Paused,
+    /// All its triggers belong to hooks from which nothing starts, at least one because its next version takes over.
+    Held,
+    /// This replica is a standby: nothing starts until it leads.
+    Standby,
 }
 
 /// One trigger.
@@ -188,7 +192,8 @@ pub struct TriggerDump {
 }
 
 impl State {
-    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs), plus what is shown.
+    /// All queues, sorted by name, each with its first `most` triggers. Events that wait for their object to be quiet
+    /// are in no queue yet: [`HookStats::outstanding`] counts them. O(queues + jobs), plus what is shown.
     pub fn dump(&self, now: Instant, most: usize) -> Vec<QueueDump> {
         let mut jobs: HashMap<LineId, Vec<&Batch>> = HashMap::new();
         for batch in self.batches.values() {
@@ -219,8 +224,11 @@ impl State {
         if jobs.iter().any(|batch| batch.is_running()) {
             return QueueState::Running;
         }
-        let paused = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.paused);
-        let retries = jobs.iter().filter(|batch| !paused(&batch.hook)).map(|batch| match batch.phase {
+        if self.standby && !line.is_empty() {
+            return QueueState::Standby;
+        }
+        let stands_still = |hook: &HookName| self.hooks.get(hook).is_some_and(Hook::stands_still);
+        let retries = jobs.iter().filter(|batch| !stands_still(&batch.hook)).map(|batch| match batch.phase {
             Phase::Waiting { due } => (due, &batch.hook),
             Phase::Running { .. } | Phase::Due => (now, &batch.hook),
         });
@@ -231,20 +239,25 @@ impl State {
             }
             let items = jobs.iter().filter(|batch| batch.hook == *hook).flat_map(|batch| &batch.items);
             let lacks = self.hooks.get(hook).and_then(|hook| hook.lacks(items));
-            return lacks.map_or_else(|| self.waits_for_token(hook, now), QueueState::from);
+            return lacks.map_or_else(|| self.waits_for_token(hook, now), |hold| QueueState::of(hold, hook));
         }
-        let next = line.next().into_iter().chain(line.aside()).find(|item| !paused(&item.trigger.hook));
-        match next {
-            Some(item) => self.waits_for(item, now),
-            None if line.is_empty() => QueueState::Empty,
-            None => QueueState::Paused,
+        let firsts = || line.next().into_iter().chain(line.aside());
+        if let Some(item) = firsts().find(|item| !stands_still(&item.trigger.hook)) {
+            return self.waits_for(item, now);
         }
+        if line.is_empty() {
+            return QueueState::Empty;
+        }
+        let mut hooks = jobs.iter().map(|batch| &batch.hook).chain(firsts().map(|item| &item.trigger.hook));
+        let only_held = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.held && !hook.paused);
+        if hooks.any(only_held) { QueueState::Held } else { QueueState::Paused }
     }
 
     fn waits_for(&self, item: &Item, now: Instant) -> QueueState {
-        match self.hooks.get(&item.trigger.hook).and_then(|hook| hook.hold(item, &[])) {
-            Some(hold) => hold.into(),
-            None => self.waits_for_token(&item.trigger.hook, now),
+        let name = &item.trigger.hook;
+        match self.hooks.get(name).and_then(|hook| hook.hold(item, &[])) {
+            Some(hold) => QueueState::of(hold, name),
+            None => self.waits_for_token(name, now),
         }
     }
 
@@ -254,13 +267,13 @@ impl State {
     }
 }
 
-impl From<Hold<'_>> for QueueState {
-    fn from(hold: Hold<'_>) -> Self {
+impl QueueState {
+    fn of(hold: Hold<'_>, hook: &HookName) -> Self {
         match hold {
             Hold::Startup => Self::WaitingForStartup,
             Hold::Synchronization(binding) => Self::WaitingForSynchronization(binding.clone()),
             Hold::List(binding) => Self::WaitingForList(binding.clone()),
-            Hold::Snapshot(binding) => Self::WaitingForSnapshot(binding.clone()),
+            Hold::Snapshot(binding) => Self::WaitingForSnapshot(hook.clone(), binding.clone()),
         }
     }
 }

@@ -314,7 +314,7 @@ impl LastRuns {
         let bound = |trigger: &Trigger| {
             spec.bindings().any(|binding| match (binding, &trigger.cause) {
                 (BindingRef::Startup(_), cause) => {
-                    matches!(cause, Cause::Startup) && trigger.binding.as_str() == "onStartup"
+                    matches!(cause, Cause::Startup) && trigger.stage().is_none()
                 }
                 (BindingRef::Schedule(binding), Cause::Schedule(_)) => binding.name == trigger.binding,
                 (BindingRef::Kubernetes(binding), Cause::Synchronization | Cause::Event(_)) => {

@@ -186,8 +186,8 @@ impl Runs {
 
 /// The stage in the life of a module that a run is for.
 fn stage(triggers: &[Trigger]) -> Option<Stage> {
-    let [Trigger { binding, cause: Cause::Startup, .. }] = triggers else { return None };
-    Stage::ALL.into_iter().find(|stage| stage.key() == binding.as_str())
+    let [trigger] = triggers else { return None };
+    trigger.stage()
 }
 
 /// The span of one run in a trace.

@@ -38,6 +38,44 @@ fn every_reason_to_wait_has_a_name() {
     assert_eq!(state_of(&q, &own("g")), QueueState::WaitingForToken(secs(9)));
 }
 
+/// A hook whose next version takes over, or all hooks of a standby, wait for no free place.
+// mutant: crates/core/src/queue/stats.rs: `self.hooks.get(hook).is_some_and(Hook::stands_still)` => `self.hooks.get(hook).is_some_and(|hook| hook.paused)`
+#[test]
+fn a_hook_that_is_held_and_a_standby_are_not_ready() {
+    for queue in [own("h"), QueueName::main()] {
+        let mut q = Bench::new(&[("h", 1), ("g", 1)]);
+        q.push("h", &queue, tick(1));
+        assert_eq!(state_of(&q, &queue), QueueState::Ready);
+        q.state.hold(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Held);
+        q.state.pause(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Paused);
+        q.state.resume(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Held);
+        if queue == QueueName::main() {
+            q.push("g", &queue, tick(2));
+            let (id, _) = q.next();
+            q.done(id);
+            assert_eq!(state_of(&q, &queue), QueueState::Held);
+        }
+        q.state.stand_by();
+        assert_eq!(state_of(&q, &queue), QueueState::Standby);
+        q.state.begin();
+        q.state.release(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Ready);
+        let (id, _) = q.next();
+        q.finish(id, failed(K::Retry));
+        q.state.hold(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Held);
+        q.state.release(&hook("h"));
+        q.pass(secs(5));
+        let (id, _) = q.next();
+        q.done(id);
+        q.state.stand_by();
+        assert_eq!(state_of(&q, &queue), QueueState::Empty);
+    }
+}
+
 #[test]
 fn shows_the_first_triggers_with_what_happened_to_them() {
     for concurrency in [1, 3] {
