@@ -11,8 +11,8 @@
 //!           the kind is not served
 //! ```
 //!
-//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's. The
-//! object stays in the snapshot with the state that was known before. A binding with a late object does not become
+//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's, or while
+//! there is no memory to keep it. The object stays in the snapshot with the state that was known before. A binding with a late object does not become
 //! listed, and one that is already listed is not complete.
 
 use std::{
@@ -43,7 +43,7 @@ pub enum Projection {
     Result(Box<str>),
     /// The filter failed with this text.
     Failed(String),
-    /// The filter could not run yet, for a reason that is not the object's.
+    /// The filter could not run yet, for a reason that is not the object's, or there is no memory to keep the object.
     Late,
 }
 

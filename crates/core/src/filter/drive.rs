@@ -59,8 +59,8 @@ pub enum Input {
 pub enum Output {
     /// The snapshot shows all objects: for the first time, or again after [`Output::Incomplete`].
     Complete,
-    /// The filter could not run on some object, for a reason that is not the object's. The snapshot shows what was
-    /// known of it before. Triggers of the same change follow this output.
+    /// The filter could not run on some object, for a reason that is not the object's, or there is no memory to keep the
+    /// object. The snapshot shows what was known of it before. Triggers of the same change follow this output.
     Incomplete,
     Trigger(Trigger),
 }

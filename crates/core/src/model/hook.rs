@@ -106,7 +106,14 @@ impl HookSpec {
 
     /// Whether the API server asks the hook anything.
     pub fn answers(&self) -> bool {
-        self.bindings().any(|binding| matches!(binding, BindingRef::Admission(_) | BindingRef::Conversion(_)))
+        self.bindings().any(|binding| match binding {
+            BindingRef::Admission(_) | BindingRef::Conversion(_) => true,
+            BindingRef::Startup(_)
+            | BindingRef::Stage(_)
+            | BindingRef::Schedule(_)
+            | BindingRef::Kubernetes(_)
+            | BindingRef::Reconcile(_) => false,
+        })
     }
 }
 

@@ -11,8 +11,8 @@ use boathook_core::{
     hooks::{DocumentError, FileError, HookFile, SHELL, ShellError, parse},
     model::{
         AdmissionKind::{Mutating, Validating},
-        BindingName, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName, RunId,
-        ScriptFunction, Source, Stage, UnknownVariable,
+        BindingName, BindingRef, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName,
+        RunId, ScriptFunction, Source, Stage, UnknownVariable,
     },
     queue::HookQueueConfig,
 };
@@ -229,33 +229,39 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     use ScriptFunction as F;
     let name = |binding: &BindingName| binding.as_str().to_owned();
     let (mut wanted, mut possible) = (Vec::new(), vec![F::Run]);
-    wanted.extend(spec.on_startup.is_some().then_some(F::Startup));
-    for binding in &spec.schedules {
-        wanted.push(
-            binding.group.as_ref().map_or_else(|| F::Schedule(name(&binding.name)), |it| F::Group(it.to_string())),
-        );
-    }
-    // The others watch for `reconcile` bindings. They are not in the document.
-    for binding in spec.kubernetes.iter().filter(|binding| binding.role.is_none()) {
-        let (event, synchronization) = (F::Event(name(&binding.name)), F::Synchronization(name(&binding.name)));
-        possible.extend([event.clone(), synchronization.clone()]);
-        match &binding.group {
-            Some(group) => wanted.push(F::Group(group.to_string())),
-            None => {
-                wanted.extend((!binding.events.is_empty()).then_some(event));
-                wanted.extend(binding.on_synchronization.then_some(synchronization));
+    for binding in spec.bindings() {
+        match binding {
+            BindingRef::Startup(_) => wanted.push(F::Startup),
+            // A stage has no function of its own: `run` is for it.
+            BindingRef::Stage(_) => {}
+            BindingRef::Schedule(binding) => wanted.push(match &binding.group {
+                Some(group) => F::Group(group.to_string()),
+                None => F::Schedule(name(&binding.name)),
+            }),
+            // It watches for a `reconcile` binding, and is not in the document.
+            BindingRef::Kubernetes(binding) if binding.role.is_some() => {}
+            BindingRef::Kubernetes(binding) => {
+                let (event, synchronization) = (F::Event(name(&binding.name)), F::Synchronization(name(&binding.name)));
+                possible.extend([event.clone(), synchronization.clone()]);
+                match &binding.group {
+                    Some(group) => wanted.push(F::Group(group.to_string())),
+                    None => {
+                        wanted.extend((!binding.events.is_empty()).then_some(event));
+                        wanted.extend(binding.on_synchronization.then_some(synchronization));
+                    }
+                }
             }
+            BindingRef::Reconcile(binding) => {
+                wanted.push(F::Reconcile(name(&binding.name)));
+                possible.push(F::Finalize(name(&binding.name)));
+            }
+            BindingRef::Admission(binding) => wanted.push(match binding.kind {
+                Validating => F::Validating(name(&binding.name)),
+                Mutating => F::Mutating(name(&binding.name)),
+            }),
+            BindingRef::Conversion(binding) => wanted.push(F::Conversion(name(&binding.name))),
         }
     }
-    for binding in &spec.admission {
-        wanted.push(match binding.kind {
-            Validating => F::Validating(name(&binding.name)),
-            Mutating => F::Mutating(name(&binding.name)),
-        });
-    }
-    wanted.extend(spec.conversions.iter().map(|binding| F::Conversion(name(&binding.name))));
-    wanted.extend(spec.reconcilers.iter().map(|binding| F::Reconcile(name(&binding.name))));
-    possible.extend(spec.reconcilers.iter().map(|binding| F::Finalize(name(&binding.name))));
     let unbound = functions.iter().filter(|function| !possible.contains(function) && !wanted.contains(function));
     let mut misfits: Vec<_> =
         unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();

@@ -635,7 +635,15 @@ async fn trigger(services: &Services, spec: &HookSpec, set: &Set) -> Result<Trig
                 (TriggerRequest::Event { kind, filter_result, .. }, Some(object)) => {
                     Cause::Event(event(services, spec, binding, *kind, object, filter_result.as_ref()).await?)
                 }
-                _ => Cause::Synchronization,
+                (
+                    TriggerRequest::Any
+                    | TriggerRequest::Startup
+                    | TriggerRequest::Schedule
+                    | TriggerRequest::Synchronization
+                    | TriggerRequest::Group(_)
+                    | TriggerRequest::Event { .. },
+                    _,
+                ) => Cause::Synchronization,
             };
             let mut snapshots = vec![binding.name.clone()];
             let more = binding.include_snapshots_from.iter().filter(|name| **name != binding.name);
