@@ -74,7 +74,7 @@ pub enum ContentsError {
     #[error("layer {0} is a component or a CustomResourceDefinition that the config does not name: pack it again")]
     Unnamed(Digest),
     /// A name in the config that is not valid for a hook.
-    #[error("it has a hook that cannot be named so")]
+    #[error("a hook in it has an invalid name")]
     Name(#[from] InvalidName),
     /// It is in the layout of a single component, and is not one.
     #[error("it is not a component: {0}: push it with `boathook bundle push --wasm` or `wkg oci push`")]

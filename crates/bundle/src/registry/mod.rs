@@ -237,7 +237,7 @@ pub enum RegistryProblem {
         text: String,
     },
     /// A document is too large.
-    #[error("it is more than the {0} bytes that were expected, so no more of it was read")]
+    #[error("it is larger than the expected {0} bytes, so reading stopped")]
     TooLarge(u64),
     /// A document is not the one that was requested.
     #[error("it was tampered with or damaged: its digest is {got}, and {want} was wanted")]

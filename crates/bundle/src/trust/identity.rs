@@ -66,12 +66,12 @@ pub enum IdentityError {
     #[error("its certificate was not valid at the time of its log entry: sign it again")]
     Then(#[source] webpki::Error),
     #[error(
-        "its certificate is for something else than signing code: get one with the usages digitalSignature and codeSigning"
+        "its certificate is not for signing code: get one with the usages digitalSignature and codeSigning"
     )]
     Usage,
     /// The policy names a log.
     #[error(
-        "it has no entry of the policy's transparency log about this signature and certificate: sign with that log, and have its signed timestamp in the bundle"
+        "the signature is not in the transparency log that the policy requires: sign with that log, and include its timestamp"
     )]
     Unlogged,
     /// The certificate is another's.

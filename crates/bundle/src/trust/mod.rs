@@ -108,18 +108,18 @@ pub enum TrustError {
         why: String,
     },
     /// A hook requests more than a signer may request, or more than is checked.
-    #[error("hook {hook:?} asks {beyond}")]
+    #[error("hook {hook:?} requests {beyond}")]
     TooMuch {
         hook: String,
         /// What it requests, what that exceeds, and what to do.
         beyond: String,
     },
     /// The bundle's CustomResourceDefinitions need more than a signer may request.
-    #[error("its CustomResourceDefinitions ask {0}")]
+    #[error("its CustomResourceDefinitions request {0}")]
     Defines(String),
     /// There is a limit on requests, and the bundle does not state what a hook requests.
     #[error(
-        "hook {hook:?} does not say what it asks for, and {who} may not ask for everything: pack it with `boathook bundle pack`"
+        "hook {hook:?} does not state what it requests, and {who} may not request everything: pack it with `boathook bundle pack`"
     )]
     Silent {
         hook: String,

@@ -48,7 +48,7 @@ pub enum Input {
     /// [`Binding::admit`]
     Admitted,
     /// [`Binding::reported_by_leader`]
-    ToldElsewhere,
+    ReportedByLeader,
     /// A change that a source saw.
     Change(SourceId, Change),
 }
@@ -143,7 +143,7 @@ impl<F: Fn(Output) + Send> Running<F> {
             Input::SourceRemoved(source) => binding.remove_source(source, now),
             Input::SourcesComplete => binding.sources_complete(now),
             Input::Admitted => binding.admit(now),
-            Input::ToldElsewhere => {
+            Input::ReportedByLeader => {
                 binding.reported_by_leader();
                 Applied::default()
             }

@@ -43,7 +43,7 @@ pub enum Held {
     OutOfBounds(#[from] OutOfBounds),
     #[error("it requests more than is granted: {}", rules(.0))]
     Ungranted(Vec<Permission>),
-    #[error("binding {binding} cannot watch")]
+    #[error("binding {binding} may not watch its objects")]
     NotWatched {
         binding: String,
         #[source]

@@ -66,7 +66,7 @@ pub struct HookManager {
 /// Why a new version did not replace the old one.
 #[derive(Debug, thiserror::Error)]
 pub enum SwapError {
-    #[error("the file cannot be a hook")]
+    #[error("the file name is not a valid hook name")]
     Name(#[source] InvalidName),
     /// The new version cannot be used. The old version continues, if there is one.
     #[error("the new version of hook {name} cannot be used")]
@@ -397,7 +397,7 @@ impl HookManager {
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
         let hook = hooks::load_for(&tenant, name, &bytes, &self.services.sandbox).await?;
         let requested = hook.spec.asks();
-        // A tenant's request is not granted, which says more than that a directory is not offered.
+        // For a tenant, report "not granted" rather than "directory not offered": it is more helpful.
         if source.declared.as_ref().is_some_and(|declared| *declared != requested) {
             return Err(Held::Understated);
         }

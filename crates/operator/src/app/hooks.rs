@@ -109,7 +109,7 @@ impl Hook {
 /// Why a hook does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum HookLoadError {
-    #[error("the file cannot be a hook")]
+    #[error("the file name is not a valid hook name")]
     Name(#[from] InvalidName),
     #[error("the file cannot be read")]
     Unreadable(#[source] std::io::Error),

@@ -531,7 +531,7 @@ pub struct KeylessIdentity {
     #[schemars(length(min = 1, max = 1024))]
     pub subject: String,
 
-    /// The certificates of the authority in PEM: its root, which issued itself, and those between the root and the signers.
+    /// The certificates of the authority in PEM: its self-signed root, and those between the root and the signers.
     #[schemars(length(min = 1, max = 16384))]
     pub certificate_authority: String,
 
