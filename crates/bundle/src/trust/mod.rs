@@ -127,7 +127,7 @@ pub enum TrustError {
         who: String,
     },
     /// A hook requests something else than the bundle states.
-    #[error("hook {hook:?} asks for something other than the bundle says: pack it again")]
+    #[error("hook {hook:?} requests other permissions than the bundle states: pack it again")]
     Understated { hook: String },
     /// A signature's document cannot be parsed.
     #[error("it has a signature that cannot be read: sign it again")]

@@ -141,12 +141,12 @@ fn attested(
     }
     let why = match (of_kind.len(), by_key.first().and_then(|one| one.first.as_deref())) {
         (0, _) => "it has none".to_owned(),
-        (_, Some(other)) => format!("theirs is about {other}"),
+        (_, Some(other)) => format!("theirs is for {other}"),
         (count, None) if by_key.is_empty() => match of_kind.iter().find_map(|one| one.why.as_ref()) {
             Some(why) => error_chain(why),
             None => format!("the {count} that it has are by others, or were changed"),
         },
-        (_, None) => "theirs is about nothing".to_owned(),
+        (_, None) => "theirs names no digest".to_owned(),
     };
     Err(TrustError::Unattested { digest: digest.clone(), kind, wanted: wanted.to_owned(), why })
 }

@@ -85,7 +85,7 @@ pub enum SwapError {
 /// Why a hook's file was not read again, or had no effect.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    #[error("hook {0} is from a bundle: another version of it comes with another version of the bundle")]
+    #[error("hook {0} belongs to a bundle: to change the hook, install another version of the bundle")]
     Bundled(String),
     /// The operator has no directory of hooks, or there is no such file in it.
     #[error("there is no file {file} for hook {name}: put its component there")]

@@ -119,7 +119,7 @@ pub enum HookLoadError {
     Component(#[from] LoadError),
     #[error("its config function failed: {0}")]
     Config(Failure),
-    #[error("{key} needs the export {export}, which the component does not have (it is built for another world)")]
+    #[error("{key} needs the export {export}, which the component does not have: build it for a world with this export")]
     Export {
         /// The key of the document.
         key: &'static str,
@@ -156,7 +156,7 @@ pub enum HookLoadError {
     #[error("permissions.directories: {0}")]
     Directory(String),
     /// The operator is ending, or its parser of documents has a defect.
-    #[error("its configuration was not read completely")]
+    #[error("its configuration was not read to the end: the operator is ending, or has a defect (see its log)")]
     Unread(#[source] tokio::task::JoinError),
 }
 

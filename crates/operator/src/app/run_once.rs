@@ -52,7 +52,7 @@ pub enum OnceError {
         /// The bindings that fit.
         has: String,
     },
-    #[error("there is nothing to run for: the context is an empty list")]
+    #[error("the context is an empty list: give it at least one event")]
     Nothing,
     #[error(
         "hook {hook} reconciles one object at a time: give it with the event Added or Modified of {has}, on the command line \
@@ -69,7 +69,7 @@ pub enum OnceError {
         #[source]
         source: DiscoveryError,
     },
-    #[error("binding {binding} is about {wanted}, and the object is a {found}")]
+    #[error("binding {binding} is for {wanted}, but the object is a {found}")]
     OtherKind {
         binding: BindingName,
         /// For example `v1 Secret`.
@@ -77,7 +77,7 @@ pub enum OnceError {
         /// The object's kind.
         found: String,
     },
-    #[error("binding {binding}: there is no {object}; give it with the cluster's state, or the whole object")]
+    #[error("binding {binding}: {object} does not exist: add it to the cluster's state, or give the whole object")]
     NoObject {
         binding: BindingName,
         /// For example `v1 Secret a/b`.
@@ -96,7 +96,7 @@ pub enum OnceError {
         #[source]
         source: kube::Error,
     },
-    #[error("binding {binding}: no filterResult for the object")]
+    #[error("binding {binding}: the filter gave no result for the object")]
     Filter {
         binding: BindingName,
         #[source]
