@@ -52,7 +52,7 @@ pub enum ContentsError {
     #[error("it has {0} layers; at most {MAX_LAYERS} are allowed: pack fewer hooks into one bundle")]
     TooMany(usize),
     /// The manifest has no layer for a hook of the config.
-    #[error("hook {hook:?} is said to be layer {layer}, and the manifest has no such layer: pack it again")]
+    #[error("the config has hook {hook:?} in layer {layer}, but the manifest has no such layer: pack it again")]
     NoLayer {
         hook: String,
         /// The layer's digest in the config.
@@ -60,7 +60,7 @@ pub enum ContentsError {
     },
     /// The manifest has no layer for a CustomResourceDefinition of the config.
     #[error(
-        "CustomResourceDefinition {name:?} is said to be layer {layer}, and the manifest has no such layer: pack it again"
+        "the config has CustomResourceDefinition {name:?} in layer {layer}, but the manifest has no such layer: pack it again"
     )]
     NoDefinition {
         name: String,

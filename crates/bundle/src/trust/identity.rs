@@ -54,7 +54,7 @@ pub enum IdentityError {
     Unreadable,
     /// It does not say who signed.
     #[error(
-        "its certificate needs one name, which is a URI or an e-mail address, and the extension 1.3.6.1.4.1.57264.1.8 with the issuer: get one of an authority that issues them as Fulcio does"
+        "its certificate needs one name, which is a URI or an e-mail address, and the extension 1.3.6.1.4.1.57264.1.8 with the issuer: get one from an authority that issues such certificates, as Fulcio does"
     )]
     Nameless,
     #[error("the policy's certificate authority did not issue its certificate")]

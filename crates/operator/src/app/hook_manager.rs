@@ -321,7 +321,7 @@ impl HookManager {
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
             self.describe(hook);
-            self.services.queue.add_hook(hook.spec.name.clone(), hook.terms());
+            self.services.queue.add_hook(hook.spec.name.clone(), hook.queue_config());
             if self.services.hold {
                 self.services.queue.pause(&hook.spec.name);
             }
@@ -650,7 +650,7 @@ impl HookManager {
         self.report_loaded(&new);
         let new = Arc::new(new);
         let keep = &mut |trigger: &mut _| plan.keeps(&old.spec, &new.spec, trigger);
-        let dropped = queue.update_hook(name, new.terms(), keep);
+        let dropped = queue.update_hook(name, new.queue_config(), keep);
         for binding in &plan.stopped {
             queue.listed(name, binding);
             queue.complete(name, binding);

@@ -60,8 +60,8 @@ impl Hook {
         Self { bundled, module, claim, ..Self::new(self.spec.clone(), self.component.clone()) }
     }
 
-    /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
-    pub fn terms(&self) -> HookQueueConfig {
+    /// How its triggers queue. The hooks of a namespace together have one share of the run slots.
+    pub fn queue_config(&self) -> HookQueueConfig {
         HookQueueConfig { tenant: Some(self.tenant()), ..(&self.spec).into() }
     }
 

@@ -62,12 +62,12 @@ impl Runs {
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
-        let outcome = self.report(job).await?.outcome;
+        let outcome = self.run_with_report(job).await?.outcome;
         if self.0.plan { once_only(outcome) } else { outcome }
     }
 
-    /// Runs one job, and returns a report.
-    pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
+    /// Runs one job to its outcome, and returns how it went.
+    pub async fn run_with_report(&self, job: Job) -> Result<RunReport, Failure> {
         let (Some(hook), Some(first)) = (self.0.hook_registry.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
