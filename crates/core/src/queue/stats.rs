@@ -136,9 +136,10 @@ pub struct QueueDump {
     pub queue: QueueName,
     /// What the queue is doing, or what the next job waits for.
     pub state: QueueState,
-    /// The number of triggers in it: running, waiting for the next try, and waiting for their first run.
+    /// The number of its triggers: running, waiting for the next try, waiting for their first run, and waiting until
+    /// their object is quiet.
     pub total: usize,
-    /// The first of these triggers: those of jobs, then those that wait, by number.
+    /// The first of these triggers: those of jobs, then those that wait, by number, then those whose object is not quiet.
     pub triggers: Vec<TriggerDump>,
 }
 
@@ -147,6 +148,8 @@ pub struct QueueDump {
 pub enum QueueState {
     /// It has no triggers.
     Empty,
+    /// All its triggers wait until their object is quiet, the first one for this long.
+    Debounced(Duration),
     /// A job runs.
     Running,
     /// A job begins when fewer jobs run in all queues together.
@@ -192,15 +195,30 @@ pub struct TriggerDump {
 }
 
 impl State {
-    /// All queues, sorted by name, each with its first `most` triggers. Events that wait for their object to be quiet
-    /// are in no queue yet: [`HookStats::outstanding`] counts them. O(queues + jobs), plus what is shown.
+    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs + events that wait until their
+    /// object is quiet), plus what is shown.
     pub fn dump(&self, now: Instant, most: usize) -> Vec<QueueDump> {
         let mut jobs: HashMap<LineId, Vec<&Batch>> = HashMap::new();
         for batch in self.batches.values() {
             jobs.entry(batch.line).or_default().push(batch);
         }
-        let dump = |(id, line): (&LineId, &Line)| self.dump_line(line, jobs.remove(id).unwrap_or_default(), now, most);
+        let mut debounced: BTreeMap<&QueueName, Vec<(Instant, &Item)>> = BTreeMap::new();
+        for waiting in self.debounce.waiting() {
+            debounced.entry(&waiting.1.trigger.queue).or_default().push(waiting);
+        }
+        let dump = |(id, line): (&LineId, &Line)| {
+            let mut dump = self.dump_line(line, jobs.remove(id).unwrap_or_default(), now, most);
+            add_debounced(&mut dump, debounced.remove(&line.name).unwrap_or_default(), now, most);
+            dump
+        };
         let mut dumps: Vec<_> = self.lines.iter().map(dump).collect();
+        // A queue whose first trigger still waits has no line.
+        dumps.extend(debounced.into_iter().map(|(queue, items)| {
+            let (queue, state) = (queue.clone(), QueueState::Empty);
+            let mut dump = QueueDump { queue, state, total: 0, triggers: Vec::new() };
+            add_debounced(&mut dump, items, now, most);
+            dump
+        }));
         dumps.sort_by(|a, b| a.queue.cmp(&b.queue));
         dumps
     }
@@ -265,6 +283,17 @@ impl State {
         let due = self.hooks.get(hook).and_then(|hook| hook.token_due(now));
         due.map_or(QueueState::Ready, |due| QueueState::WaitingForToken(due.saturating_duration_since(now)))
     }
+}
+
+/// Adds events that wait until their object is quiet.
+fn add_debounced(dump: &mut QueueDump, mut items: Vec<(Instant, &Item)>, now: Instant, most: usize) {
+    items.sort_by_key(|(due, item)| (*due, item.seq));
+    if let (QueueState::Empty, Some((due, _))) = (&dump.state, items.first()) {
+        dump.state = QueueState::Debounced(due.saturating_duration_since(now));
+    }
+    dump.total += items.len();
+    let room = most.saturating_sub(dump.triggers.len());
+    dump.triggers.extend(items.into_iter().take(room).map(|(_, item)| dump_trigger(item, None, now)));
 }
 
 impl QueueState {

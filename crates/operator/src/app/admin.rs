@@ -480,6 +480,7 @@ fn status(state: &QueueState, why: &WhyIncomplete<'_>) -> String {
     let left = |left: &Duration| format!("{:.1}s left", left.as_secs_f64());
     match state {
         QueueState::Empty => String::new(),
+        QueueState::Debounced(delay) => format!("waiting for an object to be quiet ({})", left(delay)),
         QueueState::Running => "run first task".to_owned(),
         QueueState::Ready => "waiting for a free place to run".to_owned(),
         QueueState::WaitingForStartup => "waiting for the start-up of the hook".to_owned(),
@@ -602,6 +603,8 @@ mod tests {
         assert_eq!(status(&incomplete, &|_, _| None), "waiting for the complete snapshot of pods");
         assert_eq!(status(&QueueState::Held, &memory), "waiting for the next version of the hook to take over");
         assert_eq!(status(&QueueState::Standby, &memory), "waiting for this replica to lead");
+        let quiet = QueueState::Debounced(Duration::from_millis(1_500));
+        assert_eq!(status(&quiet, &memory), "waiting for an object to be quiet (1.5s left)");
     }
 
     #[test]

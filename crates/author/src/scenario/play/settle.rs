@@ -90,6 +90,7 @@ impl Play<'_> {
             // Both end without a change in the cluster.
             QueueState::Held | QueueState::Standby => true,
             QueueState::Empty
+            | QueueState::Debounced(_)
             | QueueState::WaitingForStartup
             | QueueState::WaitingForSynchronization(_)
             | QueueState::WaitingForList(_)

@@ -38,6 +38,31 @@ fn every_reason_to_wait_has_a_name() {
     assert_eq!(state_of(&q, &own("g")), QueueState::WaitingForToken(secs(9)));
 }
 
+#[test]
+fn events_that_wait_until_their_object_is_quiet_are_shown() {
+    for known in [false, true] {
+        let mut q = Bench::new(&[("h", 1)]);
+        if known {
+            q.push("h", &own("h"), tick(1));
+            let (id, _) = q.next();
+            q.done(id);
+        }
+        let event = |name| Trigger { debounce: secs(2), ..trigger("h", own("h"), "b", modified(name, 1)) };
+        q.state.push(event("a"));
+        q.state.push(event("c"));
+        let dump = q.state.dump(q.now, 1);
+        let [QueueDump { queue, state: QueueState::Debounced(left), total: 2, triggers }] = dump.as_slice() else {
+            panic!("{dump:?}")
+        };
+        assert!(*queue == own("h") && *left <= secs(3), "{dump:?}");
+        assert_eq!((triggers.len(), triggers[0].cause), (1, "modified"));
+        // What can run hides that they wait, and not that they are there.
+        q.push("h", &own("h"), tick(2));
+        let dump = q.state.dump(q.now, 9);
+        assert_eq!((&dump[0].state, dump[0].total, dump[0].triggers.len()), (&QueueState::Ready, 3, 3));
+    }
+}
+
 /// A hook whose next version takes over, or all hooks of a standby, wait for no free place.
 // mutant: crates/core/src/queue/stats.rs: `self.hooks.get(hook).is_some_and(Hook::stands_still)` => `self.hooks.get(hook).is_some_and(|hook| hook.paused)`
 #[test]
