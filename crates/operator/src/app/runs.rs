@@ -8,7 +8,7 @@ use std::{
 use boathook_core::{
     effect::Sink,
     model::{
-        BindingName, Caller, Cause, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage,
+        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage,
         Trigger, WatchEventKind,
     },
 };
