@@ -183,8 +183,7 @@ async fn a_snapshot_that_is_not_complete_says_why() {
     let why = |view: &SnapshotsView, name: &str| view.bindings[name].incomplete.clone();
     let late = |view: &SnapshotsView| {
         let why = why(view, "late").unwrap_or_default();
-        why.starts_with("1 object is missing or old: ")
-            && why.contains("the memory that all filters share is used up")
+        why.starts_with("1 object is missing or old: ") && why.contains("the memory that all filters share is used up")
     };
     // A kind that is not served has no objects.
     let complete = |view: &SnapshotsView| ["maps", "widgets"].iter().all(|name| why(view, name).is_none());

@@ -419,11 +419,7 @@ async fn a_signer_may_define_only_what_the_policy_says() {
     for may in [vec![calls.to_owned()], vec![calls.to_owned(), defines("others.example.com")]] {
         let may: Vec<_> = may.iter().map(String::as_str).collect();
         let text = words(&verify(&place, &capped(&may)).await.unwrap_err());
-        assert!(
-            text.contains("may request: get, create, patch")
-                && text.contains("apps.example.com"),
-            "{text}"
-        );
+        assert!(text.contains("may request: get, create, patch") && text.contains("apps.example.com"), "{text}");
     }
     verify(&place, &capped(&[calls, &defines("apps.example.com")])).await.unwrap();
 }

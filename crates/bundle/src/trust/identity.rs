@@ -65,9 +65,7 @@ pub enum IdentityError {
     Now(#[source] webpki::Error),
     #[error("its certificate was not valid at the time of its log entry: sign it again")]
     Then(#[source] webpki::Error),
-    #[error(
-        "its certificate is not for signing code: get one with the usages digitalSignature and codeSigning"
-    )]
+    #[error("its certificate is not for signing code: get one with the usages digitalSignature and codeSigning")]
     Usage,
     /// The policy names a log.
     #[error(

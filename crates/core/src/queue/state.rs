@@ -66,7 +66,7 @@ pub struct State {
     pub(super) emptied: Vec<Emptied>,
     closed: bool,
     /// Triggers are accepted, but none is taken.
-    standby: bool,
+    pub(super) standby: bool,
     last: u64,
 }
 

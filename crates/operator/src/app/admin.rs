@@ -596,10 +596,7 @@ mod tests {
         let memory = |hook: &HookName, binding: &BindingName| Some(format!("no memory for {hook}, {binding}"));
         let hook = HookName::new("h").unwrap();
         let incomplete = QueueState::WaitingForSnapshot(hook, BindingName::new("pods"));
-        assert_eq!(
-            status(&incomplete, &memory),
-            "waiting for the complete snapshot of pods (no memory for h, pods)"
-        );
+        assert_eq!(status(&incomplete, &memory), "waiting for the complete snapshot of pods (no memory for h, pods)");
         assert_eq!(status(&incomplete, &|_, _| None), "waiting for the complete snapshot of pods");
         assert_eq!(status(&QueueState::Held, &memory), "waiting for the next version of the hook to take over");
         assert_eq!(status(&QueueState::Standby, &memory), "waiting for this replica to lead");

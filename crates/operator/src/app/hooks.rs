@@ -119,7 +119,9 @@ pub enum HookLoadError {
     Component(#[from] LoadError),
     #[error("its config function failed: {0}")]
     Config(Failure),
-    #[error("{key} needs the export {export}, which the component does not have: build it for a world with this export")]
+    #[error(
+        "{key} needs the export {export}, which the component does not have: build it for a world with this export"
+    )]
     Export {
         /// The key of the document.
         key: &'static str,

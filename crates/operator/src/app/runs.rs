@@ -8,8 +8,8 @@ use std::{
 use boathook_core::{
     effect::Sink,
     model::{
-        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage,
-        Trigger, WatchEventKind,
+        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage, Trigger,
+        WatchEventKind,
     },
 };
 use boathook_kube::access::Observer;

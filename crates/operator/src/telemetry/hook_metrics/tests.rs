@@ -153,7 +153,9 @@ fn series_take_room_and_give_it_back() {
     assert_eq!(applied.refused, 6);
     let text = applied.first.unwrap().to_string();
     assert!(
-        text.starts_with("metric wide: the bindings and metrics of a have used up their share of the memory: use fewer"),
+        text.starts_with(
+            "metric wide: the bindings and metrics of a have used up their share of the memory: use fewer"
+        ),
         "{text}"
     );
     assert_eq!((lines(&metrics).len(), pool.used(&a)), (3, 25));

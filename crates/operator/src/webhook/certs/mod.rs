@@ -39,7 +39,9 @@ pub enum CertificateError {
          or mount it and use its files"
     )]
     Foreign(String),
-    #[error("other clients keep changing the Secret {0} of the webhooks' certificates: choose a Secret that only Boathook writes")]
+    #[error(
+        "other clients keep changing the Secret {0} of the webhooks' certificates: choose a Secret that only Boathook writes"
+    )]
     Contended(String),
     #[error("cannot read {path} of the webhooks' certificates")]
     File {
