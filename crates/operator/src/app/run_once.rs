@@ -136,7 +136,7 @@ impl App {
         }
         let queue = QueueName::Own(hook.clone());
         let job = Job { id: JobId(0), hook: hook.clone(), queue, attempt: 1, triggers: all };
-        self.runs.report(job).await.map_err(OnceError::Run)
+        self.runs.run_with_report(job).await.map_err(OnceError::Run)
     }
 }
 
