@@ -113,9 +113,9 @@ pub struct Values {
   boathook modules render web --modules modules/ --patch discovered.json --show-only templates/deployment.yaml
   boathook modules render --chart charts/web --values production.yaml --kube-version 1.33
 
-Helm's own library renders the chart, in a sandbox and without a cluster: `lookup` finds nothing. Passwords and keys
-that the chart generates are the same each time. They are predictable, so never apply them. In `boathook serve`, those of
-a module depend on a secret.
+Helm's own library renders the chart, in a sandbox and without a cluster: `lookup` finds nothing. The
+passwords and keys that the chart generates are the same each time. They are predictable, so never apply
+them. In `boathook serve`, those of a module depend on a secret.
 
 Exit codes: 0 when the chart renders, 1 when the chart or its values are wrong, 2 when a file, a directory, the
 module, the engine or the command line is wrong.")]
