@@ -70,8 +70,7 @@ pub enum Command {
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),
-    /// Read modules in addon-operator's layout: list them and their graph, print and check their values, render their
-    /// charts
+    /// Read modules in addon-operator's layout: list and check them, render their charts, show their graph
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Modules(modules::Modules),

@@ -175,8 +175,8 @@ pub struct Render {
   boathook modules graph --modules modules/ --dot | dot -Tsvg > modules.svg
 
 A module needs those that its module.yaml names in requirements.modules. Without such modules, it waits until
-modules with smaller numbers have been tried. Nothing is run, so the state of modules with an `enabled` script is
-unknown.
+modules with smaller numbers have been tried. Nothing is run, so the state of modules with an `enabled`
+script is unknown.
 
 Exit codes: 0 when all modules can be used, 1 when some cannot, 2 when a file, a directory, the graph or the
 command line is wrong.")]
