@@ -142,7 +142,7 @@ async fn bind(changes: &[Change]) {
         binding.admit(now);
         for change in changes {
             let projection = match (change, program) {
-                (Change::Upsert(object), Some(program)) if binding.wants_filter(object) => {
+                (Change::Upsert(object), Some(program)) if !binding.is_known(object) => {
                     match program.run(&object.json).await {
                         Ok(outputs) => Projection::Result(outputs.combined()),
                         Err(error) => Projection::Failed(error.to_string()),

@@ -9,7 +9,7 @@ use clap::Args;
 #[command(next_help_heading = "Modules")]
 pub struct Addons {
     /// Run the modules of a directory, in addon-operator's layout. May be repeated, and may be a list with `:`. If two
-    /// directories have the same module, the first one counts
+    /// directories have the same module, the first one wins
     #[arg(
         long,
         value_name = "DIR",

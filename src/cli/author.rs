@@ -127,8 +127,8 @@ pub struct Build {
   boathook import hooks/ --bundle team.bundle       # packs the hooks, if all of them run
 
 Tries the commands of a script one by one, without a cluster. If there are scenarios in NAME/scenarios, it
-plays them with all permissions, on a cluster in this process, and adds what they needed. A file of
-permissions that is there is not changed without --force; the difference is shown.
+plays them with all permissions, on a cluster in this process, and adds what they needed. An existing
+permissions file is kept, and the difference is shown; --force replaces it.
 
 Exit codes: 0 when all hooks run as they are, 1 when one does not, 2 when the input cannot be used.")]
 pub struct Import {

@@ -81,7 +81,7 @@ pub struct Pack {
   boathook bundle push hook.wit.tar registry.example.com/boathook/hook:0.1.0   # then, with wkg:
   wkg get boathook:hook@0.1.0 --format wit
 
-The artifact has the package of this program's version, as every release of that version does: the creation time is
+The artifact has the WIT package of this program's version, and is reproducible: the creation time is
 $SOURCE_DATE_EPOCH (seconds since 1970), or else 1970.
 
 Exit codes: 0 when the package was packed, 1 when it was not.")]
@@ -283,7 +283,7 @@ pub struct Save {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   boathook bundle load hooks.tar registry.internal/team/hooks:v1
-  boathook bundle load hooks.tar                                     # where it was saved from
+  boathook bundle load hooks.tar                                     # back to the original reference
 
 Pushes the bundle with its signatures, attestations and other referrers, and prints the pinned reference.
 
@@ -342,7 +342,7 @@ impl Served {
 /// What to trust. At least one is required.
 #[derive(Debug, Default, Args)]
 pub struct Trust {
-    /// Public key (PEM); a signature by it suffices; may be repeated
+    /// Public key (PEM); a signature by any of the given keys is enough; may be repeated
     #[arg(long, value_name = "FILE")]
     pub key: Vec<PathBuf>,
     /// Digest to trust, sha256:…; may be repeated

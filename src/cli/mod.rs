@@ -70,7 +70,7 @@ pub enum Command {
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Bundle(bundle::Bundle),
-    /// Read modules in addon-operator's layout: list them, print and check their values
+    /// Read modules in addon-operator's layout: list and check them, render their charts, show their graph
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Modules(modules::Modules),
@@ -274,7 +274,7 @@ pub struct Cluster {
     /// Authorize requests with RBAC; the kubeconfig is then an administrator's and uses TLS
     #[arg(long)]
     pub rbac: bool,
-    /// Call webhooks of this Service at this address, whatever port they name; may be repeated
+    /// Call webhooks of this Service at this address, for any port; may be repeated
     #[arg(long = "service", value_name = "NAMESPACE/NAME=ADDR", value_parser = webhooks::mapped)]
     pub services: Vec<webhooks::Mapped>,
     /// Controllers to run: all, or some of clusterroles, deployments, jobs, kubernetes-service, pods, replicasets,
@@ -353,10 +353,10 @@ pub struct Test {
     /// Update the scenario files: where an object differs, expect the actual one
     #[arg(long)]
     pub update: bool,
-    /// Play each scenario again with one fault, for each fault that is possible, or for N of them, and compare the ends
+    /// Play each scenario again with one fault, for each fault that is possible, or for N of them, and compare the final states
     #[arg(long, value_name = "N", require_equals = true, conflicts_with_all = ["update", "list"])]
     pub sweep: Option<Option<u16>>,
-    /// Which faults `--sweep=N` chooses [default: 0]
+    /// Seed for the choice of the faults of `--sweep=N` [default: 0]
     #[arg(long, value_name = "S", requires = "sweep")]
     pub seed: Option<u64>,
     /// Number of scenarios at the same time [default: twice the number of cores]

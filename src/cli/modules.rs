@@ -31,7 +31,7 @@ pub enum ModulesCommand {
 #[derive(Debug, Args)]
 pub struct Sources {
     /// Directory of modules, in addon-operator's layout. May be repeated, and may be a list with `:`. If two directories
-    /// have the same module, the first one counts
+    /// have the same module, the first one wins
     #[arg(long, value_name = "DIR", required = true, value_delimiter = ':')]
     pub modules: Vec<PathBuf>,
     /// Directory of global hooks, for the schemas in its `openapi/`
@@ -113,8 +113,9 @@ pub struct Values {
   boathook modules render web --modules modules/ --patch discovered.json --show-only templates/deployment.yaml
   boathook modules render --chart charts/web --values production.yaml --kube-version 1.33
 
-Helm's own library renders the chart, in a sandbox and without a cluster: `lookup` finds nothing. Passwords and keys
-that the chart makes are the same each time. Anyone can compute them: do not apply them. A module gets others.
+Helm's own library renders the chart, in a sandbox and without a cluster: `lookup` finds nothing. The
+passwords and keys that the chart generates are the same each time. They are predictable, so never apply
+them. In `boathook serve`, those of a module depend on a secret.
 
 Exit codes: 0 when the chart renders, 1 when the chart or its values are wrong, 2 when a file, a directory, the
 module, the engine or the command line is wrong.")]
@@ -174,8 +175,8 @@ pub struct Render {
   boathook modules graph --modules modules/ --dot | dot -Tsvg > modules.svg
 
 A module needs those that its module.yaml names in requirements.modules. Without such modules, it waits until
-modules with smaller numbers have been tried. Nothing is run: of a module with an `enabled` script it is not
-known whether it is on.
+modules with smaller numbers have been tried. Nothing is run, so the state of modules with an `enabled`
+script is unknown.
 
 Exit codes: 0 when all modules can be used, 1 when some cannot, 2 when a file, a directory, the graph or the
 command line is wrong.")]

@@ -64,7 +64,7 @@ fn agree(project: &Project, made: &[Value], write: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "{} is not what the types of the hook make: write it with `boathook build --write-crd`, or change the types\n  {}",
+        "{} does not match the hook's types: write it with `boathook build --write-crd`, or change the types\n  {}",
         path.display(),
         differences.join("\n  ")
     );

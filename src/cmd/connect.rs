@@ -40,7 +40,7 @@ const SILENCE: Duration = Duration::from_secs(300);
 
 /// No response came.
 #[derive(Debug, thiserror::Error)]
-#[error("no answer began within {} s", .0.as_secs())]
+#[error("no response within {} s", .0.as_secs())]
 struct NoAnswer(Duration);
 
 /// A client that leaves retries to its callers. Every request of every caller has a time limit. Callers set shorter
@@ -87,7 +87,7 @@ mod tests {
         let mute = service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
         let client = bounded(Client::new(mute, "default"), BEGIN);
         let error = client.apiserver_version().await.unwrap_err();
-        assert!(error_chain(&error).contains("no answer began within 60 s"), "{error:?}");
+        assert!(error_chain(&error).contains("no response within 60 s"), "{error:?}");
     }
 
     #[tokio::test]

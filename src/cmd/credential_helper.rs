@@ -94,7 +94,7 @@ async fn ask(helper: &Helper, at: &Reference, patience: Duration) -> anyhow::Res
     }
     // The error of the parser quotes the answer, which holds the password.
     let Ok(answer) = serde_json::from_slice::<Answer>(&answer) else {
-        bail!("{shown} answers with something other than a login: {remedy}");
+        bail!("{shown} gives an answer that is not a login: {remedy}");
     };
     if answer.username == TOKEN_USER {
         bail!(

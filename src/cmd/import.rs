@@ -130,7 +130,7 @@ async fn directory(args: &Import) -> anyhow::Result<(PathBuf, Vec<String>)> {
             bail!("there is no {}", path.display());
         }
         bail!(
-            "{} is no directory of hooks, so it is an image: name a directory for its hooks with --out DIR",
+            "{} is not a directory of hooks, so Boathook reads it as an image: name a directory for its hooks with --out DIR",
             args.from
         );
     };

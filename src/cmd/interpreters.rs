@@ -99,7 +99,7 @@ async fn pull(args: Pull) -> anyhow::Result<()> {
 async fn usable(from: &str, stem: &str, scratch: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if stem.split_once('-').is_none_or(|(name, version)| name.is_empty() || version.is_empty()) {
         bail!(
-            "{from} holds {stem:?}, and an interpreter is called NAME-VERSION: push it by `boathook interpreters push`"
+            "{from} holds {stem:?}, and an interpreter is called NAME-VERSION: push it with `boathook interpreters push`"
         );
     }
     let directory = scratch.join("interpreter");

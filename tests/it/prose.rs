@@ -42,9 +42,11 @@ fn has(line: &str, word: &str) -> bool {
         .any(|(at, _)| !inside(line[..at].chars().next_back()) && !inside(line[at + word.len()..].chars().next()))
 }
 
-/// What people read of a line: all of a page's prose, and comments of everything else.
+/// What people read of a line: all of a page's prose, comments of everything else, and the names of scenarios.
 fn prose(path: &Path, text: &str) -> Vec<(usize, String)> {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let template = path.extension().is_some_and(|extension| extension == "in").then(|| path.with_extension(""));
+    let extension = template.as_deref().unwrap_or(path).extension();
+    let extension = extension.and_then(|extension| extension.to_str()).unwrap_or_default();
     let marks: &[&str] = match extension {
         "md" => {
             let mut fenced = false;
@@ -61,6 +63,9 @@ fn prose(path: &Path, text: &str) -> Vec<(usize, String)> {
     };
     // The part behind the mark, which begins the line or follows a space: no URL.
     let comment = |line: &str| {
+        if extension == "yaml" && line.starts_with("name: ") {
+            return Some(line.to_owned());
+        }
         let at = marks.iter().filter_map(|mark| {
             let at = line.find(mark)?;
             (at == 0 || line[..at].ends_with([' ', '\t'])).then_some(at)
@@ -119,4 +124,6 @@ fn a_word_is_found_where_people_read_it() {
     assert_eq!(found("a.rs", "let anew = 1; // begins anew\nlet url = \"http://anew\";\n/// Anew\n"), [1, 3]);
     assert_eq!(found("a.rs", "// mutant: a: `anew` => ``\n"), [0; 0]);
     assert_eq!(found("Makefile", "x: y ## anew\nanew\n"), [1]);
+    assert_eq!(found("README.md.in", "It begins anew.\n"), [1]);
+    assert_eq!(found("scenario.yaml", "name: it begins anew\nsteps: [anew]\n"), [1]);
 }

@@ -52,7 +52,7 @@ pub enum ContentsError {
     #[error("it has {0} layers; at most {MAX_LAYERS} are allowed: pack fewer hooks into one bundle")]
     TooMany(usize),
     /// The manifest has no layer for a hook of the config.
-    #[error("hook {hook:?} is said to be layer {layer}, and the manifest has no such layer: pack it again")]
+    #[error("the config has hook {hook:?} in layer {layer}, but the manifest has no such layer: pack it again")]
     NoLayer {
         hook: String,
         /// The layer's digest in the config.
@@ -60,7 +60,7 @@ pub enum ContentsError {
     },
     /// The manifest has no layer for a CustomResourceDefinition of the config.
     #[error(
-        "CustomResourceDefinition {name:?} is said to be layer {layer}, and the manifest has no such layer: pack it again"
+        "the config has CustomResourceDefinition {name:?} in layer {layer}, but the manifest has no such layer: pack it again"
     )]
     NoDefinition {
         name: String,
@@ -74,7 +74,7 @@ pub enum ContentsError {
     #[error("layer {0} is a component or a CustomResourceDefinition that the config does not name: pack it again")]
     Unnamed(Digest),
     /// A name in the config that is not valid for a hook.
-    #[error("it has a hook that cannot be named so")]
+    #[error("a hook in it has an invalid name")]
     Name(#[from] InvalidName),
     /// It is in the layout of a single component, and is not one.
     #[error("it is not a component: {0}: push it with `boathook bundle push --wasm` or `wkg oci push`")]

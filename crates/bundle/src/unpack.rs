@@ -25,14 +25,14 @@ pub enum UnpackError {
         source: io::Error,
     },
     /// There are hooks from elsewhere.
-    #[error("{} holds {} that no bundle put there: take an empty directory, or remove it", .path.display(), .names.join(", "))]
+    #[error("{} holds {} that no bundle put there: name an empty directory, or remove it", .path.display(), .names.join(", "))]
     Foreign {
         path: PathBuf,
         /// The names of these hooks' files.
         names: Vec<String>,
     },
     /// The record cannot be parsed.
-    #[error("{} cannot be read: take an empty directory", .path.display())]
+    #[error("{} cannot be read: name an empty directory", .path.display())]
     Record {
         path: PathBuf,
         #[source]

@@ -20,7 +20,7 @@ pub const MAX_DEPTH: usize = 32;
 pub enum FileError {
     #[error("{} cannot be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
-    #[error("{} leads out of {}: put a copy in place of the link", .0.display(), .1.display())]
+    #[error("the link {} leads out of {}: replace it with a copy", .0.display(), .1.display())]
     Outside(PathBuf, PathBuf),
     #[error("{} is larger than {MAX_BYTES} bytes: make it smaller", .0.display())]
     TooLarge(PathBuf),

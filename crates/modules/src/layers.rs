@@ -57,7 +57,7 @@ pub struct Step {
 
 /// A patch that cannot be applied to the layers below it any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{writer} changed values that are different now: {why}; run it again")]
+#[error("the values changed while {writer} ran: {why}: run it again")]
 pub struct StalePatch {
     pub writer: Writer,
     pub why: String,
@@ -252,7 +252,7 @@ mod tests {
         let mut changed = Layers::new("web");
         changed.patch(Writer::Hook("a".into()), Patch::parse(r#"{"op":"add","path":"/web/map/x","value":1}"#).unwrap());
         let error = changed.value().unwrap_err().to_string();
-        assert!(error.starts_with("the hook a changed values that are different now: add /web/map/x: "), "{error}");
+        assert!(error.starts_with("the values changed while the hook a ran: add /web/map/x: "), "{error}");
         let mut emptied = Layers::new("web");
         emptied.merge(Writer::Config("cm".into()), json!({"a": 1}));
         emptied.patch(Writer::Hook("a".into()), Patch::parse(r#"{"op":"remove","path":"/web"}"#).unwrap());

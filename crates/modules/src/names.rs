@@ -10,7 +10,7 @@ const MAX_NAME: usize = 53;
 
 /// A text that is not the name of a module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name:?} is not the name of a module: {why}")]
+#[error("{name:?} is not a valid module name: {why}")]
 pub struct InvalidName {
     name: String,
     why: &'static str,

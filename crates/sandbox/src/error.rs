@@ -31,7 +31,7 @@ pub enum SandboxError {
     },
     /// Somebody else could have written code to the cache directory.
     #[error(
-        "the compile cache {path} is not used: {reason}; compiled code in it could be forged. Remove it or choose another directory"
+        "the compile cache {path} is not used: {reason}; compiled code in it could be forged; remove it or choose another directory"
     )]
     CacheNotOurs { path: PathBuf, reason: String },
 }
@@ -115,7 +115,7 @@ pub enum LoadError {
     },
     /// The component imports something that hooks do not get.
     #[error(
-        "hook {hook}: the component imports {import}, which hooks do not get; they get boathook:hook, WASI 0.2 and requests of wasi:http"
+        "hook {hook}: the component imports {import}, which hooks cannot import; they can import boathook:hook, WASI 0.2 and requests of wasi:http"
     )]
     UnknownImport { hook: HookName, import: String },
     /// The component was built for a version of our interfaces that this version of Boathook does not have.
@@ -148,7 +148,7 @@ pub enum LoadError {
     },
     /// The script's interpreter is not installed.
     #[error(
-        "hook {hook}: the script was made for the interpreter {wanted}, and {there}; build it again with this boathook, or bring that one by `boathook interpreters pull`"
+        "hook {hook}: the script was made for the interpreter {wanted}, and {there}; build it again with this boathook, or get that interpreter with `boathook interpreters pull`"
     )]
     NoInterpreter {
         hook: HookName,
@@ -174,7 +174,7 @@ pub enum LoadError {
         failure: Box<Failure>,
     },
     /// The compiler crashed.
-    #[error("hook {hook}: the compiler failed; this is a fault of boathook or wasmtime, please report it")]
+    #[error("hook {hook}: the compiler failed; this is a defect of boathook or wasmtime; please report it")]
     Compiler {
         hook: HookName,
         /// The task's error.

@@ -30,7 +30,7 @@ const CHUNK: u64 = 512 * KIB;
 /// There is no more memory at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the memory that all runs share is used up, of which this one has {has} MiB; it is tried again when there is more: \
+    "the memory that all runs share is used up, and this run has {has} MiB of it; it is retried when there is more: \
      give the operator more memory (--memory-limit), or have hooks use less"
 )]
 pub(super) struct Crowded {

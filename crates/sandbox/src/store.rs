@@ -206,7 +206,7 @@ impl Reported {
     pub fn check(&self, sample: &MetricSample) -> Result<(), String> {
         match self.kinds.get(sample.name()) {
             Some(kind) if *kind != sample.kind() => Err(format!(
-                "metric {} was reported as a {kind} in this run and cannot be a {} too: choose another name",
+                "metric {} was reported as a {kind} in this run, so it cannot also be a {}: choose another name",
                 sample.name(),
                 sample.kind()
             )),

@@ -225,7 +225,7 @@ fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
 fn named<'a>(catalogue: &'a Catalogue, name: &str) -> anyhow::Result<&'a Module> {
     catalogue.module(name).ok_or_else(|| {
         let known: Vec<&str> = catalogue.modules.iter().map(|module| module.name.as_str()).collect();
-        anyhow!("there is no module {name:?} that can be used; there are: {}", known.join(", "))
+        anyhow!("there is no usable module {name:?}; usable: {}", known.join(", "))
     })
 }
 

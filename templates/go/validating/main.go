@@ -44,7 +44,7 @@ func init() {
 	validating.Handle(validate)
 }
 
-// An error here is no denial: the webhook's failure policy decides then.
+// An error here is not a denial: the webhook's failure policy decides then.
 func validate(review *admission.Review) (admission.Verdict, error) {
 	namespace, err := review.Object.Object()
 	if err != nil {

@@ -43,7 +43,7 @@ boathook.configure(
 )
 
 
-# An error here is no denial: the webhook's failure policy decides then.
+# An error here is not a denial: the webhook's failure policy decides then.
 @boathook.on_validating("team-label.example.com")
 def validate(review: Review) -> Verdict:
     team = (review.object["metadata"].get("labels") or {}).get(LABEL)

@@ -28,7 +28,7 @@ EOF
   exit
 fi
 
-# An error is no denial: the webhook's failure policy decides then.
+# An error is not a denial: the webhook's failure policy decides then.
 jq '.[0]
   | .review.request as $request
   | $request.object.metadata.labels.team as $team

@@ -183,8 +183,7 @@ async fn a_snapshot_that_is_not_complete_says_why() {
     let why = |view: &SnapshotsView, name: &str| view.bindings[name].incomplete.clone();
     let late = |view: &SnapshotsView| {
         let why = why(view, "late").unwrap_or_default();
-        why.starts_with("1 objects are missing or old: ")
-            && why.contains("the memory that all filters share is used up")
+        why.starts_with("1 object is missing or old: ") && why.contains("the memory that all filters share is used up")
     };
     // A kind that is not served has no objects.
     let complete = |view: &SnapshotsView| ["maps", "widgets"].iter().all(|name| why(view, name).is_none());
@@ -192,7 +191,7 @@ async fn a_snapshot_that_is_not_complete_says_why() {
     assert_eq!((view.bindings["late"].count, view.bindings["maps"].count), (0, 1));
     let get = async |path: &str| String::from_utf8(asked.client.get(path).await.unwrap().to_vec()).unwrap();
     let text = get("/hooks/all/snapshots.text?binding=late").await;
-    assert!(text.contains("\n  incomplete: 1 objects are missing or old: "), "{text}");
+    assert!(text.contains("\n  incomplete: 1 object is missing or old: "), "{text}");
     let old: Value = serde_json::from_str(&get("/hook/all/snapshots.json").await).unwrap();
     assert!(old["late"]["incomplete"].is_string() && old["maps"].get("incomplete").is_none(), "{old}");
 

@@ -108,7 +108,7 @@ async fn what_is_no_hook_is_reported_with_its_mend() {
 
     fs::write(&main, "package main\n\nfunc main() {}\n").unwrap();
     let ended = run(build(&folder, &["web"])).await;
-    refused(&ended, &["web was built, and cannot become a component", "it exports no `config`: import the SDK"]);
+    refused(&ended, &["web was built, but cannot become a component", "it exports no `config`: import the SDK"]);
 
     fs::write(&main, "package web\n").unwrap();
     refused(&run(build(&folder, &["web"])).await, &["a hook is `package main`, and here is package web"]);

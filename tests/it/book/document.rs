@@ -8,8 +8,8 @@ use super::generated::head;
 
 pub fn page() -> String {
     let schema: Value = serde_json::from_str(boathook_core::hooks::SCHEMA).unwrap();
-    let about = "What a hook's `config` returns, as YAML or JSON. Keys in **bold** are needed; unknown keys are refused, \
-                 and all errors are\ntold at once, each with its path. Editors can use the \
+    let about = "What a hook's `config` returns, as YAML or JSON. Keys in **bold** are required; unknown keys are refused, \
+                 and all errors are\nreported at once, each with its path. Editors can use the \
                  [JSON Schema](hook-document.schema.json).";
     let mut page = head("The configuration document", about, "the JSON Schema `hook-document.schema.json`");
     section(&mut page, "The document", &schema);

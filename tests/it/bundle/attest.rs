@@ -108,7 +108,7 @@ async fn an_attestation_that_was_copied_from_another_bundle_does_not_count() {
     put_sigstore(directory.path(), &one, &signed(&two, "https://spdx.dev/Document/v2.3", &der));
     let policy = requiring(&key, &[Attestation::Sbom]);
     let text = refused(&here, &policy).await;
-    assert!(text.contains(&format!("theirs is about {two}")), "{text}");
+    assert!(text.contains(&format!("theirs is for {two}")), "{text}");
     assert!(!inspect(&here).await.unwrap().attestations[0].about);
     put_sigstore(directory.path(), &one, &signed(&one, "https://spdx.dev/Document/v2.3", &der));
     verify(&here, &policy).await.unwrap();
@@ -194,7 +194,7 @@ async fn what_is_no_such_document_is_not_attached() {
         (Attestation::Sbom, "{", "x.json cannot be attached: it is not JSON"),
         (Attestation::Sbom, SLSA, "it is not an SBOM"),
         (Attestation::Provenance, SBOM, "it is not provenance"),
-        (Attestation::Provenance, &other.to_string(), "its statement is about sha256:00"),
+        (Attestation::Provenance, &other.to_string(), "its statement is for sha256:00"),
     ] {
         let document = Document { kind, bytes: text.into() };
         let error = words(&attach(&place, &document, "x.json", &key).await.unwrap_err());

@@ -153,7 +153,7 @@ fn a_login_comes_from_the_credential_helper() {
         ("echo 'credentials not found in native keychain'; exit 1", "the registry refuses everybody without a login"),
         ("echo 'the keychain is locked'; exit 1", "(the keychain is locked)"),
         (r#"echo '{"Username": "<token>", "Secret": "x"}'"#, "identity token"),
-        ("echo 'hunter2'", "something other than a login"),
+        ("echo 'hunter2'", "an answer that is not a login"),
         ("exec cat /dev/zero", "more than 65536 bytes"),
     ] {
         answers(script);

@@ -112,7 +112,7 @@ async fn what_is_wrong_with_a_chart_is_named_with_its_place() {
     let missing = error(1, &of(&["web"])).await;
     assert!(missing.contains("web") && missing.contains("cert") && missing.contains("--patch"), "{missing}");
     let gone = error(2, &of(&["gone"])).await;
-    assert!(gone.contains("there is no module \"gone\" that can be used; there are: web, api"), "{gone}");
+    assert!(gone.contains("there is no usable module \"gone\"; usable: web, api"), "{gone}");
     let none = error(2, &of(&["none"])).await;
     assert!(none.contains("the module none has no chart: it needs a Chart.yaml or a folder templates/ in"), "{none}");
     let only = error(2, &of(&["api", "--show-only", "templates/b.yaml"])).await;

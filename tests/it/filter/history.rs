@@ -122,7 +122,7 @@ impl Subject {
 
     fn projection(&self, change: &Change) -> Projection {
         match change {
-            Change::Upsert(object) if self.binding.wants_filter(object) => {
+            Change::Upsert(object) if self.binding.spec().jq_filter.is_some() && !self.binding.is_known(object) => {
                 let value: serde_json::Value = serde_json::from_str(&object.json).unwrap();
                 let label = &value["metadata"]["labels"]["l"];
                 match self.failing {

@@ -128,7 +128,7 @@ async fn hooks_can_not_touch_each_other() {
     // Both are asked, and each answers for itself.
     pipeline.create(order("two", json!([{"set": "n", "value": 7}]), json!({}))).await;
     for hook in ["one", "two"] {
-        let refusal = "refused: metric n of this hook is a counter, and cannot be a gauge too: choose another name";
+        let refusal = "refused: metric n of this hook is a counter, so it cannot also be a gauge: choose another name";
         pipeline.operator.said(hook, refusal).await;
     }
     pipeline.create(order("three", json!(many), json!({}))).await;

@@ -89,7 +89,7 @@ async fn a_hook_with_many_bindings_leaves_watches_for_others() {
     operator.told(message, "greedy-too", 60 - 37).await;
     let reason = pending[0]["reason"].as_str().unwrap();
     assert!(
-        reason.contains("the bindings of hook/greedy keep as much as their share is") && reason.contains("KiB of 6400"),
+        reason.contains("the bindings of hook/greedy have used up their share") && reason.contains("KiB of 6400"),
         "{reason}"
     );
     let never = operator.told(message, "wide", 1).await;
@@ -133,7 +133,7 @@ async fn a_hook_that_sees_many_objects_leaves_room_for_what_others_see() {
     let message = "no memory for an object: runs that include this snapshot wait";
     let line = &operator.told(message, "greedy", 1).await[0];
     let why = line["error"].as_str().unwrap();
-    assert!(why.contains("the bindings of hook/greedy keep as much as their share is"), "{why}");
+    assert!(why.contains("the bindings of hook/greedy have used up their share"), "{why}");
     // Of 432 KiB, the hook itself takes 128. Its events about the objects that fit wait for the others.
     let first: usize = line["object"].as_str().and_then(|object| object.split("/g").nth(1)?.parse().ok()).unwrap();
     assert!((20..40).contains(&first), "{first}");
@@ -253,7 +253,7 @@ async fn a_hook_that_reports_long_labels_leaves_room_for_others() {
     let left_out = &operator.told("metrics of the run left out", "greedy", 1).await[0];
     let why = left_out["error"].as_str().unwrap();
     assert!(
-        why.contains("the bindings and metrics of hook/greedy keep as much as their share is")
+        why.contains("the bindings and metrics of hook/greedy have used up their share of the memory")
             && why.contains("--memory-limit"),
         "{why}"
     );

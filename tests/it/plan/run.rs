@@ -259,7 +259,7 @@ async fn bad_input_is_reported_with_its_place_and_its_mend() {
         &["unknown.yaml:2:9: [0].type: is \"Sync\"; allowed: Schedule, Synch", "unknown.yaml:3:3: [0].objets"],
     );
     let empty = files.write("empty.json", "[]");
-    refused(&once(&component, &arguments(&[], &[("--context", &empty)])).await, &["nothing to run for"]);
+    refused(&once(&component, &arguments(&[], &[("--context", &empty)])).await, &["the context is an empty list"]);
 
     let state = files.write("state.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: [\n");
     let ended = once(&component, &arguments(&["--binding", "namespaces"], &[("--state", &state)])).await;
@@ -274,7 +274,7 @@ async fn bad_input_is_reported_with_its_place_and_its_mend() {
     refused(&ended, &["there is no v1 Secret default/none"]);
     let pod = files.write("pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: p}}");
     let ended = once(&component, &arguments(&flags, &[("--object", &pod)])).await;
-    refused(&ended, &["binding source is about v1 Secret, and the object is a v1 Pod"]);
+    refused(&ended, &["binding source is for v1 Secret, but the object is a v1 Pod"]);
     let ended = once(&files.write("text.wasm", "#!/bin/sh\n"), &none).await;
     refused(&ended, &["hook text"]);
 }

@@ -73,7 +73,7 @@ async fn records_tell_what_is_read_too() {
     let cut = directory.path().join("cut.record");
     fs::write(&cut, &fs::read(RECORD).unwrap()[..100]).unwrap();
     let ended = rbac([hook, "--check", "--used", none]).await;
-    assert!(ended.code == Some(2) && ended.stderr.contains("cut.record: it is cut short"), "{}", ended.stderr);
+    assert!(ended.code == Some(2) && ended.stderr.contains("cut.record: it is truncated"), "{}", ended.stderr);
 }
 
 #[tokio::test]

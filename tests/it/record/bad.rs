@@ -153,7 +153,7 @@ fn a_record_cut_short_at_any_length_says_so() {
     assert!(matches!(decode(&[]), Err(FormatError::NoRecord)));
     assert_eq!(
         decode(&whole[..100]).unwrap_err().to_string(),
-        format!("it is cut short after 100 of {} bytes", whole.len())
+        format!("it is truncated: it has 100 of {} bytes", whole.len())
     );
     let longer = [&whole[..], b"x"].concat();
     assert!(matches!(decode(&longer), Err(FormatError::TooLong(1))));
@@ -206,7 +206,7 @@ async fn the_command_names_the_file_and_what_is_wrong() {
     let mut strange = example();
     strange.header.run = "no id".into();
     for (name, bytes, said) in [
-        ("cut.record", whole[..whole.len() - 1].to_vec(), "is cut short after"),
+        ("cut.record", whole[..whole.len() - 1].to_vec(), "it is truncated: it has"),
         ("text.record", b"apiVersion: v1".to_vec(), "it is not a record of a run"),
         ("component.record", whole.clone(), "the component sha256:00 of hook h is not in"),
     ] {

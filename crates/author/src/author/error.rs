@@ -38,10 +38,10 @@ pub enum BuildError {
     #[error("cargo did not build {name}: Rust's target {target} is not installed; run: rustup target add {target}")]
     NoTarget { name: String, target: &'static str },
     /// The toolchain succeeded but made no component.
-    #[error("{tool} built {name} and made no .wasm file of it")]
+    #[error("{tool} built {name}, but wrote no .wasm file")]
     NoFile { name: String, tool: &'static str },
     /// The built module is not a hook.
-    #[error("{name} was built, and cannot become a component")]
+    #[error("{name} was built, but cannot become a component")]
     Component { name: String, source: ComponentError },
     /// A TypeScript or JavaScript project cannot become a script.
     #[error(transparent)]

@@ -24,7 +24,9 @@ pub enum InvalidProjectName {
         suggestion: Option<String>,
     },
     /// It is reserved in Rust or Cargo.
-    #[error("{name:?} cannot be the name of a hook's project: it means something else to Rust; try `{name}-hook`")]
+    #[error(
+        "{name:?} cannot be the name of a hook's project: it is a word of Rust with another meaning; try `{name}-hook`"
+    )]
     Reserved { name: String },
 }
 

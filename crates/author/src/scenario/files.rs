@@ -34,7 +34,7 @@ pub enum FindError {
     #[error("there are no scenarios at {}: put them at NAME/{FOLDER}/*.yaml, NAME being the hook's, or give --scenarios DIR", .0.display())]
     None(PathBuf),
     /// There are scenarios, but no component.
-    #[error("the hook {hook} has scenarios in {} and no component; build it first. Looked for {}", .folder.display(), paths(.looked))]
+    #[error("the hook {hook} has scenarios in {}, but no component: build it first (looked for {})", .folder.display(), paths(.looked))]
     NoComponent {
         hook: String,
         /// The folder of its scenarios.

@@ -60,7 +60,7 @@ pub enum LayoutError {
     #[error("{}: {digest} was tampered with or damaged: pack it again", .path.display())]
     Digest { path: PathBuf, digest: Digest },
     /// A manifest is missing.
-    #[error("{} has no {name}: it has {}", .path.display(), words(.has))]
+    #[error("{} has no {name}; available: {}", .path.display(), words(.has))]
     Missing {
         path: PathBuf,
         /// What is missing.

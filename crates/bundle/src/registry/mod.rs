@@ -205,7 +205,7 @@ pub enum RegistryProblem {
     #[error("{0} is not at a public address: the operator's admin can allow it with --private-registry {0}")]
     NotPublic(String),
     /// Another host responded with an error. Its text is not shown to the tenant that named the registry.
-    #[error("{host}, to which the registry redirects, answers {status}")]
+    #[error("{host}, to which the registry redirects, answered {status}")]
     Elsewhere { host: String, status: u16 },
     /// Another host's response cannot be parsed. No part of it is shown to the tenant that named the registry.
     #[error("{0}, to which the registry redirects, sends a response that does not match the request")]
@@ -237,10 +237,10 @@ pub enum RegistryProblem {
         text: String,
     },
     /// A document is too large.
-    #[error("it is more than the {0} bytes that were expected, so no more of it was read")]
+    #[error("it is larger than the expected {0} bytes, so reading stopped")]
     TooLarge(u64),
     /// A document is not the one that was requested.
-    #[error("it was tampered with or damaged: its digest is {got}, and {want} was wanted")]
+    #[error("it was tampered with or damaged: its digest is {got} instead of {want}")]
     Digest {
         /// The digest of the document.
         got: Digest,

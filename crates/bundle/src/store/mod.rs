@@ -36,8 +36,8 @@ pub enum StoreError {
     },
     /// There is no room.
     #[error(
-        "there is no room for {bytes} bytes more: the store holds {max}, and others use less of it; remove bundles of this \
-         namespace, or make them smaller"
+        "the store has no room for {bytes} more bytes: it may hold {max}, and this namespace uses the most: remove bundles of \
+         this namespace, or make them smaller"
     )]
     Full {
         /// How many bytes were needed.

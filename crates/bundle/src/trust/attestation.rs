@@ -67,7 +67,7 @@ pub enum AttachError {
     #[error("it is not {0}")]
     Kind(&'static str),
     /// The statement is about something else.
-    #[error("its statement is about {found}, and the bundle is {digest}: make it for this bundle")]
+    #[error("its statement is for {found}, but the bundle is {digest}: make it for this bundle")]
     Other {
         /// The first digest that the statement is about.
         found: String,

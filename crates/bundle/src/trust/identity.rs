@@ -54,7 +54,7 @@ pub enum IdentityError {
     Unreadable,
     /// It does not say who signed.
     #[error(
-        "its certificate needs one name, which is a URI or an e-mail address, and the extension 1.3.6.1.4.1.57264.1.8 with the issuer: get one of an authority that issues them as Fulcio does"
+        "its certificate needs one name, which is a URI or an e-mail address, and the extension 1.3.6.1.4.1.57264.1.8 with the issuer: get one from an authority that issues such certificates, as Fulcio does"
     )]
     Nameless,
     #[error("the policy's certificate authority did not issue its certificate")]
@@ -65,13 +65,11 @@ pub enum IdentityError {
     Now(#[source] webpki::Error),
     #[error("its certificate was not valid at the time of its log entry: sign it again")]
     Then(#[source] webpki::Error),
-    #[error(
-        "its certificate is for something else than signing code: get one with the usages digitalSignature and codeSigning"
-    )]
+    #[error("its certificate is not for signing code: get one with the usages digitalSignature and codeSigning")]
     Usage,
     /// The policy names a log.
     #[error(
-        "it has no entry of the policy's transparency log about this signature and certificate: sign with that log, and have its signed timestamp in the bundle"
+        "the signature is not in the transparency log that the policy requires: sign with that log, and include its timestamp"
     )]
     Unlogged,
     /// The certificate is another's.

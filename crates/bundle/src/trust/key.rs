@@ -29,12 +29,12 @@ pub enum KeyError {
     Broken,
     /// An identity has no issuer or no subject, or a pattern that covers others.
     #[error(
-        "an identity needs an `issuer` and a `subject`: a * stands at the end of the subject, after a /: https://git.example.com/TEAM/*"
+        "an identity needs an `issuer` and a `subject`, and only the end of the subject may be `/*`: https://git.example.com/TEAM/*"
     )]
     Identity,
     /// There is no usable root.
     #[error(
-        "its certificate authority cannot be used: write its certificates in PEM, with BEGIN CERTIFICATE, and with its root, which issued itself"
+        "its certificate authority cannot be used: write its certificates in PEM, with BEGIN CERTIFICATE, including the self-signed root"
     )]
     Authority,
     /// The system provides no random numbers.

@@ -108,18 +108,18 @@ pub enum TrustError {
         why: String,
     },
     /// A hook requests more than a signer may request, or more than is checked.
-    #[error("hook {hook:?} asks {beyond}")]
+    #[error("hook {hook:?} requests {beyond}")]
     TooMuch {
         hook: String,
         /// What it requests, what that exceeds, and what to do.
         beyond: String,
     },
     /// The bundle's CustomResourceDefinitions need more than a signer may request.
-    #[error("its CustomResourceDefinitions ask {0}")]
+    #[error("its CustomResourceDefinitions request {0}")]
     Defines(String),
     /// There is a limit on requests, and the bundle does not state what a hook requests.
     #[error(
-        "hook {hook:?} does not say what it asks for, and {who} may not ask for everything: pack it with `boathook bundle pack`"
+        "hook {hook:?} does not state what it requests, and {who} may not request everything: pack it with `boathook bundle pack`"
     )]
     Silent {
         hook: String,
@@ -127,7 +127,7 @@ pub enum TrustError {
         who: String,
     },
     /// A hook requests something else than the bundle states.
-    #[error("hook {hook:?} asks for something other than the bundle says: pack it again")]
+    #[error("hook {hook:?} requests other permissions than the bundle states: pack it again")]
     Understated { hook: String },
     /// A signature's document cannot be parsed.
     #[error("it has a signature that cannot be read: sign it again")]

@@ -141,12 +141,12 @@ fn attested(
     }
     let why = match (of_kind.len(), by_key.first().and_then(|one| one.first.as_deref())) {
         (0, _) => "it has none".to_owned(),
-        (_, Some(other)) => format!("theirs is about {other}"),
+        (_, Some(other)) => format!("theirs is for {other}"),
         (count, None) if by_key.is_empty() => match of_kind.iter().find_map(|one| one.why.as_ref()) {
             Some(why) => error_chain(why),
             None => format!("the {count} that it has are by others, or were changed"),
         },
-        (_, None) => "theirs is about nothing".to_owned(),
+        (_, None) => "theirs names no digest".to_owned(),
     };
     Err(TrustError::Unattested { digest: digest.clone(), kind, wanted: wanted.to_owned(), why })
 }
@@ -195,7 +195,7 @@ fn all_within(
     left: &mut usize,
 ) -> Result<(), TrustError> {
     let more = |missing: &Permission| {
-        format!("to {missing}, which is more than {who} may ask for: raise `may` in the policy, or ask for less")
+        format!("more than {who} may request: {missing}: extend `may` in the policy, or request less")
     };
     let Some(missing) = Permission::first_missing(defines, may, left) else {
         return Err(TrustError::Defines(WORK.to_owned()));
@@ -217,19 +217,16 @@ fn all_within(
     Ok(())
 }
 
-const WORK: &str = "for more combinations of words than one bundle may have: write fewer words in the rules, or pack fewer \
-    hooks into one bundle";
+const WORK: &str = "more combinations of words than one bundle may have: write fewer words in the rules, or pack fewer hooks \
+    into one bundle";
 
 /// Checks the length of the permissions. If another tool packed the bundle, they do not come from a document, whose
 /// length was checked.
 fn bounded(hook: &BundledHook) -> Result<(), TrustError> {
     let Some((list, items)) = hook.permissions.as_deref().and_then(Permission::too_long) else { return Ok(()) };
     let most = Permission::MAX_ITEMS;
-    let remedy = "make several rules or hooks of it";
-    Err(too_much(
-        hook,
-        format!("for too much: there are {items} items in its {list}, and {most} are allowed: {remedy}"),
-    ))
+    let remedy = "divide it into several rules or hooks";
+    Err(too_much(hook, format!("too much: its {list} has {items} items, and {most} are allowed: {remedy}")))
 }
 
 fn too_much(hook: &BundledHook, beyond: String) -> TrustError {

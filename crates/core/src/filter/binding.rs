@@ -11,8 +11,8 @@
 //!           the kind is not served
 //! ```
 //!
-//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's. The
-//! object stays in the snapshot with the state that was known before. A binding with a late object does not become
+//! An object is *late* while its filter could not run on its newest state, for a reason that is not the object's, or while
+//! there is no memory to keep it. The object stays in the snapshot with the state that was known before. A binding with a late object does not become
 //! listed, and one that is already listed is not complete.
 
 use std::{
@@ -37,13 +37,13 @@ use crate::model::{
 /// What the filter returned for an upserted object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projection {
-    /// The binding has no filter, or [`Binding::wants_filter`] said that it need not run.
+    /// The binding has no filter, or this state is [already known](Binding::is_known).
     None,
     /// The result as canonical JSON.
     Result(Box<str>),
     /// The filter failed with this text.
     Failed(String),
-    /// The filter could not run yet, for a reason that is not the object's.
+    /// The filter could not run yet, for a reason that is not the object's, or there is no memory to keep the object.
     Late,
 }
 
@@ -105,10 +105,14 @@ enum State {
     Hidden { uid: Box<str>, error: Option<String>, last: Option<(u64, Kept)> },
 }
 
-/// What a binding without synchronization knew when it was listed: the objects that the hook is assumed to know. There
-/// are none if the kind was not served at the start. The binding may have to wait for other bindings of its hook, and no
-/// change in between is lost. On a standby, where another replica reports the changes, the baseline moves on, so that it
-/// remembers only the recent ones. A baseline exists only during the start.
+/// The objects that a hook without synchronization is assumed to know. Changes since then become events when the binding
+/// goes live.
+///
+/// - It is made when the binding is listed, because the binding may then have to wait for other bindings of its hook.
+/// - It is empty if the kind was not served at the start.
+/// - On a standby, another replica reports the changes. The baseline moves on there, so that it remembers only the recent
+///   ones.
+/// - It exists only until the binding goes live.
 #[derive(Debug, Default)]
 struct Baseline(HashMap<ObjectKey, (u64, Kept)>);
 
@@ -387,12 +391,7 @@ impl Binding {
         }
     }
 
-    /// Whether the filter has to run on this state of an object. It need not run on the known state.
-    pub fn wants_filter(&self, object: &Object) -> bool {
-        self.spec.jq_filter.is_some() && !self.is_known(object)
-    }
-
-    /// Whether this state of the object is already known.
+    /// Whether this state of the object is already known. The filter then need not run on it.
     pub fn is_known(&self, object: &Object) -> bool {
         let shown = self.items.get(&object.key).is_some_and(|item| {
             item.uid == object.uid

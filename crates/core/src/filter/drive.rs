@@ -21,9 +21,9 @@ use crate::model::{BindingName, Change, Content, HookName, Object, ObjectRef, Re
 /// How long a filter that could not run waits for the next try, if its back-off names no time.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// A filter that failed on an object.
+/// An object whose newest state is not in the snapshot: the filter gave no result, or there is no memory for the object.
 #[derive(Debug, thiserror::Error)]
-#[error("hook {hook}, binding {binding}: no filterResult for {object}")]
+#[error("hook {hook}, binding {binding}: cannot update {object} in the snapshot")]
 pub struct ProjectionError {
     hook: HookName,
     binding: BindingName,
@@ -32,7 +32,7 @@ pub struct ProjectionError {
     source: FilterError,
 }
 
-/// What a binding receives, in order. Each variant except `Change` is the method of [`Binding`] with that name.
+/// What a binding receives, in order. Each variant except `Change` calls the method of [`Binding`] that it links to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// [`Binding::served`]
@@ -48,7 +48,7 @@ pub enum Input {
     /// [`Binding::admit`]
     Admitted,
     /// [`Binding::reported_by_leader`]
-    ToldElsewhere,
+    ReportedByLeader,
     /// A change that a source saw.
     Change(SourceId, Change),
 }
@@ -59,8 +59,8 @@ pub enum Input {
 pub enum Output {
     /// The snapshot shows all objects: for the first time, or again after [`Output::Incomplete`].
     Complete,
-    /// The filter could not run on some object, for a reason that is not the object's. The snapshot shows what was
-    /// known of it before. Triggers of the same change follow this output.
+    /// The filter could not run on some object, for a reason that is not the object's, or there is no memory to keep the
+    /// object. The snapshot shows what was known of it before. Triggers of the same change follow this output.
     Incomplete,
     Trigger(Trigger),
 }
@@ -143,7 +143,7 @@ impl<F: Fn(Output) + Send> Running<F> {
             Input::SourceRemoved(source) => binding.remove_source(source, now),
             Input::SourcesComplete => binding.sources_complete(now),
             Input::Admitted => binding.admit(now),
-            Input::ToldElsewhere => {
+            Input::ReportedByLeader => {
                 binding.reported_by_leader();
                 Applied::default()
             }

@@ -80,7 +80,7 @@ pub enum FilterError {
     Late(Duration),
     /// Other filters have the memory that all filters share.
     #[error(
-        "the memory that all filters share is used up, of which this one has {0} MiB: give the operator more memory \
+        "the memory that all filters share is used up, and this one has {0} MiB of it: give the operator more memory \
          (--memory-limit)"
     )]
     Crowded(u64),

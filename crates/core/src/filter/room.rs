@@ -69,7 +69,7 @@ impl Room {
         self.missing = Some((smallest, at));
         let (tenant, most) = self.share.as_ref().map(|share| (share.tenant().to_string(), share.most())).unzip();
         format!(
-            "{bytes} bytes, and the bindings of {} keep as much as their share is, at most {} KiB: keep less with a \
+            "it needs {bytes} bytes, and the bindings of {} have used up their share, at most {} KiB: keep less with a \
              jqFilter or content, or give the operator more memory (--memory-limit)",
             tenant.unwrap_or_default(),
             most.unwrap_or_default()

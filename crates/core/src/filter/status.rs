@@ -85,8 +85,8 @@ impl BindingStatus {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// The number of objects on whose newest state the filter could not run yet, because of the machine. The snapshot
-    /// has their former state, or nothing. It is incomplete until there are no such objects.
+    /// The number of objects on whose newest state the filter could not run yet, or which there is no memory to keep. The
+    /// snapshot has their former state, or nothing. It is incomplete until there are no such objects.
     pub fn late(&self) -> usize {
         self.late.load(Ordering::Relaxed)
     }

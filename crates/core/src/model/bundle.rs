@@ -288,7 +288,7 @@ pub enum InstallError {
         problem: String,
     },
     /// A hook of the bundle did not start. Hooks that had started were put back.
-    #[error("hook {hook} did not start: the version before is back")]
+    #[error("hook {hook} did not start: the previous version runs again")]
     RolledBack {
         /// The hook's name in the bundle.
         hook: HookName,

@@ -31,14 +31,15 @@ pub struct HookSpec {
     /// `permissions.kubernetes[]`, then `permissions.http[]` and `permissions.directories[]`, each in the document's order.
     pub permissions: Arc<[Permission]>,
     pub limits: Limits,
-    /// `concurrency`: runs at the same time on different objects. Only the webhook server bounds answers.
+    /// `concurrency`: runs at the same time on different objects. Does not apply to webhook answers; the webhook server
+    /// limits those.
     pub concurrency: usize,
     /// `settings`: how often the hook may run. `None`: as often as there is work.
     pub rate: Option<RateLimit>,
     /// Whether one run may take several triggers. False for documents without `configVersion`.
     pub combine: bool,
     /// `failureEvents.regarding`: the object that Kubernetes Events about failed runs are attached to. `None`: the
-    /// operator's own Namespace.
+    /// hook's HookBundle, or else the operator's Namespace.
     pub failure_events: Option<ObjectRef>,
     /// What was accepted but should be changed, for the author.
     pub warnings: Vec<String>,
@@ -105,7 +106,14 @@ impl HookSpec {
 
     /// Whether the API server asks the hook anything.
     pub fn answers(&self) -> bool {
-        self.bindings().any(|binding| matches!(binding, BindingRef::Admission(_) | BindingRef::Conversion(_)))
+        self.bindings().any(|binding| match binding {
+            BindingRef::Admission(_) | BindingRef::Conversion(_) => true,
+            BindingRef::Startup(_)
+            | BindingRef::Stage(_)
+            | BindingRef::Schedule(_)
+            | BindingRef::Kubernetes(_)
+            | BindingRef::Reconcile(_) => false,
+        })
     }
 }
 

@@ -26,7 +26,7 @@ pub const SERVER_FIELDS: [&str; 8] = [
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidObject {
     /// Not JSON, or not an object with metadata.
-    #[error("the object is not a Kubernetes object")]
+    #[error("not valid JSON of a Kubernetes object")]
     Json(#[source] serde_json::Error),
     /// `metadata.name` is missing.
     #[error("the object has no metadata.name")]

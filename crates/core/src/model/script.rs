@@ -136,10 +136,10 @@ pub enum ScriptError {
     #[error("the component's sections cannot be read: {0}")]
     Sections(String),
     /// The component has code, too.
-    #[error("it holds a script and code as well: it is one or the other")]
+    #[error("it holds both a script and code; only one of them is allowed")]
     Code,
     /// A section that must occur once is missing, or occurs more than once.
-    #[error("the section {name} is there {count} times; it must be once")]
+    #[error("the section {name} occurs {count} times; it must occur once")]
     Section {
         name: &'static str,
         /// How often it occurs.
@@ -165,7 +165,7 @@ pub enum ScriptError {
     )]
     Path(String),
     /// Two files have the same path.
-    #[error("the file {0:?} is there twice")]
+    #[error("the file {0:?} occurs twice")]
     Twice(String),
     /// The files are cut off, or there are more bytes than those of the files.
     #[error("the files of the script have {reported} bytes, its section {FILES} has {found}")]

@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{BindingName, HookName, Object, ObjectRef, QueueName, Resource, RetryPolicy, WatchEventKind};
+use super::{BindingName, HookName, Object, ObjectRef, QueueName, Resource, RetryPolicy, Stage, WatchEventKind};
 
 /// What a watch sends to its subscribers. A list (the first one, or one after history was lost) arrives as
 /// `ListStarted`, an `Upsert` for each object, and `ListDone`. Objects that were known and not named in between are
@@ -55,7 +55,7 @@ pub struct Tick {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Cause {
-    /// The operator started.
+    /// The operator started. The stages in the life of a module have this cause, too: see [`Trigger::stage`].
     Startup,
     /// A schedule fired.
     Schedule(Tick),
@@ -88,6 +88,14 @@ pub struct Trigger {
 }
 
 impl Trigger {
+    /// The stage in the life of a module that this trigger is for. Such a trigger is in no queue.
+    pub fn stage(&self) -> Option<Stage> {
+        match self.cause {
+            Cause::Startup => Stage::ALL.into_iter().find(|stage| stage.key() == self.binding.as_str()),
+            Cause::Schedule(_) | Cause::Synchronization | Cause::Event(_) => None,
+        }
+    }
+
     /// What happened to which object, if the trigger is about an object.
     pub fn event(&self) -> Option<(WatchEventKind, ObjectRef)> {
         let Cause::Event(event) = &self.cause else { return None };

@@ -108,6 +108,11 @@ impl Debounce {
         gone
     }
 
+    /// All held events, and when each may go.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Instant, &Item)> {
+        self.held.values().map(|held| (held.place.0, &held.item))
+    }
+
     /// All held events.
     pub(super) fn items(&self) -> impl Iterator<Item = &Item> {
         self.held.values().map(|held| &held.item)

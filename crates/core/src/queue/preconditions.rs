@@ -1,18 +1,18 @@
-//! What waits for a start-up or a synchronization of its hook, whatever queues the triggers are in, or for a snapshot.
-//! The line orders the triggers of one queue. When a binding's triggers enter the queues at all is decided where the
-//! binding is watched (`app/binding_states.rs` of the operator).
+//! Decides which triggers wait: for their hook's start-up, for a synchronization, or for a complete snapshot. This holds
+//! across queues. The line orders the triggers of one queue. `app/binding_states.rs` of the operator decides when a
+//! binding's triggers enter the queues at all.
 //!
 //! - While a hook's start-up is not done, its later triggers wait.
-//! - While a binding's synchronization is not done, the hook's later events and ticks wait. If the binding is one in
-//!   the background, only its own events wait. Within one run, a trigger may come with the synchronization that it
-//!   waits for if both are of one group, because they are delivered as one.
+//! - While a binding's synchronization is not done, the hook's later events and ticks wait. If the binding has
+//!   `waitForSynchronization: false` (it is *in the background*), only its own events wait. Within one run, a trigger
+//!   may come with the synchronization that it waits for if both are of one group, because they are delivered as one.
 //! - A trigger that includes the snapshot of a binding whose objects were not listed yet waits for the list, because
 //!   the run would take an empty snapshot for the truth. The same applies to a snapshot that is missing objects for
 //!   some time, and also to a job's next try.
 //! - A binding that will be listed keeps a place for its synchronization, and the gate of that place is already closed.
 //!   Bindings in the background keep no place.
 //!
-//! What is given up counts as done, because the hook would otherwise stand still forever.
+//! A trigger that was given up counts as done, because the hook would otherwise stand still forever.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -66,7 +66,7 @@ pub struct State {
     pub(super) emptied: Vec<Emptied>,
     closed: bool,
     /// Triggers are accepted, but none is taken.
-    standby: bool,
+    pub(super) standby: bool,
     last: u64,
 }
 
@@ -374,7 +374,7 @@ impl State {
         self.hooks.get(hook).is_none_or(|hook| !hook.starting() && hook.unsynchronised().0.is_empty())
     }
 
-    /// Why a job of the hook failed that runs again.
+    /// The error of a failed job of this hook that will be retried.
     pub fn failure(&self, hook: &HookName) -> Option<Arc<str>> {
         self.batches.values().filter(|batch| batch.hook == *hook).find_map(|batch| batch.failure.clone())
     }
@@ -415,9 +415,9 @@ impl State {
         self.look_again(&name);
     }
 
-    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`]. So do all its later
-    /// events and ticks, unless the binding is one in the background. The binding's synchronization goes before them,
-    /// if it is pushed before then.
+    /// The hook's triggers that include this binding's snapshot wait until [`State::listed`]. All later events and
+    /// ticks of the hook wait too, unless the binding has `waitForSynchronization: false`. The binding's
+    /// synchronization goes before them, if it is pushed before then.
     pub fn expect_list(&mut self, name: &HookName, binding: BindingName) {
         if let Some(hook) = self.hooks.get_mut(name) {
             self.last += 1;

@@ -67,7 +67,7 @@ pub struct HookStats {
     pub starting: bool,
     /// Bindings whose synchronization was pushed and is not done, and that the hook waits for. Sorted.
     pub unsynchronised: Vec<BindingName>,
-    /// The same for bindings whose synchronization only their own events wait for.
+    /// The same for bindings with `waitForSynchronization: false`: only their own events wait.
     pub unsynchronised_in_background: Vec<BindingName>,
     /// Nothing of it starts until it is resumed.
     pub paused: bool,
@@ -87,13 +87,13 @@ pub(super) fn hooks(hooks: &Hooks, debounce: &Debounce) -> Vec<HookStats> {
     sorted.into_iter().map(|(name, hook)| hook_stats(name, hook, debounce.count(name))).collect()
 }
 
-/// `held` events wait for their object to be quiet.
-fn hook_stats(name: &HookName, hook: &Hook, held: usize) -> HookStats {
+/// `debounced` events wait for their object to be quiet.
+fn hook_stats(name: &HookName, hook: &Hook, debounced: usize) -> HookStats {
     let (unsynchronised, unsynchronised_in_background) = hook.unsynchronised();
     HookStats {
         hook: name.clone(),
-        idle: hook.outstanding + held == 0,
-        outstanding: hook.outstanding + held,
+        idle: hook.outstanding + debounced == 0,
+        outstanding: hook.outstanding + debounced,
         running: hook.running,
         starting: hook.starting(),
         unsynchronised,
@@ -136,9 +136,10 @@ pub struct QueueDump {
     pub queue: QueueName,
     /// What the queue is doing, or what the next job waits for.
     pub state: QueueState,
-    /// The number of triggers in it: running, waiting for the next try, and waiting for their first run.
+    /// The number of its triggers: running, waiting for the next try, waiting for their first run, and waiting until
+    /// their object is quiet.
     pub total: usize,
-    /// The first of these triggers: those of jobs, then those that wait, by number.
+    /// The first of these triggers: those of jobs, then those that wait, by number, then those whose object is not quiet.
     pub triggers: Vec<TriggerDump>,
 }
 
@@ -147,6 +148,8 @@ pub struct QueueDump {
 pub enum QueueState {
     /// It has no triggers.
     Empty,
+    /// All its triggers wait until their object is quiet, the first one for this long.
+    Debounced(Duration),
     /// A job runs.
     Running,
     /// A job begins when fewer jobs run in all queues together.
@@ -158,13 +161,17 @@ pub enum QueueState {
     /// The next trigger waits until the objects of this binding of its hook were listed.
     WaitingForList(BindingName),
     /// The next trigger or job waits until the snapshot of this binding of its hook has all objects again.
-    WaitingForSnapshot(BindingName),
+    WaitingForSnapshot(HookName, BindingName),
     /// The next job waits this long for a token of its hook's rate limit.
     WaitingForToken(Duration),
     /// A failed job waits this long for its next try.
     Retry(Duration),
     /// All its triggers belong to paused hooks.
     Paused,
+    /// All its triggers belong to hooks from which nothing starts, at least one because its next version takes over.
+    Held,
+    /// This replica is a standby: nothing starts until it leads.
+    Standby,
 }
 
 /// One trigger.
@@ -188,14 +195,30 @@ pub struct TriggerDump {
 }
 
 impl State {
-    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs), plus what is shown.
+    /// All queues, sorted by name, each with its first `most` triggers. O(queues + jobs + events that wait until their
+    /// object is quiet), plus what is shown.
     pub fn dump(&self, now: Instant, most: usize) -> Vec<QueueDump> {
         let mut jobs: HashMap<LineId, Vec<&Batch>> = HashMap::new();
         for batch in self.batches.values() {
             jobs.entry(batch.line).or_default().push(batch);
         }
-        let dump = |(id, line): (&LineId, &Line)| self.dump_line(line, jobs.remove(id).unwrap_or_default(), now, most);
+        let mut debounced: BTreeMap<&QueueName, Vec<(Instant, &Item)>> = BTreeMap::new();
+        for waiting in self.debounce.waiting() {
+            debounced.entry(&waiting.1.trigger.queue).or_default().push(waiting);
+        }
+        let dump = |(id, line): (&LineId, &Line)| {
+            let mut dump = self.dump_line(line, jobs.remove(id).unwrap_or_default(), now, most);
+            add_debounced(&mut dump, debounced.remove(&line.name).unwrap_or_default(), now, most);
+            dump
+        };
         let mut dumps: Vec<_> = self.lines.iter().map(dump).collect();
+        // A queue whose first trigger still waits has no line.
+        dumps.extend(debounced.into_iter().map(|(queue, items)| {
+            let (queue, state) = (queue.clone(), QueueState::Empty);
+            let mut dump = QueueDump { queue, state, total: 0, triggers: Vec::new() };
+            add_debounced(&mut dump, items, now, most);
+            dump
+        }));
         dumps.sort_by(|a, b| a.queue.cmp(&b.queue));
         dumps
     }
@@ -219,8 +242,11 @@ impl State {
         if jobs.iter().any(|batch| batch.is_running()) {
             return QueueState::Running;
         }
-        let paused = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.paused);
-        let retries = jobs.iter().filter(|batch| !paused(&batch.hook)).map(|batch| match batch.phase {
+        if self.standby && !line.is_empty() {
+            return QueueState::Standby;
+        }
+        let stands_still = |hook: &HookName| self.hooks.get(hook).is_some_and(Hook::stands_still);
+        let retries = jobs.iter().filter(|batch| !stands_still(&batch.hook)).map(|batch| match batch.phase {
             Phase::Waiting { due } => (due, &batch.hook),
             Phase::Running { .. } | Phase::Due => (now, &batch.hook),
         });
@@ -231,20 +257,25 @@ impl State {
             }
             let items = jobs.iter().filter(|batch| batch.hook == *hook).flat_map(|batch| &batch.items);
             let lacks = self.hooks.get(hook).and_then(|hook| hook.lacks(items));
-            return lacks.map_or_else(|| self.waits_for_token(hook, now), QueueState::from);
+            return lacks.map_or_else(|| self.waits_for_token(hook, now), |hold| QueueState::of(hold, hook));
         }
-        let next = line.next().into_iter().chain(line.aside()).find(|item| !paused(&item.trigger.hook));
-        match next {
-            Some(item) => self.waits_for(item, now),
-            None if line.is_empty() => QueueState::Empty,
-            None => QueueState::Paused,
+        let firsts = || line.next().into_iter().chain(line.aside());
+        if let Some(item) = firsts().find(|item| !stands_still(&item.trigger.hook)) {
+            return self.waits_for(item, now);
         }
+        if line.is_empty() {
+            return QueueState::Empty;
+        }
+        let mut hooks = jobs.iter().map(|batch| &batch.hook).chain(firsts().map(|item| &item.trigger.hook));
+        let only_held = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.held && !hook.paused);
+        if hooks.any(only_held) { QueueState::Held } else { QueueState::Paused }
     }
 
     fn waits_for(&self, item: &Item, now: Instant) -> QueueState {
-        match self.hooks.get(&item.trigger.hook).and_then(|hook| hook.hold(item, &[])) {
-            Some(hold) => hold.into(),
-            None => self.waits_for_token(&item.trigger.hook, now),
+        let name = &item.trigger.hook;
+        match self.hooks.get(name).and_then(|hook| hook.hold(item, &[])) {
+            Some(hold) => QueueState::of(hold, name),
+            None => self.waits_for_token(name, now),
         }
     }
 
@@ -254,13 +285,24 @@ impl State {
     }
 }
 
-impl From<Hold<'_>> for QueueState {
-    fn from(hold: Hold<'_>) -> Self {
+/// Adds events that wait until their object is quiet.
+fn add_debounced(dump: &mut QueueDump, mut items: Vec<(Instant, &Item)>, now: Instant, most: usize) {
+    items.sort_by_key(|(due, item)| (*due, item.seq));
+    if let (QueueState::Empty, Some((due, _))) = (&dump.state, items.first()) {
+        dump.state = QueueState::Debounced(due.saturating_duration_since(now));
+    }
+    dump.total += items.len();
+    let room = most.saturating_sub(dump.triggers.len());
+    dump.triggers.extend(items.into_iter().take(room).map(|(_, item)| dump_trigger(item, None, now)));
+}
+
+impl QueueState {
+    fn of(hold: Hold<'_>, hook: &HookName) -> Self {
         match hold {
             Hold::Startup => Self::WaitingForStartup,
             Hold::Synchronization(binding) => Self::WaitingForSynchronization(binding.clone()),
             Hold::List(binding) => Self::WaitingForList(binding.clone()),
-            Hold::Snapshot(binding) => Self::WaitingForSnapshot(binding.clone()),
+            Hold::Snapshot(binding) => Self::WaitingForSnapshot(hook.clone(), binding.clone()),
         }
     }
 }

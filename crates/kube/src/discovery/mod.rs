@@ -39,7 +39,7 @@ pub enum DiscoveryError {
     /// The API server answers, but some of its groups do not, for example because an aggregated API server is
     /// unreachable. The kind is in none of the other groups.
     #[error(
-        "no kind, plural or short name {name:?} is served by the API groups that answer; {} not, see `kubectl get \
+        "the API groups that answer serve no kind, plural or short name {name:?}, and {} not answer: see `kubectl get \
          apiservices`", do_not(.groups)
     )]
     Partial {

@@ -91,15 +91,15 @@ pub(super) enum RequestError {
     HalfLine,
     #[error("the list ended before it was complete")]
     HalfList,
-    #[error("the API server ended the watch as soon as it had begun")]
+    #[error("the API server ended the watch immediately")]
     EndedAtOnce,
     #[error("the API server sent nothing for {} s", .0.as_secs_f32())]
     Silent(Duration),
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
     #[error(
-        "the API server went back in time, from version {known} to {found}: was etcd restored from a snapshot? all is \
-         listed again"
+        "the API server went back in time, from version {known} to {found}: the operator lists all objects again \
+         (was etcd restored from a snapshot?)"
     )]
     WentBack { known: u64, found: u64 },
     #[error("the answer is not a list of objects")]

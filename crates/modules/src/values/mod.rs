@@ -44,7 +44,7 @@ impl std::fmt::Display for Problem {
 /// Why the changes of a run were not taken. Nothing has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("the module {0} is not there")]
+    #[error("there is no module {0}")]
     NoModule(String),
     #[error("{0} may not be changed: {1}")]
     Path(String, String),
@@ -53,8 +53,8 @@ pub enum Refused {
     #[error("the values of {0} would be larger than {MAX_SECTION} bytes: remove what is not needed")]
     TooLarge(String),
     #[error(
-        "more than {MAX_KEPT} changes or {MAX_KEPT_BYTES} bytes of {0} are kept: add the list or the object as a whole \
-         instead of its parts"
+        "{0} would have more than {MAX_KEPT} changes or {MAX_KEPT_BYTES} bytes of them: add the list or the object as a \
+         whole instead of its parts"
     )]
     TooMany(String),
     #[error("{}", texts(.0))]

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error(
-        "no operator answers at {}: start one with `boathook serve`, or say where its socket is with --socket PATH",
+        "no operator answers at {}: start one with `boathook serve`, or name its socket with --socket PATH",
         places(tried)
     )]
     NoOperator {
@@ -50,17 +50,17 @@ pub enum ClientError {
     Refused { status: StatusCode, text: String },
     #[error("the operator at {path} did not answer within {}", humantime::format_duration(*after))]
     TooSlow { path: PathBuf, after: Duration },
-    #[error("the operator's answer has more than {LONGEST_ANSWER} bytes: ask for less, with --limit or one hook")]
+    #[error("the operator's answer has more than {LONGEST_ANSWER} bytes: request less with --limit, or name one hook")]
     TooLong,
     /// The connection was lost, or the other end is not an operator.
-    #[error("the connection to {path} broke")]
+    #[error("the connection to {path} was lost")]
     Broken {
         path: PathBuf,
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The answer has fields that this version does not know.
-    #[error("the operator's answer cannot be understood: does it have another version?")]
+    #[error("cannot read the operator's answer: use the boathook of the operator's version")]
     Strange(#[source] serde_json::Error),
 }
 

@@ -22,9 +22,9 @@ pub enum Refused {
     UnknownHook { name: String, known: Vec<String> },
     #[error("hook {hook} has no kubernetes binding {name:?}: {}", listed("it has", known))]
     UnknownBinding { hook: String, name: String, known: Vec<String> },
-    #[error("no dead letter has the id {}: `boathook dead-letters` lists those there are", ids(.0))]
+    #[error("no dead letter has the ID {}: `boathook dead-letters` lists the existing ones", ids(.0))]
     UnknownLetter(Vec<u64>),
-    #[error("nothing is at {0}: try /hooks, /queues, /runs, /modules, /dead-letters, /log-level")]
+    #[error("there is no {0}: try /hooks, /queues, /runs, /modules, /dead-letters, /log-level")]
     UnknownPath(String),
     #[error("the operator is still loading its hooks: try again soon")]
     Starting,

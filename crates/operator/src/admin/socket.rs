@@ -32,7 +32,7 @@ pub enum Socket {
 /// Why a socket cannot be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    #[error("the admin socket's path {path} has {} bytes; at most {LONGEST_PATH} are possible: choose a shorter one with --admin-socket", path.as_os_str().len())]
+    #[error("the admin socket's path {path} has {} bytes; at most {LONGEST_PATH} are allowed: choose a shorter one with --admin-socket", path.as_os_str().len())]
     TooLong { path: PathBuf },
     #[error("the admin socket's directory {path} cannot be used: choose another place with --admin-socket, or `none`")]
     Directory {
@@ -41,7 +41,7 @@ pub enum SocketError {
         source: io::Error,
     },
     #[error(
-        "the admin socket's directory {path} is open to others ({why}): give --admin-socket a directory of its own, which is made when it is missing, or chmod it to 0700"
+        "the admin socket's directory {path} is open to others ({why}): name a directory that only the socket is in with --admin-socket, or set its mode to 0700"
     )]
     NotPrivate {
         path: PathBuf,

@@ -125,7 +125,8 @@ pub struct BindingView {
     /// The number of objects that are missing in the snapshot because the filter fails on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<usize>,
-    /// The number of objects whose newest state is missing in the snapshot because the filter could not run on it yet.
+    /// The number of objects whose newest state is missing in the snapshot, because the filter could not run on it yet or
+    /// because there is no memory for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<usize>,
     /// The number of failed evaluations of the filter since the operator started.

@@ -163,7 +163,8 @@ impl Operator for Admin {
 
     fn queues(&self) -> QueuesView {
         let stats = self.services.queue.stats().queues;
-        queues(self.services.queue.dump(SHOWN_TASKS), &stats)
+        let why = |hook: &HookName, binding: &BindingName| self.services.health.why_binding_incomplete(hook, binding);
+        queues(self.services.queue.dump(SHOWN_TASKS), &stats, &why)
     }
 
     fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, Refused> {
@@ -313,9 +314,10 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         BindingRef::Stage(binding) => Some(stage(binding)),
         BindingRef::Schedule(binding) => Some(schedule(binding)),
         BindingRef::Kubernetes(binding) => Some(kubernetes(binding, statuses.next())),
+        // Its informers are `kubernetes` bindings, which are shown.
+        BindingRef::Reconcile(_) => None,
         // `may` shows them.
-        // Its informers are shown.
-        BindingRef::Reconcile(_) | BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
+        BindingRef::Admission(_) | BindingRef::Conversion(_) => None,
     });
     let bindings = bindings.collect();
     HookView {
@@ -450,17 +452,20 @@ fn view(letter: &DeadLetter, (now, wall): (Instant, SystemTime)) -> DeadLetterVi
 
 /// Makes the view of queues from their dumps and their statistics. A queue that was added between the two has no
 /// statistics yet.
-fn queues(dumps: Vec<QueueDump>, stats: &[QueueStats]) -> QueuesView {
+fn queues(dumps: Vec<QueueDump>, stats: &[QueueStats], why: &WhyIncomplete<'_>) -> QueuesView {
     let stats: HashMap<_, _> = stats.iter().map(|stats| (&stats.queue, stats)).collect();
-    QueuesView::of(dumps.into_iter().map(|dump| queue(&dump, stats.get(&dump.queue).copied())).collect())
+    QueuesView::of(dumps.into_iter().map(|dump| queue(&dump, stats.get(&dump.queue).copied(), why)).collect())
 }
 
-fn queue(dump: &QueueDump, stats: Option<&QueueStats>) -> QueueView {
+/// Why a binding's snapshot does not contain all objects, if it still does not.
+type WhyIncomplete<'a> = dyn Fn(&HookName, &BindingName) -> Option<String> + 'a;
+
+fn queue(dump: &QueueDump, stats: Option<&QueueStats>, why: &WhyIncomplete<'_>) -> QueueView {
     let name = dump.queue.to_string();
     let tasks = dump.triggers.iter().enumerate().map(|(index, trigger)| task(index + 1, &name, trigger)).collect();
     QueueView {
         tasks_count: dump.total,
-        status: status(&dump.state),
+        status: status(&dump.state, why),
         running: stats.map_or(0, |stats| stats.running),
         retrying: stats.map_or(0, |stats| stats.retrying),
         bytes: stats.map_or(0, |stats| stats.bytes),
@@ -471,19 +476,25 @@ fn queue(dump: &QueueDump, stats: Option<&QueueStats>) -> QueueView {
 }
 
 /// Uses shell-operator's words where it has some.
-fn status(state: &QueueState) -> String {
+fn status(state: &QueueState, why: &WhyIncomplete<'_>) -> String {
     let left = |left: &Duration| format!("{:.1}s left", left.as_secs_f64());
     match state {
         QueueState::Empty => String::new(),
+        QueueState::Debounced(delay) => format!("waiting for an object to be quiet ({})", left(delay)),
         QueueState::Running => "run first task".to_owned(),
         QueueState::Ready => "waiting for a free place to run".to_owned(),
         QueueState::WaitingForStartup => "waiting for the start-up of the hook".to_owned(),
         QueueState::WaitingForSynchronization(binding) => format!("waiting for the synchronization of {binding}"),
         QueueState::WaitingForList(binding) => format!("waiting for the objects of {binding}"),
-        QueueState::WaitingForSnapshot(binding) => format!("waiting for the filter of {binding}"),
+        QueueState::WaitingForSnapshot(hook, binding) => {
+            let why = why(hook, binding).map(|why| format!(" ({why})")).unwrap_or_default();
+            format!("waiting for the complete snapshot of {binding}{why}")
+        }
         QueueState::WaitingForToken(delay) => format!("waiting for the rate limit of the hook ({})", left(delay)),
         QueueState::Retry(delay) => format!("sleep after fail ({})", left(delay)),
         QueueState::Paused => "paused".to_owned(),
+        QueueState::Held => "waiting for the next version of the hook to take over".to_owned(),
+        QueueState::Standby => "waiting for this replica to lead".to_owned(),
     }
 }
 
@@ -572,11 +583,25 @@ mod tests {
             ..trigger("modified")
         };
         let main = dump(QueueName::main(), QueueState::Running, vec![trigger("schedule"), failed]);
-        let view = queues(vec![main], &[]);
+        let view = queues(vec![main], &[], &|_, _| None);
         let tasks = &view.active[0].tasks;
         assert_eq!(tasks[0].description, "HookRun:main:schedule:h:pods");
         assert_eq!(tasks[1].description, "HookRun:main:kubernetes:h:group=g:pods:Modified Pod a/b:failures 2:no");
         assert_eq!((tasks[1].index, tasks[1].cause.as_str(), tasks[1].age_seconds), (2, "Modified", 1.5));
+    }
+
+    /// An admin who asks why nothing happens sees the reason, which is not always the filter.
+    #[test]
+    fn queues_say_what_they_wait_for() {
+        let memory = |hook: &HookName, binding: &BindingName| Some(format!("no memory for {hook}, {binding}"));
+        let hook = HookName::new("h").unwrap();
+        let incomplete = QueueState::WaitingForSnapshot(hook, BindingName::new("pods"));
+        assert_eq!(status(&incomplete, &memory), "waiting for the complete snapshot of pods (no memory for h, pods)");
+        assert_eq!(status(&incomplete, &|_, _| None), "waiting for the complete snapshot of pods");
+        assert_eq!(status(&QueueState::Held, &memory), "waiting for the next version of the hook to take over");
+        assert_eq!(status(&QueueState::Standby, &memory), "waiting for this replica to lead");
+        let quiet = QueueState::Debounced(Duration::from_millis(1_500));
+        assert_eq!(status(&quiet, &memory), "waiting for an object to be quiet (1.5s left)");
     }
 
     #[test]
@@ -590,6 +615,7 @@ mod tests {
                 dump(QueueName::main(), QueueState::Running, vec![trigger("startup"), trigger("startup")]),
             ],
             &[],
+            &|_, _| None,
         );
         let names: Vec<_> = view.active.iter().map(|queue| (queue.name.as_str(), queue.status.as_str())).collect();
         assert_eq!(names, [("main", "run first task"), ("hook/b", "sleep after fail (3.2s left)")]);

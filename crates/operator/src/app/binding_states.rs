@@ -96,7 +96,7 @@ impl BindingState {
             (Some(reason), _) => Some(reason.clone()),
             (None, 0) if !self.is_listed() => Some("it has not listed its objects".to_owned()),
             (None, 0) => Some(format!("objects are missing or old: {}", error())),
-            (None, late) => Some(format!("{late} objects are missing or old: {}", error())),
+            (None, late) => Some(format!("{}: {}", missing_or_old(late), error())),
         }
     }
 
@@ -110,10 +110,18 @@ impl BindingState {
             None if status.is_listed() => Some(format!("binding {name} waits for other bindings of its hook")),
             None if status.late() > 0 => {
                 let (late, error) = (status.late(), status.last_error().unwrap_or_default());
-                Some(format!("binding {name}: its filter could not run on {late} objects yet: {error}"))
+                Some(format!("binding {name}: {}: {error}", missing_or_old(late)))
             }
             None => Some(format!("binding {name} has not listed its objects")),
         }
+    }
+}
+
+/// Says what is wrong with a snapshot. The error says why: the filter could not run, or there is no memory.
+fn missing_or_old(late: usize) -> String {
+    match late {
+        1 => "1 object is missing or old".to_owned(),
+        late => format!("{late} objects are missing or old"),
     }
 }
 

@@ -74,8 +74,8 @@ impl Claim {
 /// Another hook reconciles these objects.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(
-    "reconcile binding {binding:?} is about {kind}, and {other} reconciles these objects already: each would delete the \
-     other's children; remove one of the hooks, or return the children of both from one binding"
+    "reconcile binding {binding:?} is for {kind}, but {other} already reconciles these objects, and each would delete the \
+     other's children: remove one of the hooks, or return the children of both from one binding"
 )]
 pub struct ClaimedTwice {
     binding: String,

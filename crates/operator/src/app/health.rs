@@ -207,6 +207,11 @@ impl Health {
         self.each(hook, |bindings| bindings.iter().map(BindingState::incomplete).collect())
     }
 
+    /// The same for one binding.
+    pub fn why_binding_incomplete(&self, hook: &HookName, binding: &BindingName) -> Option<String> {
+        self.each(hook, |known| known.iter().find(|one| one.name == *binding).and_then(BindingState::incomplete))
+    }
+
     fn role(&self) -> Role {
         match &self.leadership {
             leadership if leadership.is_alone() => Role::Alone,

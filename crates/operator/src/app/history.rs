@@ -313,9 +313,7 @@ impl LastRuns {
         let last = self.kept().and_then(|kept| kept.get(&spec.name).cloned()).unwrap_or_default();
         let bound = |trigger: &Trigger| {
             spec.bindings().any(|binding| match (binding, &trigger.cause) {
-                (BindingRef::Startup(_), cause) => {
-                    matches!(cause, Cause::Startup) && trigger.binding.as_str() == "onStartup"
-                }
+                (BindingRef::Startup(_), cause) => matches!(cause, Cause::Startup) && trigger.stage().is_none(),
                 (BindingRef::Schedule(binding), Cause::Schedule(_)) => binding.name == trigger.binding,
                 (BindingRef::Kubernetes(binding), Cause::Synchronization | Cause::Event(_)) => {
                     binding.name == trigger.binding

@@ -29,7 +29,7 @@ pub enum Held {
     /// The hook cannot be used.
     #[error(transparent)]
     HookLoadError(#[from] HookLoadError),
-    #[error("its file has the digest {got}, and the bundle says {want}: pull the bundle again")]
+    #[error("the digest of its file is {got}, and the bundle's is {want}: pull the bundle again")]
     Digest {
         /// The digest of the file.
         got: String,
@@ -37,13 +37,13 @@ pub enum Held {
         want: String,
     },
     /// The bundle was trusted with other permissions.
-    #[error("its document asks for something other than the bundle says: pack the bundle again")]
+    #[error("its document requests other permissions than the bundle states: pack the bundle again")]
     Understated,
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
     #[error("it requests more than is granted: {}", rules(.0))]
     Ungranted(Vec<Permission>),
-    #[error("binding {binding} cannot watch")]
+    #[error("binding {binding} may not watch its objects")]
     NotWatched {
         binding: String,
         #[source]
@@ -51,7 +51,7 @@ pub enum Held {
     },
     #[error(transparent)]
     BadAccount(#[from] BadAccount),
-    #[error("the API server does not list its kinds, so its permissions to watch are unknown")]
+    #[error("the API server does not list its kinds, so the operator cannot check what the hook may watch")]
     Discovery(#[source] DiscoveryError),
     #[error("its bundle is suspended")]
     Suspended,

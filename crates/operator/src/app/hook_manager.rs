@@ -66,7 +66,7 @@ pub struct HookManager {
 /// Why a new version did not replace the old one.
 #[derive(Debug, thiserror::Error)]
 pub enum SwapError {
-    #[error("the file cannot be a hook")]
+    #[error("the file name is not a valid hook name")]
     Name(#[source] InvalidName),
     /// The new version cannot be used. The old version continues, if there is one.
     #[error("the new version of hook {name} cannot be used")]
@@ -85,7 +85,7 @@ pub enum SwapError {
 /// Why a hook's file was not read again, or had no effect.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    #[error("hook {0} is from a bundle: another version of it comes with another version of the bundle")]
+    #[error("hook {0} belongs to a bundle: to change the hook, install another version of the bundle")]
     Bundled(String),
     /// The operator has no directory of hooks, or there is no such file in it.
     #[error("there is no file {file} for hook {name}: put its component there")]
@@ -321,7 +321,7 @@ impl HookManager {
     fn start_these(&self, hooks: &[Arc<Hook>]) {
         for hook in hooks {
             self.describe(hook);
-            self.services.queue.add_hook(hook.spec.name.clone(), hook.terms());
+            self.services.queue.add_hook(hook.spec.name.clone(), hook.queue_config());
             if self.services.hold {
                 self.services.queue.pause(&hook.spec.name);
             }
@@ -397,7 +397,7 @@ impl HookManager {
         let tenant = namespace.map_or_else(|| Tenant::hook(name.as_str()), Tenant::namespace);
         let hook = hooks::load_for(&tenant, name, &bytes, &self.services.sandbox).await?;
         let requested = hook.spec.asks();
-        // A tenant's request is not granted, which says more than that a directory is not offered.
+        // For a tenant, report "not granted" rather than "directory not offered": it is more helpful.
         if source.declared.as_ref().is_some_and(|declared| *declared != requested) {
             return Err(Held::Understated);
         }
@@ -650,7 +650,7 @@ impl HookManager {
         self.report_loaded(&new);
         let new = Arc::new(new);
         let keep = &mut |trigger: &mut _| plan.keeps(&old.spec, &new.spec, trigger);
-        let dropped = queue.update_hook(name, new.terms(), keep);
+        let dropped = queue.update_hook(name, new.queue_config(), keep);
         for binding in &plan.stopped {
             queue.listed(name, binding);
             queue.complete(name, binding);

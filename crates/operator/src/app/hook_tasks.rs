@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use boathook_core::{
-    model::{BindingName, HookName, KubernetesBinding},
+    model::{BindingName, BindingRef, HookName, KubernetesBinding, ScheduleBinding},
     tasks::Task,
 };
 use tokio::{
@@ -112,36 +112,49 @@ impl RunningTasks {
     /// Starts every task of the hook that is not running.
     fn begin_missing(&mut self) {
         let hook = self.hook.clone();
-        for binding in hook.spec.kubernetes.iter() {
-            if let Some(known) = self.bindings.get(&binding.name) {
-                known.terms.send_replace(binding.clone());
-                continue;
+        for binding in hook.spec.bindings() {
+            match binding {
+                BindingRef::Kubernetes(binding) => self.watch(&hook, binding),
+                BindingRef::Schedule(schedule) if self.services.schedules_tick => self.tick(&hook, schedule),
+                BindingRef::Schedule(_) => {}
+                // The hook manager pushes it, in the order of all hooks.
+                BindingRef::Startup(_) => {}
+                // It runs with its module.
+                BindingRef::Stage(_) => {}
+                // Its informers are `kubernetes` bindings.
+                BindingRef::Reconcile(_) => {}
+                // They answer the webhook server, without a queue.
+                BindingRef::Admission(_) | BindingRef::Conversion(_) => {}
             }
-            let (terms, followed) = watch::channel(binding.clone());
-            let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
-            let progress = Progress::new(self.states.clone(), binding.name.clone(), self.services.queue.clone());
-            let binding_task = bindings::run(self.services.clone(), name, tenant.clone(), followed, progress);
-            let task = self.tasks.spawn(self.services.streams.pace().paced(tenant, binding_task));
-            self.bindings.insert(binding.name.clone(), Watching { task, terms });
         }
-        for schedule in hook.spec.schedules.iter().filter(|_| self.services.schedules_tick) {
-            if self.schedules.contains_key(&schedule.name) {
-                continue;
-            }
-            let ticks = schedules::run(
-                self.services.queue.clone(),
-                hook.spec.name.clone(),
-                schedule.clone(),
-                self.services.jumps.subscribe(),
-            );
-            let (leadership, states) = (self.services.leadership.clone(), self.states.clone());
-            let task = self.tasks.spawn(async move {
-                leadership.gained().await;
-                states.passed().await;
-                ticks.await;
-            });
-            self.schedules.insert(schedule.name.clone(), task);
+    }
+
+    fn watch(&mut self, hook: &Hook, binding: &KubernetesBinding) {
+        if let Some(known) = self.bindings.get(&binding.name) {
+            known.terms.send_replace(binding.clone());
+            return;
         }
+        let (terms, followed) = watch::channel(binding.clone());
+        let (name, tenant) = (hook.spec.name.clone(), hook.tenant());
+        let progress = Progress::new(self.states.clone(), binding.name.clone(), self.services.queue.clone());
+        let binding_task = bindings::run(self.services.clone(), name, tenant.clone(), followed, progress);
+        let task = self.tasks.spawn(self.services.streams.pace().paced(tenant, binding_task));
+        self.bindings.insert(binding.name.clone(), Watching { task, terms });
+    }
+
+    fn tick(&mut self, hook: &Hook, schedule: &ScheduleBinding) {
+        if self.schedules.contains_key(&schedule.name) {
+            return;
+        }
+        let (queue, jumps) = (self.services.queue.clone(), self.services.jumps.subscribe());
+        let ticks = schedules::run(queue, hook.spec.name.clone(), schedule.clone(), jumps);
+        let (leadership, states) = (self.services.leadership.clone(), self.states.clone());
+        let task = self.tasks.spawn(async move {
+            leadership.gained().await;
+            states.passed().await;
+            ticks.await;
+        });
+        self.schedules.insert(schedule.name.clone(), task);
     }
 }
 

@@ -11,8 +11,8 @@ use boathook_core::{
     hooks::{DocumentError, FileError, HookFile, SHELL, ShellError, parse},
     model::{
         AdmissionKind::{Mutating, Validating},
-        BindingName, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName, RunId,
-        ScriptFunction, Source, Stage, UnknownVariable,
+        BindingName, BindingRef, BundleId, Caller, Failure, HookName, HookSpec, HttpCredential, Identity, InvalidName,
+        RunId, ScriptFunction, Source, Stage, UnknownVariable,
     },
     queue::HookQueueConfig,
 };
@@ -60,8 +60,8 @@ impl Hook {
         Self { bundled, module, claim, ..Self::new(self.spec.clone(), self.component.clone()) }
     }
 
-    /// The terms of the queues. The hooks of a namespace together have one share of the run slots.
-    pub fn terms(&self) -> HookQueueConfig {
+    /// How its triggers queue. The hooks of a namespace together have one share of the run slots.
+    pub fn queue_config(&self) -> HookQueueConfig {
         HookQueueConfig { tenant: Some(self.tenant()), ..(&self.spec).into() }
     }
 
@@ -109,7 +109,7 @@ impl Hook {
 /// Why a hook does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum HookLoadError {
-    #[error("the file cannot be a hook")]
+    #[error("the file name is not a valid hook name")]
     Name(#[from] InvalidName),
     #[error("the file cannot be read")]
     Unreadable(#[source] std::io::Error),
@@ -119,7 +119,9 @@ pub enum HookLoadError {
     Component(#[from] LoadError),
     #[error("its config function failed: {0}")]
     Config(Failure),
-    #[error("{key} needs the export {export}, which the component does not have (it is built for another world)")]
+    #[error(
+        "{key} needs the export {export}, which the component does not have: build it for a world with this export"
+    )]
     Export {
         /// The key of the document.
         key: &'static str,
@@ -156,7 +158,7 @@ pub enum HookLoadError {
     #[error("permissions.directories: {0}")]
     Directory(String),
     /// The operator is ending, or its parser of documents has a defect.
-    #[error("its configuration was not read completely")]
+    #[error("its configuration was not read to the end: the operator is ending, or has a defect (see its log)")]
     Unread(#[source] tokio::task::JoinError),
 }
 
@@ -229,33 +231,39 @@ fn misfits(spec: &HookSpec, functions: &[ScriptFunction]) -> Vec<String> {
     use ScriptFunction as F;
     let name = |binding: &BindingName| binding.as_str().to_owned();
     let (mut wanted, mut possible) = (Vec::new(), vec![F::Run]);
-    wanted.extend(spec.on_startup.is_some().then_some(F::Startup));
-    for binding in &spec.schedules {
-        wanted.push(
-            binding.group.as_ref().map_or_else(|| F::Schedule(name(&binding.name)), |it| F::Group(it.to_string())),
-        );
-    }
-    // The others watch for `reconcile` bindings. They are not in the document.
-    for binding in spec.kubernetes.iter().filter(|binding| binding.role.is_none()) {
-        let (event, synchronization) = (F::Event(name(&binding.name)), F::Synchronization(name(&binding.name)));
-        possible.extend([event.clone(), synchronization.clone()]);
-        match &binding.group {
-            Some(group) => wanted.push(F::Group(group.to_string())),
-            None => {
-                wanted.extend((!binding.events.is_empty()).then_some(event));
-                wanted.extend(binding.on_synchronization.then_some(synchronization));
+    for binding in spec.bindings() {
+        match binding {
+            BindingRef::Startup(_) => wanted.push(F::Startup),
+            // A stage has no function of its own: `run` is for it.
+            BindingRef::Stage(_) => {}
+            BindingRef::Schedule(binding) => wanted.push(match &binding.group {
+                Some(group) => F::Group(group.to_string()),
+                None => F::Schedule(name(&binding.name)),
+            }),
+            // It watches for a `reconcile` binding, and is not in the document.
+            BindingRef::Kubernetes(binding) if binding.role.is_some() => {}
+            BindingRef::Kubernetes(binding) => {
+                let (event, synchronization) = (F::Event(name(&binding.name)), F::Synchronization(name(&binding.name)));
+                possible.extend([event.clone(), synchronization.clone()]);
+                match &binding.group {
+                    Some(group) => wanted.push(F::Group(group.to_string())),
+                    None => {
+                        wanted.extend((!binding.events.is_empty()).then_some(event));
+                        wanted.extend(binding.on_synchronization.then_some(synchronization));
+                    }
+                }
             }
+            BindingRef::Reconcile(binding) => {
+                wanted.push(F::Reconcile(name(&binding.name)));
+                possible.push(F::Finalize(name(&binding.name)));
+            }
+            BindingRef::Admission(binding) => wanted.push(match binding.kind {
+                Validating => F::Validating(name(&binding.name)),
+                Mutating => F::Mutating(name(&binding.name)),
+            }),
+            BindingRef::Conversion(binding) => wanted.push(F::Conversion(name(&binding.name))),
         }
     }
-    for binding in &spec.admission {
-        wanted.push(match binding.kind {
-            Validating => F::Validating(name(&binding.name)),
-            Mutating => F::Mutating(name(&binding.name)),
-        });
-    }
-    wanted.extend(spec.conversions.iter().map(|binding| F::Conversion(name(&binding.name))));
-    wanted.extend(spec.reconcilers.iter().map(|binding| F::Reconcile(name(&binding.name))));
-    possible.extend(spec.reconcilers.iter().map(|binding| F::Finalize(name(&binding.name))));
     let unbound = functions.iter().filter(|function| !possible.contains(function) && !wanted.contains(function));
     let mut misfits: Vec<_> =
         unbound.map(|function| format!("{function}: the configuration has no such binding")).collect();

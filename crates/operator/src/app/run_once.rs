@@ -52,7 +52,7 @@ pub enum OnceError {
         /// The bindings that fit.
         has: String,
     },
-    #[error("there is nothing to run for: the context is an empty list")]
+    #[error("the context is an empty list: give it at least one event")]
     Nothing,
     #[error(
         "hook {hook} reconciles one object at a time: give it with the event Added or Modified of {has}, on the command line \
@@ -69,7 +69,7 @@ pub enum OnceError {
         #[source]
         source: DiscoveryError,
     },
-    #[error("binding {binding} is about {wanted}, and the object is a {found}")]
+    #[error("binding {binding} is for {wanted}, but the object is a {found}")]
     OtherKind {
         binding: BindingName,
         /// For example `v1 Secret`.
@@ -77,7 +77,7 @@ pub enum OnceError {
         /// The object's kind.
         found: String,
     },
-    #[error("binding {binding}: there is no {object}; give it with the cluster's state, or the whole object")]
+    #[error("binding {binding}: {object} does not exist: add it to the cluster's state, or give the whole object")]
     NoObject {
         binding: BindingName,
         /// For example `v1 Secret a/b`.
@@ -96,7 +96,7 @@ pub enum OnceError {
         #[source]
         source: kube::Error,
     },
-    #[error("binding {binding}: no filterResult for the object")]
+    #[error("binding {binding}: the filter gave no result for the object")]
     Filter {
         binding: BindingName,
         #[source]
@@ -136,7 +136,7 @@ impl App {
         }
         let queue = QueueName::Own(hook.clone());
         let job = Job { id: JobId(0), hook: hook.clone(), queue, attempt: 1, triggers: all };
-        self.runs.report(job).await.map_err(OnceError::Run)
+        self.runs.run_with_report(job).await.map_err(OnceError::Run)
     }
 }
 
@@ -635,7 +635,15 @@ async fn trigger(services: &Services, spec: &HookSpec, set: &Set) -> Result<Trig
                 (TriggerRequest::Event { kind, filter_result, .. }, Some(object)) => {
                     Cause::Event(event(services, spec, binding, *kind, object, filter_result.as_ref()).await?)
                 }
-                _ => Cause::Synchronization,
+                (
+                    TriggerRequest::Any
+                    | TriggerRequest::Startup
+                    | TriggerRequest::Schedule
+                    | TriggerRequest::Synchronization
+                    | TriggerRequest::Group(_)
+                    | TriggerRequest::Event { .. },
+                    _,
+                ) => Cause::Synchronization,
             };
             let mut snapshots = vec![binding.name.clone()];
             let more = binding.include_snapshots_from.iter().filter(|name| **name != binding.name);

@@ -8,8 +8,8 @@ use std::{
 use boathook_core::{
     effect::Sink,
     model::{
-        BindingName, Caller, Cause, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage,
-        Trigger, WatchEventKind,
+        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage, Trigger,
+        WatchEventKind,
     },
 };
 use boathook_kube::access::Observer;
@@ -62,12 +62,12 @@ impl Runs {
 
     /// Runs one job to its outcome.
     pub async fn run(&self, job: Job) -> Outcome {
-        let outcome = self.report(job).await?.outcome;
+        let outcome = self.run_with_report(job).await?.outcome;
         if self.0.plan { once_only(outcome) } else { outcome }
     }
 
-    /// Runs one job, and returns a report.
-    pub async fn report(&self, job: Job) -> Result<RunReport, Failure> {
+    /// Runs one job to its outcome, and returns how it went.
+    pub async fn run_with_report(&self, job: Job) -> Result<RunReport, Failure> {
         let (Some(hook), Some(first)) = (self.0.hook_registry.hook(&job.hook), job.triggers.first()) else {
             let message = format!("hook {} is not loaded", job.hook);
             return Err(Failure { kind: FailureKind::Host, message, backtrace: None });
@@ -186,8 +186,8 @@ impl Runs {
 
 /// The stage in the life of a module that a run is for.
 fn stage(triggers: &[Trigger]) -> Option<Stage> {
-    let [Trigger { binding, cause: Cause::Startup, .. }] = triggers else { return None };
-    Stage::ALL.into_iter().find(|stage| stage.key() == binding.as_str())
+    let [trigger] = triggers else { return None };
+    trigger.stage()
 }
 
 /// The span of one run in a trace.

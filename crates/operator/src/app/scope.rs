@@ -77,10 +77,30 @@ pub(super) fn granted(requested: &[Permission], terms: &Terms) -> Result<(), Vec
 /// Returns the document as it runs in the bundle.
 pub(super) fn scope(mut spec: HookSpec, terms: &Terms) -> Result<HookSpec, OutOfBounds> {
     let bundle = &terms.bundle;
-    let startup = spec.on_startup.as_mut().map(|binding| &mut binding.queue);
-    let schedules = spec.schedules.iter_mut().map(|binding| &mut binding.queue);
-    let watches = spec.kubernetes.iter_mut().map(|binding| &mut binding.queue);
-    let reconcilers = spec.reconcilers.iter_mut().map(|binding| &mut binding.queue);
+    // Every field is named here, so that a new type of binding cannot be forgotten: here and in `confined`.
+    let HookSpec {
+        on_startup,
+        schedules,
+        kubernetes,
+        reconcilers,
+        // Only the hooks of modules have stages.
+        stages: _,
+        // These have no queue.
+        admission: _,
+        conversions: _,
+        name: _,
+        permissions: _,
+        limits: _,
+        concurrency: _,
+        rate: _,
+        combine: _,
+        failure_events: _,
+        warnings: _,
+    } = &mut spec;
+    let startup = on_startup.as_mut().map(|binding| &mut binding.queue);
+    let schedules = schedules.iter_mut().map(|binding| &mut binding.queue);
+    let watches = kubernetes.iter_mut().map(|binding| &mut binding.queue);
+    let reconcilers = reconcilers.iter_mut().map(|binding| &mut binding.queue);
     startup
         .into_iter()
         .chain(schedules)

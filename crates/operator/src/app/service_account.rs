@@ -18,7 +18,7 @@ pub enum BadAccount {
     #[error("there is no {0}: create it, or name another one in `serviceAccountName`")]
     Missing(Identity),
     #[error(
-        "{identity} may not {} itself, and its hook is to review that: give it a role with these rules",
+        "{identity} may not {} itself, but its hook reviews these objects: give it a role with these rules",
         rules(.missing)
     )]
     Forbidden {
@@ -87,8 +87,8 @@ pub enum NotWatched {
     },
     /// The kind is another resource than the one in the document.
     #[error(
-        "rights were decided on {named}, and {kind:?} is {resource}: name the binding's apiVersion, and the plural as \
-         its kind"
+        "permissions were checked for {named}, but {kind:?} is {resource} in this cluster: set the binding's apiVersion, \
+         and use the plural as its kind"
     )]
     Misnamed {
         /// The kind as the author wrote it.

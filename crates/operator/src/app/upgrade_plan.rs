@@ -43,6 +43,7 @@ impl Plan {
     /// waiting triggers are kept if the new binding would make the same ones.
     pub fn keeps(&self, old: &HookSpec, new: &HookSpec, trigger: &mut Trigger) -> bool {
         match &trigger.cause {
+            // Not a stage of a module: those wait in no queue.
             Cause::Startup => {
                 let Some(binding) = &new.on_startup else { return false };
                 trigger.retry = binding.retry;

@@ -250,9 +250,9 @@ fn reading() -> Vec<String> {
     category = "boathook",
     status = "HookBundleStatus",
     derive = "PartialEq",
-    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status", "description": "Whether the running version's hooks are at work."}"#,
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status", "description": "Whether the running version's hooks are ready."}"#,
     printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".status.version", "description": "The running version: its tag, and the beginning of its digest."}"#,
-    printcolumn = r#"{"name": "Hooks", "type": "string", "jsonPath": ".status.hooksReady", "description": "Hooks at work, of all."}"#,
+    printcolumn = r#"{"name": "Hooks", "type": "string", "jsonPath": ".status.hooksReady", "description": "Ready hooks, of all."}"#,
     printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].message", "description": "What stands in the way, or what waits."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
@@ -531,7 +531,7 @@ pub struct KeylessIdentity {
     #[schemars(length(min = 1, max = 1024))]
     pub subject: String,
 
-    /// The certificates of the authority in PEM: its root, which issued itself, and those between the root and the signers.
+    /// The certificates of the authority in PEM: its self-signed root, and those between the root and the signers.
     #[schemars(length(min = 1, max = 16384))]
     pub certificate_authority: String,
 

@@ -87,11 +87,11 @@ pub enum ControlError {
     },
     /// It has more finalizers than the operator keeps, so it cannot write them back.
     #[error(
-        "HookBundle {id}: its finalizers cannot be written: it has more than {MAX_FINALIZERS}, remove those that nobody needs"
+        "HookBundle {id}: its finalizers cannot be written: it has more than {MAX_FINALIZERS}; remove those that nobody needs"
     )]
     Finalizers { id: String },
     /// Another replica may be the leader.
-    #[error("HookBundle {id}: its {what} is not written")]
+    #[error("HookBundle {id}: its {what} was not written")]
     NotLeading {
         id: String,
         /// What should have been written.

@@ -129,7 +129,7 @@ pub(super) fn awaits_approval(spec: &HookBundleSpec, known: Known<'_>) -> bool {
 pub(super) fn standing(spec: &HookBundleSpec, runs: bool, standby: bool, problem: Option<&Problem>) -> BundleNews {
     match runs {
         false if !spec.suspend => {
-            let why = problem.map_or("no version of it is at work yet", |problem| &problem.message);
+            let why = problem.map_or("no version of it runs yet", |problem| &problem.message);
             BundleNews::Missing(why.to_owned())
         }
         _ if standby => BundleNews::Running,

@@ -395,8 +395,8 @@ impl Reconciler {
         }
     }
 
-    /// Notes a failure. A registry may serve another version that fails at every lookup, and a failure has settings and
-    /// a schema, so no more than two are kept.
+    /// Notes a failure. Keeps at most two failures, because each holds settings and a schema, and a registry may serve a
+    /// new failing version at every lookup.
     fn failed(&mut self, failed: Failed) {
         self.forget_failures();
         self.failed.insert(failed.wanted.digest.clone(), failed);

@@ -217,12 +217,12 @@ fn ready(facts: &Facts<'_>) -> Says {
     let unready: Vec<_> = facts.unready().collect();
     if unready.is_empty() {
         let hooks = if total == 1 { "hook is" } else { "hooks are" };
-        return Says(TRUE, "HooksReady", format!("{total} {hooks} at work, of {}{also}", running.label));
+        return Says(TRUE, "HooksReady", format!("{total} {hooks} ready, of {}{also}", running.label));
     }
     let starting = unready.iter().all(|state| state.phase == HookPhase::Pending);
     let reason = if starting { "HooksStarting" } else { "HooksNotReady" };
     let each: Vec<_> = unready.iter().map(|state| unready_text(state)).collect();
-    Says(FALSE, reason, format!("{} of {total} hooks are not at work: {}{also}", unready.len(), each.join("; ")))
+    Says(FALSE, reason, format!("{} of {total} hooks are not ready: {}{also}", unready.len(), each.join("; ")))
 }
 
 fn unready_text(state: &HookState) -> String {
@@ -307,7 +307,7 @@ fn granted(facts: &Facts<'_>) -> Option<Says> {
         }
         _ if facts.suspended => None,
         _ if facts.running.is_some() => Some(Says(TRUE, "Granted", "all that hooks ask for is granted".to_owned())),
-        _ => Some(Says(UNKNOWN, "NotInstalled", "no version is at work".to_owned())),
+        _ => Some(Says(UNKNOWN, "NotInstalled", "no version runs".to_owned())),
     }
 }
 

@@ -45,14 +45,14 @@ pub enum FormatError {
         "it has version {0}; this boathook reads {OLDEST} to {VERSION}: use the boathook that wrote it, or record again"
     )]
     Version(u32),
-    #[error("it is cut short after {found} of {whole} bytes")]
+    #[error("it is truncated: it has {found} of {whole} bytes")]
     CutShort {
         /// The number of bytes in the file.
         found: u64,
         /// The number of bytes that there should be.
         whole: u64,
     },
-    #[error("{0} bytes follow the record: it was changed after it was written")]
+    #[error("it has {0} more bytes than a record: it was changed after it was written")]
     TooLong(u64),
     #[error("it is damaged: its checksum does not match its content")]
     Damaged,

@@ -389,13 +389,13 @@ pub enum DirectoryError {
         #[source]
         source: io::Error,
     },
-    #[error("cannot use {path} for records: {reason}; take another directory, or let boathook make it")]
+    #[error("cannot use {path} for records: {reason}; name another directory, or let boathook create it")]
     NotPrivate {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
-    #[error("{path} is not a key of {} bytes: remove it, and new records get a new one", Key::LEN)]
+    #[error("{path} is not a key of {} bytes: remove it; new records then get a new key", Key::LEN)]
     Key { path: PathBuf },
 }
 

@@ -83,11 +83,11 @@ pub(super) fn link(engine: &Engine, component: &Component) -> wasmtime::Result<L
 /// The host's own reasons to end a rendering.
 #[derive(Debug, thiserror::Error)]
 enum Ended {
-    #[error("it had no turn")]
+    #[error("it had no turn to run")]
     Late,
     #[error("{0}")]
     Lookup(String),
-    #[error("it asked the cluster too often")]
+    #[error("the chart made too many `lookup` calls")]
     Lookups,
 }
 

@@ -232,7 +232,7 @@ impl Program for Helm {
     fn bytes(&self) -> wasmtime::Result<Vec<u8>> {
         let bytes = std::fs::read(&self.file)?;
         if interpreters::digest(&bytes) != self.digest {
-            wasmtime::bail!("{} has changed: start again", self.file.display());
+            wasmtime::bail!("{} changed since the operator started: restart the operator", self.file.display());
         }
         Ok(bytes)
     }

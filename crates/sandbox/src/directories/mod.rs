@@ -38,8 +38,8 @@ pub enum OfferError {
         source: io::Error,
     },
     #[error(
-        "the directory {name:?} cannot be offered: {} is in a file system that the kernel makes up, whose files can block or \
-         have effects when they are read; name a directory with ordinary files", .path.display()
+        "the directory {name:?} cannot be offered: {} is in a virtual file system of the kernel, whose files can block or \
+         have effects when they are read: name a directory with ordinary files", .path.display()
     )]
     Special { name: String, path: PathBuf },
     #[error("directories cannot be offered on this machine: they need openat2 of Linux 5.6 or newer")]

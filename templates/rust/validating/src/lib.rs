@@ -25,7 +25,7 @@ fn config() -> Config {
     Config::new().kubernetes(teams).validating(webhook)
 }
 
-/// An error here is no denial: the webhook's failure policy decides then.
+/// An error here is not a denial: the webhook's failure policy decides then.
 fn validate(review: Review) -> Result<Verdict> {
     let namespace: kube::Object = review.object()?;
     let Some(team) = namespace.label(LABEL) else {

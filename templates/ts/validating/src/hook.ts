@@ -34,7 +34,7 @@ export default hook({
     ],
   },
 
-  // An error here is no denial: the webhook's failure policy decides then.
+  // An error here is not a denial: the webhook's failure policy decides then.
   validate(review) {
     const { name, object } = review as Review<Namespace>;
     const team = object.metadata?.labels?.[LABEL];

@@ -28,8 +28,7 @@ async fn the_second_hook_of_a_kind_is_refused_until_the_first_one_is_gone() {
     let hooks = [("wish", guest("wish")), ("wish2", guest("wish"))];
     let pipeline = Pipeline::on(cluster().await, &hooks, |_| ()).await;
     let operator = &pipeline.operator;
-    let says =
-        r#"reconcile binding "wishes" is about Wish.example.com, and the binding "wishes" of the hook wish reconciles"#;
+    let says = r#"reconcile binding "wishes" is for Wish.example.com, but the binding "wishes" of the hook wish already reconciles"#;
     let lines = operator.log.told("hook quarantined: it does not run, others do");
     let refused = |line: &Value| line["file"] == "wish2.wasm" && line["reason"].as_str().unwrap().contains(says);
     assert!(lines.iter().any(refused), "{lines:?}");

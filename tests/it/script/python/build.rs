@@ -123,7 +123,7 @@ async fn a_definition_is_made_of_types_and_compared_with_the_projects() {
     let refused = async |part: &str| {
         let ended = boathook(folder.path(), &["build"]).await;
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-        assert!(ended.stderr.contains("crd.yaml is not what the types of the hook make"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("crd.yaml does not match the hook's types"), "{}", ended.stderr);
         assert!(ended.stderr.contains("boathook build --write-crd") && ended.stderr.contains(part), "{}", ended.stderr);
     };
     refused("webapps.example.com is missing").await;

@@ -4,7 +4,7 @@ mod bundles;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boathook_core::model::{HookName, HookSpec, KubernetesBinding, Permission, has_variable};
+use boathook_core::model::{BindingRef, HookName, HookSpec, KubernetesBinding, Permission, has_variable};
 
 use super::{
     access::{Access, Part, Place, Reason, Tenant, Who},
@@ -85,7 +85,7 @@ pub fn needs(hooks: &[HookSpec], kinds: &Kinds, layout: &Layout) -> Result<Needs
 const KEEP: [&str; 4] = ["create", "delete", "list", "watch"];
 
 fn collect_webhooks(spec: &HookSpec, layout: &Layout, out: &mut Collector<'_>) -> Result<(), NeedsError> {
-    if spec.admission.is_empty() && spec.conversions.is_empty() {
+    if !spec.answers() {
         return Ok(());
     }
     registrations(spec, layout.tenants.is_empty(), out)?;
@@ -155,8 +155,15 @@ fn cluster(group: &str, resource: &str, name: Option<&str>, verb: &str) -> Acces
 const FOLLOW: [&str; 2] = ["list", "watch"];
 
 fn collect_watches(spec: &HookSpec, kinds: &Kinds, layout: &Layout, out: &mut Collector<'_>) -> Result<(), NeedsError> {
-    for binding in &spec.kubernetes {
-        follow(binding, kinds, &Who::Host, out)?;
+    for binding in spec.bindings() {
+        match binding {
+            BindingRef::Kubernetes(binding) => follow(binding, kinds, &Who::Host, out)?,
+            // Its informers are `kubernetes` bindings. `collect_calls` has its writes.
+            BindingRef::Reconcile(_) => {}
+            // `collect_webhooks` has their registrations.
+            BindingRef::Admission(_) | BindingRef::Conversion(_) => {}
+            BindingRef::Startup(_) | BindingRef::Stage(_) | BindingRef::Schedule(_) => {}
+        }
     }
     collect_webhooks(spec, layout, out)?;
     if layout.tenants.is_empty() {

@@ -85,7 +85,20 @@ impl Play<'_> {
     /// What the queues do. None if something runs.
     fn waits(&self) -> Option<Calm> {
         let queue = self.operator.queue();
-        let runs = |state: &QueueState| matches!(state, QueueState::Running | QueueState::Ready);
+        let runs = |state: &QueueState| match state {
+            QueueState::Running | QueueState::Ready => true,
+            // Both end without a change in the cluster.
+            QueueState::Held | QueueState::Standby => true,
+            QueueState::Empty
+            | QueueState::Debounced(_)
+            | QueueState::WaitingForStartup
+            | QueueState::WaitingForSynchronization(_)
+            | QueueState::WaitingForList(_)
+            | QueueState::WaitingForSnapshot(..)
+            | QueueState::WaitingForToken(_)
+            | QueueState::Retry(_)
+            | QueueState::Paused => false,
+        };
         if queue.dump(0).iter().any(|queue| runs(&queue.state)) {
             return None;
         }

@@ -25,7 +25,7 @@ pub enum NotAScenario {
     DryRun,
     #[error(
         "the record has too little of the object of the binding {0}: its `content` leaves it out, and its `jqFilter` does \
-         more than picking fields"
+         more than select fields"
     )]
     NoObject(String),
     #[error("the run was a call of `finalize`: write a scenario that deletes the object")]

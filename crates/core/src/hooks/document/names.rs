@@ -108,12 +108,31 @@ fn check_snapshots(spec: &HookSpec, reader: &Problems<'_>) {
 
 /// Each binding's `includeSnapshotsFrom`, with the document's list of the binding and its place in that list.
 fn wanted(spec: &HookSpec) -> impl Iterator<Item = (&'static str, usize, &[BindingName])> {
-    let schedules = spec.schedules.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
-    let kubernetes = spec.kubernetes.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
-    let conversions = spec.conversions.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
-    let reconcilers = spec.reconcilers.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    // Every field is named here, so that a new type of binding cannot be forgotten: here, for its group, and for the
+    // uniqueness of its names.
+    let HookSpec {
+        schedules,
+        kubernetes,
+        reconcilers,
+        admission: webhooks,
+        conversions,
+        on_startup: _,
+        stages: _,
+        name: _,
+        permissions: _,
+        limits: _,
+        concurrency: _,
+        rate: _,
+        combine: _,
+        failure_events: _,
+        warnings: _,
+    } = spec;
+    let schedules = schedules.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let kubernetes = kubernetes.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let conversions = conversions.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
+    let reconcilers = reconcilers.iter().map(|binding| &*binding.include_snapshots_from).enumerate();
     let admission = ADMISSION.into_iter().flat_map(|(key, kind)| {
-        let of_kind = spec.admission.iter().filter(move |binding| binding.kind == kind);
+        let of_kind = webhooks.iter().filter(move |binding| binding.kind == kind);
         of_kind.map(|binding| &*binding.include_snapshots_from).enumerate().map(move |(i, list)| (key, i, list))
     });
     let under = |key: &'static str| move |(i, list)| (key, i, list);

@@ -39,6 +39,69 @@ fn every_reason_to_wait_has_a_name() {
 }
 
 #[test]
+fn events_that_wait_until_their_object_is_quiet_are_shown() {
+    for known in [false, true] {
+        let mut q = Bench::new(&[("h", 1)]);
+        if known {
+            q.push("h", &own("h"), tick(1));
+            let (id, _) = q.next();
+            q.done(id);
+        }
+        let event = |name| Trigger { debounce: secs(2), ..trigger("h", own("h"), "b", modified(name, 1)) };
+        q.state.push(event("a"));
+        q.state.push(event("c"));
+        let dump = q.state.dump(q.now, 1);
+        let [QueueDump { queue, state: QueueState::Debounced(left), total: 2, triggers }] = dump.as_slice() else {
+            panic!("{dump:?}")
+        };
+        assert!(*queue == own("h") && *left <= secs(3), "{dump:?}");
+        assert_eq!((triggers.len(), triggers[0].cause), (1, "modified"));
+        // What can run hides that they wait, and not that they are there.
+        q.push("h", &own("h"), tick(2));
+        let dump = q.state.dump(q.now, 9);
+        assert_eq!((&dump[0].state, dump[0].total, dump[0].triggers.len()), (&QueueState::Ready, 3, 3));
+    }
+}
+
+/// A hook whose next version takes over, or all hooks of a standby, wait for no free place.
+// mutant: crates/core/src/queue/stats.rs: `self.hooks.get(hook).is_some_and(Hook::stands_still)` => `self.hooks.get(hook).is_some_and(|hook| hook.paused)`
+#[test]
+fn a_hook_that_is_held_and_a_standby_are_not_ready() {
+    for queue in [own("h"), QueueName::main()] {
+        let mut q = Bench::new(&[("h", 1), ("g", 1)]);
+        q.push("h", &queue, tick(1));
+        assert_eq!(state_of(&q, &queue), QueueState::Ready);
+        q.state.hold(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Held);
+        q.state.pause(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Paused);
+        q.state.resume(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Held);
+        if queue == QueueName::main() {
+            q.push("g", &queue, tick(2));
+            let (id, _) = q.next();
+            q.done(id);
+            assert_eq!(state_of(&q, &queue), QueueState::Held);
+        }
+        q.state.stand_by();
+        assert_eq!(state_of(&q, &queue), QueueState::Standby);
+        q.state.begin();
+        q.state.release(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Ready);
+        let (id, _) = q.next();
+        q.finish(id, failed(K::Retry));
+        q.state.hold(&hook("h"));
+        assert_eq!(state_of(&q, &queue), QueueState::Held);
+        q.state.release(&hook("h"));
+        q.pass(secs(5));
+        let (id, _) = q.next();
+        q.done(id);
+        q.state.stand_by();
+        assert_eq!(state_of(&q, &queue), QueueState::Empty);
+    }
+}
+
+#[test]
 fn shows_the_first_triggers_with_what_happened_to_them() {
     for concurrency in [1, 3] {
         let mut q = Bench::new(&[("h", concurrency)]);

@@ -40,7 +40,7 @@ fn what_includes_an_incomplete_snapshot_waits_and_others_pass_it() {
         q.done(g);
         q.nothing();
         let dump = q.state.dump(q.now, 9).into_iter().find(|dump| dump.queue == queue).unwrap();
-        assert_eq!(dump.state, QueueState::WaitingForSnapshot(b.clone()));
+        assert_eq!(dump.state, QueueState::WaitingForSnapshot(hook("h"), b.clone()));
         q.state.complete(&hook("h"), &b);
         assert_eq!(q.rest(), ["a1"].map(words));
     }

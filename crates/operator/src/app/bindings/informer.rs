@@ -43,7 +43,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const LOOK_FOR_REFUSAL: Duration = Duration::from_secs(1);
 /// A standby assumes that the leader has reported a change after one to two times this duration. It is twice the
 /// longest time for which a leader may be gone without anybody knowing.
-const TOLD_ELSEWHERE: Duration = Duration::from_secs(600);
+const REPORTED_BY_LEADER: Duration = Duration::from_secs(600);
 
 /// The binding, and what it works with.
 pub(super) struct Place {
@@ -117,7 +117,7 @@ impl Informer {
             doubtful: HashSet::new(),
             next_source: 0,
             turn: turn.boxed(),
-            elsewhere: interval_at(Instant::now() + TOLD_ELSEWHERE, TOLD_ELSEWHERE),
+            elsewhere: interval_at(Instant::now() + REPORTED_BY_LEADER, REPORTED_BY_LEADER),
             status,
             refusal: interval_at(Instant::now() + LOOK_FOR_REFUSAL, LOOK_FOR_REFUSAL),
             refused: None,
@@ -154,7 +154,7 @@ impl Informer {
                 },
                 _ = self.elsewhere.tick(), if leadership.is_standby() => {
                     if leadership.led_by_another() {
-                        return Input::ToldElsewhere;
+                        return Input::ReportedByLeader;
                     }
                 }
                 () = sleep_until(self.pace.at), if !self.doubtful.is_empty() => self.look_again().await,

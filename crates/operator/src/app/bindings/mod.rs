@@ -121,6 +121,6 @@ async fn room(
         return None;
     }
     let (used, all) = (pool.used(tenant), pool.capacity());
-    pending(&format!("the bindings of {tenant} keep as much as their share is, {used} KiB of {all}: {remedy}"));
+    pending(&format!("the bindings of {tenant} have used up their share, {used} KiB of {all}: {remedy}"));
     pool.take(tenant, units).await.ok()
 }

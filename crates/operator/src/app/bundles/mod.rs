@@ -323,8 +323,8 @@ impl Bundles {
         self.act(slot, members, steps, left).await
     }
 
-    /// Claims what the hooks that are to run reconcile. Those that are refused are to be held. Returns the hooks of the
-    /// bundle whose objects others of its hooks have from now on.
+    /// Claims what the hooks that are to run reconcile. Those that are refused are to be held. Returns the hooks of this
+    /// bundle that lose their objects to another hook of the same bundle.
     async fn claim(&self, steps: &mut [Step], members: &BTreeMap<HookName, Member>, whole: bool) -> BTreeSet<HookName> {
         let stays =
             |name: &HookName| steps.iter().any(|step| step.origin.name == *name && matches!(step.next, Next::Keep));
@@ -388,7 +388,8 @@ impl Bundles {
         let hook_manager = &self.0.hook_manager;
         let (mut installed, mut now) = (Installed::default(), BTreeMap::new());
         let (mut begins, mut holds, mut before) = (Vec::new(), Vec::new(), Vec::new());
-        // Two hooks must not reconcile an object at the same time. Nothing of the ones that leave runs from here to the end.
+        // Two hooks must not reconcile an object at the same time. Hooks that give up objects run nothing
+        // from here on.
         let leaving: Vec<_> = left.iter().filter_map(|name| hook_manager.services.hook_registry.hook(name)).collect();
         let mut fences = Vec::new();
         for old in &leaving {

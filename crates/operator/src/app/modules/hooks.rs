@@ -209,7 +209,7 @@ impl ModuleHooks {
         let job =
             Job { id: JobId(0), hook: name.clone(), queue: QueueName::main(), attempt: 1, triggers: vec![trigger] };
         let failed = |failure: boathook_core::model::Failure| format!("hook {name}: {}", failure.message);
-        self.runs.report(job).await.map_err(failed)?.outcome.map_err(failed)
+        self.runs.run_with_report(job).await.map_err(failed)?.outcome.map_err(failed)
     }
 
     /// Stops all hooks.

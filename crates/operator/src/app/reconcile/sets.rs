@@ -526,7 +526,7 @@ fn read(kind: &OwnedKind, item: &Item) -> Option<Object> {
 /// The children of a parent take more memory than their tenant has.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "what the hook returned takes {units} KiB, and {tenant} has no memory for it: return fewer children, or give the \
+    "the hook's answer takes {units} KiB, and {tenant} has no memory left for it: return fewer children, or give the \
      operator more memory (--memory-limit)"
 )]
 pub(in super::super) struct NoRoom {

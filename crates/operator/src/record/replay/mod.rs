@@ -41,7 +41,7 @@ pub enum Unusable {
     Directories,
     #[error("the record's hook name is not valid")]
     Hook(#[from] InvalidName),
-    #[error("the record's run id {0:?} is not the ID of a run")]
+    #[error("the record has an invalid run ID {0:?}")]
     Run(String),
     #[error("the record's random values are not hexadecimal numbers")]
     Random,

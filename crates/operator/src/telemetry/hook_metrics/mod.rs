@@ -21,7 +21,7 @@ use boathook_core::{
 /// Why a metric operation cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookMetricError {
-    #[error("metric {name} of this hook is a {is}, and cannot be a {wanted} too: choose another name")]
+    #[error("metric {name} of this hook is a {is}, so it cannot also be a {wanted}: choose another name")]
     Kind {
         name: String,
         /// The type of the metric.
@@ -36,7 +36,7 @@ pub enum HookMetricError {
         /// The line that both would show.
         line: String,
     },
-    #[error("histogram {name} of this hook has the buckets {are:?}: observe with the same ones")]
+    #[error("histogram {name} of this hook has the buckets {are:?}: use the same ones in each observation")]
     Buckets {
         name: String,
         /// The buckets of the metric.
@@ -51,7 +51,7 @@ pub enum HookMetricError {
         max: usize,
     },
     #[error(
-        "metric {name}: the bindings and metrics of {tenant} keep as much as their share is: use fewer label values and shorter ones, expire groups, or give the operator more memory (--memory-limit)"
+        "metric {name}: the bindings and metrics of {tenant} have used up their share of the memory: use fewer label values and shorter ones, expire groups, or give the operator more memory (--memory-limit)"
     )]
     Room { name: String, tenant: String },
 }

@@ -153,7 +153,9 @@ fn series_take_room_and_give_it_back() {
     assert_eq!(applied.refused, 6);
     let text = applied.first.unwrap().to_string();
     assert!(
-        text.starts_with("metric wide: the bindings and metrics of a keep as much as their share is: use fewer"),
+        text.starts_with(
+            "metric wide: the bindings and metrics of a have used up their share of the memory: use fewer"
+        ),
         "{text}"
     );
     assert_eq!((lines(&metrics).len(), pool.used(&a)), (3, 25));
@@ -173,7 +175,7 @@ fn a_name_of_a_hook_has_one_type() {
     let metrics = metrics();
     apply(&metrics, "a", &[add("n", &[], "", 1.0), observe("h", 1.0, &[1.0])]);
     let text = refusal(&metrics, "a", set("n", &[], "", 1.0));
-    assert_eq!(text, "metric n of this hook is a counter, and cannot be a gauge too: choose another name");
+    assert_eq!(text, "metric n of this hook is a counter, so it cannot also be a gauge: choose another name");
     let text = refusal(&metrics, "a", add("h_sum", &[], "", 1.0));
     assert_eq!(text, "metric h_sum and histogram h would share the line h_sum: choose another name");
     apply(&metrics, "a", &[add("k_count", &[], "", 1.0)]);

@@ -151,7 +151,7 @@ table! {
     queue_running: IntGaugeVec = gauge("tasks_queue_running", &["queue"], "Runs in progress.");
     queue_retrying: IntGaugeVec = gauge("tasks_queue_retrying", &["queue"], "Failed runs that wait for the next try.");
     snapshot_objects: IntGaugeVec = gauge("kube_snapshot_objects", RUN, "Objects that a binding matches.");
-    snapshot_late: IntGaugeVec = gauge("kube_snapshot_late_objects", RUN, "Objects whose newest state is missing in a binding's snapshot, because the jqFilter could not run on it yet; runs that include the snapshot wait.");
+    snapshot_late: IntGaugeVec = gauge("kube_snapshot_late_objects", RUN, "Objects whose newest state is missing in a binding's snapshot, because the jqFilter could not run on it yet or because there is no memory for it; runs that include the snapshot wait.");
     snapshot_bytes: IntGaugeVec = gauge("kube_snapshot_bytes", RUN, "Bytes that a binding's snapshot holds; what several objects share is counted for each.");
     jq_filter: HistogramVec = histogram("kube_jq_filter_duration_seconds", Buckets::Seconds, RUN, "Time to run a jqFilter on one object.");
     event: HistogramVec = histogram("kube_event_duration_seconds", Buckets::Seconds, RUN, "Time to handle one change of an object: filter, snapshot, trigger.");

@@ -35,11 +35,13 @@ pub enum CertificateError {
         source: Box<kube::Error>,
     },
     #[error(
-        "the Secret {0} has certificates that Boathook did not make: choose another Secret, delete this one, \
+        "the Secret {0} has certificates that Boathook did not issue: choose another Secret, delete this one, \
          or mount it and use its files"
     )]
     Foreign(String),
-    #[error("the Secret {0} of the webhooks' certificates is changed by other clients repeatedly")]
+    #[error(
+        "other clients keep changing the Secret {0} of the webhooks' certificates: choose a Secret that only Boathook writes"
+    )]
     Contended(String),
     #[error("cannot read {path} of the webhooks' certificates")]
     File {
@@ -53,7 +55,7 @@ pub enum CertificateError {
         place: String,
         why: String,
     },
-    #[error("a certificate cannot be made")]
+    #[error("cannot issue a certificate")]
     Issue(#[from] rcgen::Error),
 }
 

@@ -13,14 +13,14 @@ use super::{AdmissionRequest, object_of};
 /// Why a hook's answer cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    #[error("the hook changes an object, but a {operation} has none: answer `unchanged`")]
+    #[error("the hook returned an object, but a {operation} has none: return `unchanged`")]
     NoObject {
         /// For example `DELETE`.
         operation: String,
     },
     #[error("the object under review cannot be read")]
     Reviewed(#[source] serde_json::Error),
-    #[error("the object that the hook answered is not JSON")]
+    #[error("the object that the hook returned is not JSON")]
     Object(#[source] serde_json::Error),
     #[error("the hook returned {answered} for {reviewed}: return an object of the same apiVersion and kind")]
     OtherKind {
@@ -29,7 +29,7 @@ pub enum PatchError {
         /// For example `v1, Kind=ConfigMap`.
         reviewed: String,
     },
-    #[error("what the hook answered is not a JSON Patch")]
+    #[error("the hook did not return a JSON Patch")]
     Patch(#[source] serde_json::Error),
     #[error("operation {number} of the hook's JSON Patch ({operation}) does not apply: {why}")]
     Operation {
@@ -40,7 +40,7 @@ pub enum PatchError {
         /// Why it does not apply.
         why: String,
     },
-    #[error("the hook's JSON Patch is more than can be checked: {0}")]
+    #[error("the hook's JSON Patch is too large to check: {0}")]
     TooMuch(String),
     #[error("the answer cannot be written as JSON")]
     Answer(#[source] serde_json::Error),
@@ -109,7 +109,7 @@ const DEPTH: usize = 128;
 fn apply(object: Value, operations: &[PatchOperation]) -> Result<Value, PatchError> {
     if operations.len() > OPERATIONS {
         let found = operations.len();
-        return Err(PatchError::TooMuch(format!("it has {found} operations; {OPERATIONS} are possible")));
+        return Err(PatchError::TooMuch(format!("it has {found} operations; {OPERATIONS} are allowed")));
     }
     let mut made = object.clone();
     let mut work = 0;
@@ -361,7 +361,7 @@ mod tests {
         let doubling: Vec<_> = (0..60).map(|_| json!({"op": "copy", "from": "/a", "path": "/a/0"})).collect();
         assert!(tried(&object, doubling).unwrap_err().contains("too much"), "");
         let doubling: Vec<_> = (0..60).map(|at| json!({"op": "copy", "from": "", "path": format!("/c{at}")})).collect();
-        assert!(tried(&object, doubling).unwrap_err().contains("more than can be checked"));
+        assert!(tried(&object, doubling).unwrap_err().contains("too large to check"));
     }
 
     #[test]

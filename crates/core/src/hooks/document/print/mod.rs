@@ -18,39 +18,57 @@ use crate::model::{
 
 /// The normalised document of a hook.
 pub fn print(spec: &HookSpec) -> Value {
+    // Every field is named here, so that a new type of binding cannot be forgotten.
+    let HookSpec {
+        on_startup,
+        stages,
+        schedules,
+        kubernetes: watches,
+        reconcilers,
+        admission: webhooks,
+        conversions,
+        permissions: rules,
+        limits: bounds,
+        concurrency,
+        rate: settings,
+        failure_events,
+        name: _,
+        combine: _,
+        warnings: _,
+    } = spec;
     let mut known = HashSet::new();
-    let written: Vec<_> = spec.kubernetes.iter().filter(|binding| binding.role.is_none()).collect();
+    let written: Vec<_> = watches.iter().filter(|binding| binding.role.is_none()).collect();
     let names = written.iter().map(|binding| binding.name.as_str());
     let doubled: HashSet<_> = names.filter(|name| !known.insert(*name)).collect();
     let mut document = json!({ "configVersion": "v1" });
-    set(&mut document, "onStartup", spec.on_startup.as_ref().map(|startup| json!(startup.order)));
-    for binding in &spec.stages {
+    set(&mut document, "onStartup", on_startup.as_ref().map(|startup| json!(startup.order)));
+    for binding in stages {
         set(&mut document, binding.stage.key(), Some(json!(binding.order)));
     }
-    set(&mut document, "schedule", list(&spec.schedules, |binding| schedule(binding, &doubled)));
+    set(&mut document, "schedule", list(schedules, |binding| schedule(binding, &doubled)));
     set(&mut document, "kubernetes", list(&written, |binding| kubernetes(binding, &doubled)));
-    set(&mut document, "reconcile", list(&spec.reconcilers, |binding| reconcile(binding, &doubled)));
+    set(&mut document, "reconcile", list(reconcilers, |binding| reconcile(binding, &doubled)));
     for (key, kind) in
         [("kubernetesValidating", AdmissionKind::Validating), ("kubernetesMutating", AdmissionKind::Mutating)]
     {
-        let bindings: Vec<_> = spec.admission.iter().filter(|binding| binding.kind == kind).collect();
+        let bindings: Vec<_> = webhooks.iter().filter(|binding| binding.kind == kind).collect();
         set(&mut document, key, list(&bindings, |binding| admission(binding, &doubled)));
     }
-    let conversions = list(&spec.conversions, |binding| conversion(binding, &doubled));
-    set(&mut document, "kubernetesCustomResourceConversion", conversions);
-    set(&mut document, "settings", spec.rate.as_ref().map(rate));
+    let converted = list(conversions, |binding| conversion(binding, &doubled));
+    set(&mut document, "kubernetesCustomResourceConversion", converted);
+    set(&mut document, "settings", settings.as_ref().map(rate));
     let mut permissions = json!({});
-    let (kubernetes, others): (Vec<_>, Vec<_>) = spec.permissions.iter().partition(|rule| rule.is_of_kubernetes());
+    let (kubernetes, others): (Vec<_>, Vec<_>) = rules.iter().partition(|rule| rule.is_of_kubernetes());
     let http: Vec<_> = others.iter().filter_map(|rule| rule.http.as_ref()).collect();
     let directories: Vec<_> = others.iter().filter_map(|rule| rule.directory.as_ref()).collect();
     set(&mut permissions, "kubernetes", list(&kubernetes, |rule| permission(rule)));
     set(&mut permissions, "http", list(&http, |rule| json!(rule)));
     set(&mut permissions, "directories", list(&directories, |rule| json!(rule)));
     set(&mut document, "permissions", (permissions != json!({})).then_some(permissions));
-    set(&mut document, "limits", Some(limits(&spec.limits)));
-    set(&mut document, "retry", spec.on_startup.as_ref().map(|startup| retry(&startup.retry)));
-    set(&mut document, "concurrency", Some(json!(spec.concurrency)));
-    let regarding = spec.failure_events.as_ref().map(|object| json!({ "regarding": reference(object) }));
+    set(&mut document, "limits", Some(limits(bounds)));
+    set(&mut document, "retry", on_startup.as_ref().map(|startup| retry(&startup.retry)));
+    set(&mut document, "concurrency", Some(json!(concurrency)));
+    let regarding = failure_events.as_ref().map(|object| json!({ "regarding": reference(object) }));
     set(&mut document, "failureEvents", regarding);
     document
 }

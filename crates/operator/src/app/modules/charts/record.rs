@@ -79,7 +79,7 @@ impl Record {
 
 /// A module's Secret that is not what this version writes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the Secret {0} of the module {1}: restore it, or delete it to have the module installed again")]
+#[error("the Secret {0} of the module {1}: restore it, or delete it so that the module is installed again")]
 pub(super) struct InvalidRecord(pub String, pub &'static str);
 
 /// A module's Secret.
