@@ -36,6 +36,7 @@ mod rbac_webhooks;
 mod real_faults;
 mod real_replicas;
 mod reconcile;
+mod reconcile_crashes;
 mod registration;
 mod registry_secret;
 mod replicas;
@@ -160,8 +161,9 @@ suite! {
             a_refused_child_is_named,
             a_definition_is_upgraded,
             services_are_attached_to_a_stateful_set,
-            a_parent_refers_to_others_and_ends_when_its_hook_says_so,
-            an_operator_that_is_killed_again_and_again_ends_right;
+            a_parent_refers_to_others_and_ends_when_its_hook_says_so;
+        reconcile_crashes:
+            an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one;
         shell:
             a_secret_is_copied,
             kubectl_changes_the_cluster;

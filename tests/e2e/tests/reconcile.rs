@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Operator, Test, eventually, eventually_within, last, workspace};
+use crate::harness::{Cluster, Operator, Test, eventually, eventually_within, workspace};
 
 const HELLO: &str = "hooks-wasm/hello-app";
 const WISH: &str = "hooks-wasm/test/wish";
@@ -81,14 +81,14 @@ pub async fn told(cluster: &Cluster, kind: &str, name: &str, condition: &str, st
     .await
 }
 
-fn wish(name: &str, children: &[Value]) -> Value {
+pub fn wish(name: &str, children: &[Value]) -> Value {
     json!({
         "apiVersion": "example.com/v1", "kind": "Wish", "metadata": {"name": name, "namespace": "default"},
         "spec": {"children": children},
     })
 }
 
-fn child(name: &str, wave: &str, value: &str) -> Value {
+pub fn child(name: &str, wave: &str, value: &str) -> Value {
     let metadata = json!({"name": name, "annotations": {"boathook.dev/wave": wave}});
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}})
 }
@@ -234,53 +234,6 @@ pub async fn a_definition_is_upgraded(test: Arc<Test>) {
     let after = has(&cluster, "configmap", "a", "/data/value", json!("2")).await;
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
     operator.stop().await;
-}
-
-/// The operator is killed again and again while parents come, change and go.
-pub async fn an_operator_that_is_killed_again_and_again_ends_right(test: Arc<Test>) {
-    const PARENTS: usize = 12;
-    let (cluster, mut running) = begin(&test).await;
-    let name = |n: usize| format!("p{n:02}");
-    let children = |n: usize, value: &str| {
-        [child(&format!("{}-a", name(n)), "0", value), child(&format!("{}-b", name(n)), "1", value)]
-    };
-    for n in 0..PARENTS {
-        apply(&test, &cluster, &wish(&name(n), &children(n, "1"))).await;
-        if n % 3 == 2 {
-            // Somewhere in the middle of its work.
-            last(Duration::from_millis(20 * n as u64)).await;
-            running.kill().await;
-            running = operator(&test, &cluster).await;
-        }
-    }
-    for n in 0..PARENTS {
-        if n % 2 == 0 {
-            apply(&test, &cluster, &wish(&name(n), &children(n, "2"))).await;
-        } else {
-            cluster.kubectl(&["delete", "wish", &name(n), "--wait=false"]).await;
-        }
-        if n % 4 == 3 {
-            last(Duration::from_millis(15 * n as u64)).await;
-            running.kill().await;
-            running = operator(&test, &cluster).await;
-        }
-    }
-    for n in 0..PARENTS {
-        for part in ["a", "b"] {
-            let map = format!("{}-{part}", name(n));
-            if n % 2 == 0 {
-                has(&cluster, "configmap", &map, "/data/value", json!("2")).await;
-            } else {
-                gone(&cluster, "configmap", &map).await;
-            }
-        }
-        if n % 2 == 0 {
-            told(&cluster, "wish", &name(n), "Ready", "True").await;
-        } else {
-            gone(&cluster, "wish", &name(n)).await;
-        }
-    }
-    running.stop().await;
 }
 
 /// What a parent refers to reaches the hook, its Events are seen by `kubectl`, and it ends when the hook says so.

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod dump;
+mod gate;
 pub mod http;
 mod kubectl;
 mod operator;
@@ -15,6 +16,7 @@ mod test;
 mod wait;
 
 pub use cluster::{Backend, Cluster, Needs};
+pub use gate::{Gate, Write};
 pub use kubectl::Said;
 pub use operator::Operator;
 pub use port::port;
