@@ -25,4 +25,4 @@ pub use proxy::Proxy;
 pub use settings::{apiserver, boathook, from_env, hook as hook_file, moto, run_dir, workspace};
 pub use shared::ALL_HOOKS;
 pub use test::{RUNTIME, Test, run};
-pub use wait::{eventually, eventually_within, for_each, last};
+pub use wait::{SOON, eventually, eventually_within, for_each, last};
