@@ -157,6 +157,8 @@ suite! {
             what_somebody_changes_is_put_right,
             a_parent_with_a_finalizer_is_torn_down,
             orphaned_children_stay,
+            a_child_that_loses_its_owner_gets_it_back,
+            a_parent_that_goes_without_its_operator_leaves_what_it_does_not_own,
             two_parents_claim_one_object,
             a_refused_child_is_named,
             a_definition_is_upgraded,

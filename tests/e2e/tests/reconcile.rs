@@ -183,6 +183,50 @@ pub async fn what_somebody_changes_is_put_right(test: Arc<Test>) {
     operator.stop().await;
 }
 
+const NO_OWNERS: &str = r#"[{"op":"remove","path":"/metadata/ownerReferences"}]"#;
+
+/// Somebody removes the owner of a child.
+pub async fn a_child_that_loses_its_owner_gets_it_back(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("web", &[child("a", "0", "1")])).await;
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    let before = get(&cluster, "configmap", "a").await.unwrap();
+    cluster.kubectl(&["patch", "configmap", "a", "--type=json", "--patch", NO_OWNERS]).await;
+    let owners = before["metadata"]["ownerReferences"].clone();
+    let after = has(&cluster, "configmap", "a", "/metadata/ownerReferences", owners).await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    cluster.kubectl(&["delete", "wish", "web"]).await;
+    gone(&cluster, "configmap", "a").await;
+    operator.stop().await;
+}
+
+/// The parent goes by force while no operator runs. Kubernetes deletes what the parent still owns, and nobody deletes the
+/// rest. A parent of the same name gets it back.
+pub async fn a_parent_that_goes_without_its_operator_leaves_what_it_does_not_own(test: Arc<Test>) {
+    let (cluster, operator) = begin(&test).await;
+    apply(&test, &cluster, &wish("web", &[child("owned", "0", "1"), child("orphan", "1", "1")])).await;
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    has(&cluster, "wish", "web", "/metadata/finalizers", json!(["boathook.dev/teardown"])).await;
+    let before = get(&cluster, "configmap", "orphan").await.unwrap();
+    operator.stop().await;
+    cluster.kubectl(&["patch", "configmap", "orphan", "--type=json", "--patch", NO_OWNERS]).await;
+    let no_finalizers = r#"[{"op":"remove","path":"/metadata/finalizers"}]"#;
+    cluster.kubectl(&["patch", "wish", "web", "--type=json", "--patch", no_finalizers]).await;
+    cluster.kubectl(&["delete", "wish", "web"]).await;
+    gone(&cluster, "configmap", "owned").await;
+
+    let operator = self::operator(&test, &cluster).await;
+    apply(&test, &cluster, &wish("witness", &[child("witness", "0", "1")])).await;
+    told(&cluster, "wish", "witness", "Ready", "True").await;
+    let after = get(&cluster, "configmap", "orphan").await.unwrap();
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"], "it stays");
+    apply(&test, &cluster, &wish("web", &[child("orphan", "0", "2")])).await;
+    let after = has(&cluster, "configmap", "orphan", "/data/value", json!("2")).await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(after["metadata"]["ownerReferences"][0]["name"], "web", "{after}");
+    operator.stop().await;
+}
+
 /// With a finalizer, in the reverse of the waves.
 pub async fn a_parent_with_a_finalizer_is_torn_down(test: Arc<Test>) {
     let (cluster, operator) = begin(&test).await;
