@@ -45,7 +45,7 @@ mod shell;
 mod webhook_restarts;
 mod webhooks;
 
-use bundles::{http as bundle_http, rights as bundle_rights};
+use bundles::{definitions as bundle_definitions, http as bundle_http, rights as bundle_rights};
 use shell as shell_corpus;
 
 /// Makes a module for a backend, with a test for each listed function.
@@ -152,6 +152,8 @@ suite! {
             nothing_is_left_by_uninstall;
         bundle_http:
             requests_leave_if_they_are_granted_and_opened;
+        bundle_definitions:
+            its_kinds_come_with_it_change_safely_and_stay;
         reconcile:
             an_app_is_created_scaled_and_deleted,
             what_somebody_changes_is_put_right,
