@@ -50,7 +50,7 @@ check: ## formatting, lints, documentation, generated files
 	tools/check
 
 # The binary that the tests of `make test` run, for a release build takes longer than all of them; BIN names another.
-e2e: guests interpreters apiserver ## the real binary against a real kube-apiserver and the local cluster
+e2e: guests interpreters scripts apiserver ## the real binary against a real kube-apiserver and the local cluster
 	$(CARGO) test --locked --no-run
 	CARGO=$(CARGO) tools/test-e2e $(TARGET) $(BIN) $(APISERVER)
 

@@ -24,6 +24,7 @@ mod faults;
 mod grants;
 mod harness;
 mod internet_access;
+mod languages;
 mod ledger;
 mod lifecycle;
 mod modules;
@@ -166,6 +167,8 @@ suite! {
             a_definition_is_upgraded,
             services_are_attached_to_a_stateful_set,
             a_parent_refers_to_others_and_ends_when_its_hook_says_so;
+        languages:
+            the_example_is_the_same_operator_in_each_language;
         reconcile_crashes:
             an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one;
         shell:

@@ -22,7 +22,7 @@ pub use operator::Operator;
 pub use port::port;
 pub use process::Process;
 pub use proxy::Proxy;
-pub use settings::{apiserver, boathook, from_env, hook as hook_file, moto, run_dir, workspace};
+pub use settings::{apiserver, boathook, cache_home, from_env, hook as hook_file, moto, run_dir, workspace};
 pub use shared::ALL_HOOKS;
 pub use test::{RUNTIME, Test, run};
 pub use wait::{SOON, eventually, eventually_within, for_each, last};
