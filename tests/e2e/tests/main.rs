@@ -152,7 +152,8 @@ suite! {
             what_makes_no_sense_is_refused,
             nothing_is_left_by_uninstall;
         bundle_http:
-            requests_leave_if_they_are_granted_and_opened;
+            requests_leave_if_they_are_granted_and_opened,
+            requests_carry_the_credential_of_a_secret;
         bundle_definitions:
             its_kinds_come_with_it_change_safely_and_stay;
         reconcile:
