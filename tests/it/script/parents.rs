@@ -1,0 +1,106 @@
+//! Parents whose hook fails in each way that a program can, what a hook sees of a parent, and when it is asked again.
+
+use serde_json::{Value, json};
+
+use super::{interpreters, packed};
+use crate::{
+    pipeline::fixture::Pipeline,
+    support::{cluster::TestCluster, until},
+};
+
+const WISHES: &str = include_str!("../../../hooks-wasm/test/wish/wishes.yaml");
+
+/// Does what the `spec` of the parent says, and tells which Namespace it refers to. A Namespace has no namespace.
+const HOOK: &str = r#"
+const reconcile = [{
+  name: "wishes", apiVersion: "example.com/v1", kind: "Wish", owns: [{ apiVersion: "v1", kind: "ConfigMap" }],
+  retry: { initial: "200ms", max: "400ms" },
+  related: [{
+    name: "place", apiVersion: "v1", kind: "Namespace", nameFrom: ".spec.place",
+    labelSelector: { matchLabels: { open: "true" } },
+  }],
+}];
+
+function deep(n) { return n + deep(n + 1); }
+
+function fail(how) {
+  if (how === "throw") throw new Error("it was wished");
+  if (how === "spin") for (;;);
+  if (how === "stack") deep(0);
+  if (how === "memory") for (let all = []; ; ) all.push(new Uint8Array(1 << 20).fill(1));
+}
+
+export default {
+  config: { configVersion: "v1", reconcile, limits: { time: "2s", memory: "64Mi" } },
+  reconcile(info, binding, parent) {
+    const { spec } = JSON.parse(parent.object);
+    fail(spec.fail);
+    const names = parent.related.map((related) => JSON.parse(related.object).metadata.name);
+    return { noneWanted: true, status: { names } };
+  },
+};
+"#;
+
+fn wish(name: &str, spec: Value) -> Value {
+    let metadata = json!({"name": name, "namespace": "default"});
+    json!({"apiVersion": "example.com/v1", "kind": "Wish", "metadata": metadata, "spec": spec})
+}
+
+async fn start() -> Pipeline {
+    start_with(HOOK).await
+}
+
+async fn start_with(script: &str) -> Pipeline {
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&yaml_serde::from_str::<Value>(WISHES).unwrap()).await.unwrap();
+    let places = |options: &mut boathook_operator::app::Options| options.sandbox.interpreters = vec![interpreters()];
+    let pipeline = Pipeline::on(cluster, &[("wishes", packed(&[("hook.js", script)]))], places).await;
+    pipeline.operator.ready().await;
+    pipeline
+}
+
+fn condition(found: &Value, of: &str) -> Value {
+    let all = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    all.into_iter().find(|one| one["type"] == of).unwrap_or_default()
+}
+
+/// They are more than the hook has runs at a time, and they are tried again and again.
+#[tokio::test]
+async fn many_parents_that_break_the_hook_hold_up_no_other() {
+    let pipeline = start().await;
+    let bad: Vec<_> = ["throw", "spin", "stack", "memory"]
+        .into_iter()
+        .flat_map(|how| (0..5).map(move |n| wish(&format!("{how}-{n}"), json!({"fail": how}))))
+        .collect();
+    assert_eq!(bad.len(), 20);
+    for parent in &bad {
+        pipeline.create(parent.clone()).await;
+    }
+    // Half of them at least is under way or waits for its next try.
+    pipeline
+        .operator
+        .until("many have failed", |operator| (operator.log.told("run failed").len() >= 10).then_some(()))
+        .await;
+    let good = wish("good", json!({}));
+    pipeline.create(good.clone()).await;
+    until("the good one is ready", async || {
+        let found = pipeline.get(good.clone()).await?;
+        (condition(&found, "Ready")["status"] == "True").then_some(())
+    })
+    .await;
+    for parent in &bad {
+        let name = parent["metadata"]["name"].as_str().unwrap();
+        let part = match name.split_once('-').unwrap().0 {
+            "throw" => "it was wished",
+            "spin" => "time",
+            "stack" => "stack",
+            _ => "memory",
+        };
+        until(&format!("{name} says why"), async || {
+            let found = pipeline.get(parent.clone()).await?;
+            let says = |of: &str| condition(&found, of)["message"].as_str().is_some_and(|text| text.contains(part));
+            (says("Reconciling") || says("Stalled")).then_some(())
+        })
+        .await;
+    }
+}
