@@ -104,3 +104,26 @@ async fn many_parents_that_break_the_hook_hold_up_no_other() {
         .await;
     }
 }
+
+/// Cluster-scoped objects have no namespace that could be somebody's. A name leads to each of them that the labels in the
+/// document select, and to no other one.
+#[tokio::test]
+async fn cve_2026_22039_a_name_leads_to_cluster_scoped_objects_that_the_document_selects() {
+    let pipeline = start().await;
+    for (name, labels) in [("open", json!({"open": "true"})), ("closed", json!({}))] {
+        let metadata = json!({"name": name, "labels": labels});
+        pipeline.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})).await;
+    }
+    let found = async |name: &str| {
+        let parent = wish(name, json!({"place": name}));
+        pipeline.create(parent.clone()).await;
+        until("its status", async || {
+            let found = pipeline.get(parent.clone()).await?;
+            found["status"]["names"].as_array().cloned().filter(|_| condition(&found, "Ready")["status"] == "True")
+        })
+        .await
+    };
+    assert_eq!(found("open").await, [json!("open")]);
+    assert_eq!(found("closed").await, [] as [Value; 0]);
+    assert_eq!(found("none").await, [] as [Value; 0]);
+}
