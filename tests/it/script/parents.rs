@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{interpreters, packed};
 use crate::{
-    pipeline::fixture::Pipeline,
+    pipeline::fixture::{Operator, Pipeline},
     support::{cluster::TestCluster, until},
 };
 
@@ -126,4 +126,103 @@ async fn cve_2026_22039_a_name_leads_to_cluster_scoped_objects_that_the_document
     assert_eq!(found("open").await, [json!("open")]);
     assert_eq!(found("closed").await, [] as [Value; 0]);
     assert_eq!(found("none").await, [] as [Value; 0]);
+}
+
+/// Logs each call, and tells the children of a parent. A script is asked each time, whatever it returned before.
+const TELLS: &str = r#"
+const reconcile = [{
+  name: "wishes", apiVersion: "example.com/v1", kind: "Wish", resync: "1s",
+  owns: [{ apiVersion: "v1", kind: "ConfigMap" }, { apiVersion: "v1", kind: "Secret" }],
+}];
+
+export default {
+  config: { configVersion: "v1", reconcile },
+  reconcile(info, binding, parent) {
+    const { metadata, spec } = JSON.parse(parent.object);
+    console.log(`asked about ${metadata.name}`);
+    const children = spec.maps.map((name) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } }));
+    const seen = parent.children.map(({ target }) => `${target.kind} ${target.name}`);
+    return { children, noneWanted: children.length === 0, status: { seen } };
+  },
+};
+"#;
+
+#[tokio::test]
+async fn a_resync_asks_again_although_nothing_changed() {
+    let pipeline = start_with(TELLS).await;
+    let parent = wish("web", json!({"maps": []}));
+    pipeline.create(parent.clone()).await;
+    until("it is ready", async || {
+        (condition(&pipeline.get(parent.clone()).await?, "Ready")["status"] == "True").then_some(())
+    })
+    .await;
+    let asked = |operator: &Operator| operator.log.said("wishes").iter().filter(|line| line.contains("web")).count();
+    let before = (asked(&pipeline.operator), pipeline.get(parent.clone()).await.unwrap());
+    pipeline.operator.until("it is asked again", |operator| (asked(operator) >= before.0 + 2).then_some(())).await;
+    // Nothing is written for that.
+    assert_eq!(
+        pipeline.get(parent).await.unwrap()["metadata"]["resourceVersion"],
+        before.1["metadata"]["resourceVersion"]
+    );
+}
+
+#[tokio::test]
+async fn a_hook_sees_its_own_children_and_no_others() {
+    let pipeline = start_with(TELLS).await;
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}});
+    pipeline.create(map("nobodys")).await;
+    for (name, maps) in [("one", json!(["a", "b"])), ("two", json!(["c"]))] {
+        pipeline.create(wish(name, json!({"maps": maps}))).await;
+    }
+    for (name, seen) in [("one", json!(["ConfigMap a", "ConfigMap b"])), ("two", json!(["ConfigMap c"]))] {
+        until(&format!("{name} sees its children"), async || {
+            let found = pipeline.get(wish(name, Value::Null)).await?;
+            (found["status"]["seen"] == seen).then_some(())
+        })
+        .await;
+    }
+}
+
+/// Attaches a ConfigMap to each ServiceAccount, with the labels of the Secret that the ServiceAccount names.
+const ATTACHES: &str = r#"
+const reconcile = [{
+  name: "accounts", apiVersion: "v1", kind: "ServiceAccount", decorates: true,
+  labelSelector: { matchLabels: { attach: "true" } }, owns: [{ apiVersion: "v1", kind: "ConfigMap" }],
+  related: [{ name: "key", apiVersion: "v1", kind: "Secret", nameFrom: ".metadata.annotations.key" }],
+}];
+
+export default {
+  config: { configVersion: "v1", reconcile },
+  reconcile(info, binding, parent) {
+    const { name } = JSON.parse(parent.object).metadata;
+    const [key] = parent.related.map((related) => JSON.parse(related.object).metadata.labels?.tier ?? "");
+    return { children: [{ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { tier: key ?? "none" } }] };
+  },
+};
+"#;
+
+#[tokio::test]
+async fn a_decorator_is_woken_by_what_its_object_refers_to() {
+    let pipeline = start_with(ATTACHES).await;
+    let metadata =
+        json!({"name": "web", "namespace": "default", "labels": {"attach": "true"}, "annotations": {"key": "key"}});
+    pipeline.create(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})).await;
+    let has = async |tier: &str| {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": "default"}});
+        until(&format!("its ConfigMap has {tier}"), async || {
+            (pipeline.get(map.clone()).await?["data"]["tier"] == tier).then_some(())
+        })
+        .await;
+    };
+    has("none").await;
+    let secret = |tier: &str| {
+        let metadata = json!({"name": "key", "namespace": "default", "labels": {"tier": tier}});
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+    };
+    pipeline.create(secret("one")).await;
+    has("one").await;
+    pipeline.apply(secret("two")).await;
+    has("two").await;
+    pipeline.delete(secret("two")).await;
+    has("none").await;
 }
