@@ -99,6 +99,7 @@ suite! {
         aws_service:
             buckets_and_queues_are_created_put_right_and_deleted,
             two_objects_claim_one_bucket,
+            an_operator_that_is_killed_after_any_request_is_continued,
             the_api_goes_away_and_comes_back;
         bindings:
             selectors_choose,
