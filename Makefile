@@ -9,7 +9,7 @@ DURATION ?= 1h
 OUT ?= $(TARGET)/release-out
 TABLE ?= $(TARGET)/charts.tsv
 
-.PHONY: help demo test test-it test-guests test-go check e2e node attack charts mutants bench build install release release-test release-twice guests interpreters scripts apiserver fmt clean
+.PHONY: help demo test test-it test-guests test-go test-js check e2e node attack charts mutants bench build install release release-test release-twice guests interpreters scripts apiserver fmt clean
 
 help: ## this list
 	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -23,7 +23,7 @@ test: guests interpreters scripts ## unit and integration tests, on the local cl
 	$(CARGO) test --locked --no-run
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) tools/build-go-guests
 	$(CARGO) test --locked
-	$(MAKE) test-guests test-go
+	$(MAKE) test-guests test-go test-js
 
 # What a crate's own tests need is that crate. Those of the whole, tests/it, are the package boathook.
 test-%: ## the tests of one crate: test-core, test-kube, test-cluster, …; FILTER='queue::' runs some of them
@@ -42,6 +42,9 @@ test-go: ## the tests of what is in Go: the SDK, its hooks, the shell interprete
 	@if command -v go >/dev/null; then for folder in sdk/go interpreters/shell interpreters/helm/differential hooks-wasm/go; do (cd $$folder && go test ./...) || exit; done; \
 	else echo "sdk/go, interpreters and hooks-wasm/go are not tested: there is no Go"; fi
 
+test-js: scripts ## the tests of the SDK for TypeScript
+	cd sdk/js && npm test --silent
+
 # What is in the table already is not compared again.
 charts: ## renders the charts in DIR with the chart engine and with Helm's library, and adds the results to TABLE
 	cd interpreters/helm/differential && go run . $(abspath $(DIR)) $(abspath $(TABLE))
@@ -50,7 +53,7 @@ check: ## formatting, lints, documentation, generated files
 	tools/check
 
 # The binary that the tests of `make test` run, for a release build takes longer than all of them; BIN names another.
-e2e: guests interpreters apiserver ## the real binary against a real kube-apiserver and the local cluster
+e2e: guests interpreters scripts apiserver ## the real binary against a real kube-apiserver and the local cluster
 	$(CARGO) test --locked --no-run
 	CARGO=$(CARGO) tools/test-e2e $(TARGET) $(BIN) $(APISERVER)
 

@@ -1,16 +1,18 @@
 //! Creates a Kubernetes client from the flags.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use anyhow::Context as _;
-use http::Request;
+use http::{Request, Uri};
+use ipnet::IpNet;
 use kube::{
     Client, Config,
     client::Body,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use tokio::time::timeout;
+use tokio::{net::lookup_host, time::timeout};
 use tower::service_fn;
+use tracing::warn;
 
 use crate::cli::Connection;
 
@@ -30,6 +32,31 @@ pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, S
     };
     let server = config.cluster_url.to_string();
     Ok((client_of(config)?, server))
+}
+
+/// The time to look up the API server's name.
+const LOOKUP: Duration = Duration::from_secs(10);
+
+/// The addresses of an API server, which count as not public. Some API servers have public addresses, and they may trust the
+/// network of the operator more than others. The name is looked up once.
+pub(super) async fn networks(server: &str) -> Vec<IpNet> {
+    let Some(authority) = server.parse::<Uri>().ok().and_then(|url| url.authority().cloned()) else {
+        return Vec::new();
+    };
+    let host = authority.host().trim_matches(['[', ']']);
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return vec![address.into()];
+    }
+    match timeout(LOOKUP, lookup_host((host, authority.port_u16().unwrap_or(443)))).await {
+        Ok(Ok(found)) => found.map(|address| address.ip().into()).collect(),
+        _ => {
+            warn!(
+                host,
+                "the API server's name cannot be looked up: its addresses are not closed to hooks, unless they are private"
+            );
+            Vec::new()
+        }
+    }
 }
 
 /// A response must begin within this time. It is the API server's own limit for everything but watches, and watches
@@ -81,6 +108,20 @@ mod tests {
     };
 
     use super::*;
+
+    #[tokio::test]
+    async fn cve_2026_4789_the_addresses_of_the_api_server_are_known() {
+        for (server, address) in [
+            ("https://203.0.113.9:6443/", "203.0.113.9/32"),
+            ("https://[2001:db8::1]:6443/", "2001:db8::1/128"),
+            ("http://127.0.0.1:8001/", "127.0.0.1/32"),
+        ] {
+            assert_eq!(networks(server).await, [address.parse().unwrap()], "{server}");
+        }
+        let local = networks("https://localhost:6443/").await;
+        assert!(!local.is_empty() && local.iter().all(|network| network.addr().is_loopback()), "{local:?}");
+        assert!(networks("/").await.is_empty());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_takes_requests_and_answers_none_is_waited_for_so_long_and_no_longer() {

@@ -100,6 +100,13 @@ fn the_page_about_operators_names_tests_that_exist() {
     assert!(tests.len() > 15, "{}", tests.len());
     let broken: Vec<_> = tests.iter().filter_map(broken).collect();
     assert!(broken.is_empty(), "{broken:#?}");
+    let text = fs::read_to_string("docs/parity-operators.md").unwrap();
+    let head = |line: &&str| ["| Metacontroller |", "| --- |"].iter().any(|start| line.starts_with(start));
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with('|') && !head(line)).collect();
+    assert!(rows.len() > 30, "{}", rows.len());
+    let shows_nothing = |row: &&&str| ["not offered", "not needed"].iter().any(|words| row.contains(words));
+    let silent: Vec<_> = rows.iter().filter(|row| links(row).is_empty() && !shows_nothing(row)).collect();
+    assert!(silent.is_empty(), "these name no test: {silent:#?}");
 }
 
 #[test]

@@ -719,6 +719,14 @@ mod tests {
         assert_eq!(response.status, 307);
         let error = server.client().send(&caller, request("GET", &inside.url("/")), BOUNDS).await.unwrap_err();
         assert_eq!(error.reason, HttpReason::Denied);
+        // A permission for it opens no address: only the admin does.
+        let (host, url) = (inside.address.to_string(), format!("https://{}/", inside.address));
+        let server = Server::start(format!("HTTP/1.1 307 Go\r\nlocation: {url}\r\ncontent-length: 0\r\n\r\n")).await;
+        let caller = self::caller([server.rule(&["GET"], &[]), rule(&host, &["GET"], &[])]);
+        let response = server.client().send(&caller, request("GET", &server.url("/")), BOUNDS).await.unwrap();
+        assert_eq!(response.status, 307);
+        let error = server.client().send(&caller, request("GET", &url), BOUNDS).await.unwrap_err();
+        assert_eq!(error.reason, HttpReason::Address, "{error}");
         assert!(inside.seen().is_empty());
     }
 

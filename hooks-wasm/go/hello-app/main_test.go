@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/boathook/boathook/sdk/go/boathooktest"
 	"github.com/boathook/boathook/sdk/go/kube"
 	"github.com/boathook/boathook/sdk/go/reconciling"
 )
@@ -39,5 +40,19 @@ func TestAnAppIsReadyWithAllItsReplicas(t *testing.T) {
 	broken := []reconciling.Child{{Ref: deployment, Object: `{"status":{"readyReplicas":"many"}}`}}
 	if desired, err := reconcile(&reconciling.Parent[spec]{Ref: deployment, Children: broken}); err == nil {
 		t.Errorf("%+v", desired)
+	}
+}
+
+func TestAnAppAsTheHostSendsIt(t *testing.T) {
+	const metadata = `"metadata": {"name": "web", "namespace": "shop"}`
+	app := boathooktest.Parent[spec](t,
+		`{"apiVersion": "example.com/v1alpha1", "kind": "HelloApp", `+metadata+`, "spec": {"image": "web:1", "size": 2}}`,
+		boathooktest.Child(`{"apiVersion": "apps/v1", "kind": "Deployment", `+metadata+`, "status": {"readyReplicas": 2}}`))
+	desired, err := reconcile(app)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if condition := desired.Conditions[0]; condition.Status != reconciling.True {
+		t.Errorf("%+v", condition)
 	}
 }

@@ -57,7 +57,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
         let mut stop = Stop::new()?;
         let usual_store = directories::bundles();
         let common = hookbundles::Common::read(&args.bundles, usual_store.clone())?;
-        let hook_bundles = args.hook_bundles.clone();
+        let mut hook_bundles = args.hook_bundles.clone();
         let named = bundles::Named::read(args.bundles.take(), usual_store)?;
         let no_webhooks = args.webhooks.no_webhooks;
         let awaited = Awaited {
@@ -65,6 +65,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             hook_bundles: !args.plan && hookbundles::are_kept(&hook_bundles, &common),
         };
         let options = Options { log: Some(log), awaited, ..options(args, parts).await? };
+        hook_bundles.private_network.extend(connect::networks(&options.server).await);
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
         let (client, plan) = (options.client.clone(), options.plan);
         // Loading may take long, because each hook is compiled and its document is read.
@@ -225,7 +226,8 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
     let mut options = Options::new(client, "").context("cannot find this program's own file")?;
-    options.http = http_client::client(&args.http, &args.hook_bundles.private_network)?;
+    let networks = [args.hook_bundles.private_network, connect::networks(&server).await].concat();
+    options.http = http_client::client(&args.http, &networks)?;
     options.directories = offered::directories(&args.directories)?;
     options.variables = variables::variables(&args.node.variables)?;
     options.node_agent = args.node.node_agent;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Operator, Process, Proxy, Test, eventually, hook_file, http, moto, workspace};
+use crate::harness::{Cluster, Gate, Operator, Process, Proxy, Test, eventually, hook_file, http, moto, workspace};
 use crate::reconcile::{apply, apply_file, get, gone, has, told};
 
 const HOOK: &str = "hooks-wasm/aws-service";
@@ -218,6 +218,50 @@ pub async fn buckets_and_queues_are_created_put_right_and_deleted(test: Arc<Test
     let (status, tags) = server.s3("GET", "/team-kept?tagging", "").await;
     assert!(!tags.contains(OWNER) && !tags.contains("NoSuchBucket"), "{status}: {tags}");
     site.operator.stop().await;
+}
+
+/// The operator is killed after each request that changes something: after the creation of a bucket, which has no mark yet,
+/// after its mark, after its versioning, and after its deletion, when the custom resource has its finalizer still.
+pub async fn an_operator_that_is_killed_after_any_request_is_continued(test: Arc<Test>) {
+    let cluster = test.own_cluster().await;
+    apply_file(&cluster, &workspace().join(HOOK).join("crd.yaml")).await;
+    let server = Server::start(test.dir()).await;
+    let gate = Gate::to(&server.address).await;
+    let mut running = operator(test.dir(), &cluster, &gate.address).await;
+    running.ready().await;
+    let shut = async |what: &str| {
+        let shut = async || if gate.is_shut() { Ok(()) } else { Err("it has not sent so much yet") };
+        eventually(what, shut).await;
+    };
+    for (sent, query) in ["", "?tagging", "?versioning"].into_iter().enumerate() {
+        let name = format!("bucket-{sent}");
+        gate.passes(sent + 1);
+        apply(&test, &cluster, &object("Bucket", &name, json!({"name": name, "versioning": true}))).await;
+        shut(&format!("PUT /{name}{query}")).await;
+        running.kill().await;
+        gate.opens();
+        running = operator(test.dir(), &cluster, &gate.address).await;
+        ready(&cluster, "bucket", &name, "True", "Available").await;
+        server.shows(&format!("{name}?tagging"), &format!("default/{name}")).await;
+        server.shows(&format!("{name}?versioning"), "<Status>Enabled</Status>").await;
+        let passed = gate.passed();
+        let puts: Vec<_> = passed.iter().map(|write| (write.method.as_str(), &*write.path, write.status)).collect();
+        let urls = [format!("/{name}"), format!("/{name}?tagging"), format!("/{name}?versioning")];
+        let expected: Vec<_> = urls.iter().map(|url| ("PUT", &**url, 200)).collect();
+        assert_eq!(puts, expected, "each once, with a kill after {sent} others");
+    }
+    gate.passes(1);
+    cluster.kubectl(&["delete", "bucket", "bucket-0", "--wait=false"]).await;
+    shut("DELETE /bucket-0").await;
+    server.shows("bucket-0?tagging", "NoSuchBucket").await;
+    running.kill().await;
+    get(&cluster, "bucket", "bucket-0").await.expect("its finalizer keeps it");
+    gate.opens();
+    running = operator(test.dir(), &cluster, &gate.address).await;
+    gone(&cluster, "bucket", "bucket-0").await;
+    let passed: Vec<_> = gate.passed().into_iter().map(|write| (write.path, write.status)).collect();
+    assert_eq!(passed, [("/bucket-0".to_owned(), 204)], "it is deleted once");
+    running.stop().await;
 }
 
 pub async fn two_objects_claim_one_bucket(test: Arc<Test>) {

@@ -24,6 +24,7 @@ mod faults;
 mod grants;
 mod harness;
 mod internet_access;
+mod languages;
 mod ledger;
 mod lifecycle;
 mod modules;
@@ -36,6 +37,7 @@ mod rbac_webhooks;
 mod real_faults;
 mod real_replicas;
 mod reconcile;
+mod reconcile_crashes;
 mod registration;
 mod registry_secret;
 mod replicas;
@@ -44,7 +46,7 @@ mod shell;
 mod webhook_restarts;
 mod webhooks;
 
-use bundles::{http as bundle_http, rights as bundle_rights};
+use bundles::{definitions as bundle_definitions, http as bundle_http, rights as bundle_rights};
 use shell as shell_corpus;
 
 /// Makes a module for a backend, with a test for each listed function.
@@ -97,6 +99,7 @@ suite! {
         aws_service:
             buckets_and_queues_are_created_put_right_and_deleted,
             two_objects_claim_one_bucket,
+            an_operator_that_is_killed_after_any_request_is_continued,
             the_api_goes_away_and_comes_back;
         bindings:
             selectors_choose,
@@ -150,18 +153,26 @@ suite! {
             what_makes_no_sense_is_refused,
             nothing_is_left_by_uninstall;
         bundle_http:
-            requests_leave_if_they_are_granted_and_opened;
+            requests_leave_if_they_are_granted_and_opened,
+            requests_carry_the_credential_of_a_secret;
+        bundle_definitions:
+            its_kinds_come_with_it_change_safely_and_stay;
         reconcile:
             an_app_is_created_scaled_and_deleted,
             what_somebody_changes_is_put_right,
             a_parent_with_a_finalizer_is_torn_down,
             orphaned_children_stay,
+            a_child_that_loses_its_owner_gets_it_back,
+            a_parent_that_goes_without_its_operator_leaves_what_it_does_not_own,
             two_parents_claim_one_object,
             a_refused_child_is_named,
             a_definition_is_upgraded,
             services_are_attached_to_a_stateful_set,
-            a_parent_refers_to_others_and_ends_when_its_hook_says_so,
-            an_operator_that_is_killed_again_and_again_ends_right;
+            a_parent_refers_to_others_and_ends_when_its_hook_says_so;
+        languages:
+            the_example_is_the_same_operator_in_each_language;
+        reconcile_crashes:
+            an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one;
         shell:
             a_secret_is_copied,
             kubectl_changes_the_cluster;

@@ -139,11 +139,17 @@ async fn answer(
     let line = format!("{} {}", request.method(), request.uri());
     let path = request.uri().path().to_owned();
     let body = String::from_utf8(request.into_body().collect().await?.to_bytes().to_vec()).unwrap();
+    let host_seen = host.clone();
     seen.lock().unwrap().push(Seen { line, host, authorization, body: body.clone() });
     let builder = Response::builder().header("x-server", "test");
     let response = match path.as_str() {
         "/v1/echo" => builder.body(Full::new(body.into())),
         "/v1/away" => builder.status(302).header(header::LOCATION, "http://169.254.169.254/").body(Full::default()),
+        // The same server by its address.
+        "/v1/inside" => {
+            let url = format!("https://{}/v1/echo", host_seen.replace("localhost", "127.0.0.1"));
+            builder.status(302).header(header::LOCATION, url).body(Full::default())
+        }
         "/v1/token" => builder.body(Full::new(r#"{"access_token": "a token of the server"}"#.into())),
         "/v1/never" => std::future::pending().await,
         _ => builder.status(404).body(Full::new("no such place".into())),

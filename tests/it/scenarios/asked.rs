@@ -113,3 +113,75 @@ async fn objects_of_answers_can_be_accepted() {
     assert!(text.contains("{reviewed: \"new\"} # by whom?") && text.contains("{size: 7}}}]}\n"), "{text}");
     assert_eq!(author.test(&[]).await.code, Some(0));
 }
+
+const WISH: &str = "apiVersion: example.com/v1, kind: Wish, metadata: {namespace: default, name: w}";
+
+/// A scenario of the guest `farewell` with these steps.
+fn about_a_wish(steps: &str) -> String {
+    let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: wishes.example.com}, \
+        spec: {group: example.com, scope: Namespaced, names: {kind: Wish, plural: wishes}, versions: [{name: v1, served: true, \
+        storage: true, subresources: {status: {}}, \
+        schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}";
+    format!("name: a wish\ngiven: [{definition}]\nsteps:\n{steps}")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_is_called_about_an_object_with_its_children_and_related_objects() {
+    let steps = format!(
+        "  - reconcile:
+      object: {{{WISH}, spec: {{children: [{{{MAP}}}}}], secret: key, events: [{{type: Warning, reason: Wet, message: it is wet}}]}}}}
+      related: {{secret: [{{apiVersion: v1, kind: Secret, metadata: {{namespace: default, name: key}}}}]}}
+  - expect:
+      reconcile:
+        children: [{{kind: ConfigMap, metadata: {{name: m}}}}]
+        noneWanted: false
+        status: {{related: [secret default/key]}}
+        events: [{{type: Warning, reason: Wet, message: wet}}]
+  - reconcile: {{object: {{{WISH}, spec: {{}}}}, binding: wishes}}
+  - expect: {{reconcile: {{children: [], noneWanted: true, status: {{related: []}}, events: []}}}}
+  - reconcile: {{object: {{{WISH}, spec: {{end: {{done: false, status: {{left: 1}}}}}}}}, finalize: true}}
+  - expect: {{reconcile: {{done: false, status: {{left: 1}}}}}}
+  - reconcile: {{object: {{{WISH}, spec: {{end: {{fail: true}}}}}}, finalize: true}}
+  - expect: {{reconcile: {{failed: it is not over}}, onlyWrites: []}}
+"
+    );
+    let author = Author::of("farewell", &[("called", &about_a_wish(&steps))]).await;
+    let ended = author.test(&[]).await;
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_about_an_object_that_cannot_be_ends_the_scenario_and_says_why() {
+    let called = |more: &str| format!("  - reconcile: {{object: {{{WISH}, spec: {{}}}}, {more}}}\n");
+    let secret = "{apiVersion: v1, kind: Secret, metadata: {name: s}}";
+    let cases = [
+        ("kind", format!("  - reconcile: {{object: {secret}}}\n"), "reconcile: the hook reconciles no Secret of v1"),
+        ("binding", called("binding: other"), "reconcile: the hook has no reconcile binding \"other\""),
+        ("child", called(&format!("children: [{secret}]")), "child Secret s: its kind is not in owns of the binding"),
+        ("entry", called(&format!("related: {{other: [{secret}]}}")), "has no related entry \"other\""),
+        ("related", called(&format!("related: {{shared: [{secret}]}}")), "the entry \"shared\" is about ConfigMap"),
+        (
+            "other",
+            format!(
+                "{}  - expect: {{reconcile: {{noneWanted: false, children: [{{}}]}}, within: 50ms}}\n",
+                called("finalize: false")
+            ),
+            "reconcile: 0 children, expected 1",
+        ),
+        (
+            "unlike",
+            format!("{}  - expect: {{admission: {{allowed: true}}, within: 50ms}}\n", called("finalize: false")),
+            "+ found    an answer about an object that the hook reconciles",
+        ),
+    ];
+    let files: Vec<_> = cases.iter().map(|(name, steps, _)| (*name, about_a_wish(steps))).collect();
+    let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let ended = Author::of("farewell", &files).await.test(&[]).await;
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for (name, _, expected) in cases {
+        assert!(ended.stdout.contains(expected), "{name}: no {expected:?} in:\n{}", ended.stdout);
+    }
+    let steps = format!("  - reconcile: {{object: {{{WISH}, spec: {{}}}}, finalize: true}}\n");
+    let ended = Author::of("wish", &[("finalize", &about_a_wish(&steps))]).await.test(&[]).await;
+    assert!(ended.stdout.contains("the hook has no function finalize"), "{}", ended.stdout);
+}

@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 62] = [
+pub(super) const WRONG: [(&str, &str); 70] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
@@ -94,6 +94,32 @@ pub(super) const WRONG: [(&str, &str); 62] = [
     ("name: x\nsteps: [{expect: {admission: {}}}]", "2:30: steps[0].expect.admission: needs at least one key"),
     ("name: x\nsteps: [{expect: {admission: {allowed: no way}}}]", "allowed: must be true or false, not \"no way\""),
     ("name: x\nsteps: [{expect: {conversion: {}}}]", "expect.conversion: has just one of objects and failed"),
+    ("name: x\nsteps: [{reconcile: {finalize: true}}]", "2:21: steps[0].reconcile: object is missing"),
+    (
+        "name: x\nsteps: [{reconcile: {object: {apiVersion: v1, kind: Node, metadata: {name: n}}, related: []}}]",
+        "steps[0].reconcile.related: must be a mapping of lists, by the entries of the document's related",
+    ),
+    (
+        "name: x\nsteps: [{reconcile: {object: {apiVersion: v1, kind: Node, metadata: {name: n}}, related: {a: b}}}]",
+        "steps[0].reconcile.related.a: must be a list of objects",
+    ),
+    (
+        "name: x\nsteps: [{reconcile: {object: {apiVersion: v1, kind: Node, metadata: {name: n}}, related: {a: [b]}}}]",
+        "steps[0].reconcile.related.a[0]: must be an object, not \"b\"",
+    ),
+    ("name: x\nsteps: [{expect: {reconcile: {}}}]", "2:30: steps[0].expect.reconcile: needs at least one key"),
+    (
+        "name: x\nsteps: [{expect: {reconcile: {failed: a, done: true}}}]",
+        "expect.reconcile: a call that failed has no answer: failed stands alone",
+    ),
+    (
+        "name: x\nsteps: [{expect: {reconcile: {conditions: [{type: Ready, status: true}]}}}]",
+        "expect.reconcile.conditions[0].status: must be a text, not true",
+    ),
+    (
+        "name: x\nsteps: [{expect: {reconcile: {events: [{type: Bad}]}}}]",
+        "expect.reconcile.events[0].type: is \"Bad\"; allowed: Normal, Warning",
+    ),
     ("name: x\nsteps:\n- {}", "3:3: steps[0]: a step has just one of create, apply"),
     ("name: x\nsteps: [{tick: x, wait: 1s}]", "2:9: steps[0]: a step has just one of"),
     ("name: x\nsteps: [{apply: {apiVersion: v1, kind: Node}}]", "2:17: steps[0].apply: an object needs metadata.name"),

@@ -47,3 +47,8 @@ async fn service_per_pod_in_go() {
 async fn crontab_conversion_in_go() {
     play_all_in_go("crontab-conversion").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hello_app_in_go() {
+    play_all_in_go("hello-app").await;
+}

@@ -41,6 +41,9 @@ steps:
   - expect: {admission: {allowed: false, message: m, code: 422, reason: Invalid, warnings: [w], audit: {a: b}, object: {data: {a: null}}}}
   - expect: {admission: {failed: f}, conversion: {objects: []}}
   - expect: {conversion: {failed: f}}
+  - reconcile: {object: *secret, children: [*secret], related: {keys: [*secret], none: []}, finalize: true, binding: b}
+  - expect: {reconcile: {children: [{kind: Secret}], noneWanted: true, status: {a: null}, conditions: [{type: Ready, status: 'True', reason: r, message: m}, {type: Other}], requeueAfter: 5m, events: [{type: Warning, reason: r, message: m}, {}], done: false}}
+  - expect: {reconcile: {failed: f}}
   - expect:
       present: [*secret]
       absent: [*secret]

@@ -88,6 +88,20 @@ async fn example_hooks_overcome_faults() {
     overcomes("registry-secret", "new-namespace.yaml").await;
     overcomes("node-taint", "effect-changes.yaml").await;
     overcomes("hello-app", "becomes.yaml").await;
+    overcomes("service-per-pod", "attached.yaml").await;
+}
+
+/// Between a file that is written and the status, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_authorized_keys_overcome_faults() {
+    overcomes("authorized-key", "lines.yaml").await;
+}
+
+/// Between a request to the outside API and the status or the finalizer, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buckets_and_queues_overcome_faults() {
+    overcomes("aws-service", "deleted.yaml").await;
+    overcomes("aws-service", "queue.yaml").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -173,6 +173,22 @@ async fn fetch_is_answered_by_a_scenario() {
     a_scenario_answers_its_requests(javascript).await;
 }
 
+/// Its permissions allow both hosts, and `fetch` follows by itself. The admin has opened only the first one.
+// mutant: crates/egress/src/reach.rs: `Reach::Public(allowed) if !allowed.is_private(url) => allowed,` => `Reach::Public(allowed) if false => allowed,`
+#[tokio::test]
+async fn cve_2026_4789_a_redirect_that_is_followed_leads_to_nothing_inside() {
+    let server = Server::start().await;
+    let hosts = format!("{}\", \"127.0.0.1:{}", server.host(), server.address.port());
+    let pipeline = started(javascript(&hosts), server.client(), false).await;
+    let line = said(&pipeline, "inside", json!({"url": server.url("/v1/inside")})).await;
+    assert_eq!(line["reason"], "address", "{line}");
+    let lines: Vec<_> = server.seen().into_iter().map(|seen| seen.line).collect();
+    assert_eq!(lines, ["GET /v1/inside"]);
+    // The answer itself reaches a hook that asks for it.
+    let data = json!({"url": server.url("/v1/inside"), "redirect": "manual"});
+    assert_eq!(said(&pipeline, "manual", data).await["status"], 302);
+}
+
 #[tokio::test]
 async fn a_signal_ends_a_request_in_time() {
     let server = Server::start().await;

@@ -10,6 +10,7 @@ mod hostile;
 pub mod http;
 mod interpreters;
 mod joined;
+mod parents;
 pub mod python;
 mod reconcile;
 mod scenarios;

@@ -38,6 +38,11 @@ async fn service_per_pod() {
     play_all("service-per-pod").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hello_app() {
+    play_all("hello-app").await;
+}
+
 async fn play_all(hook: &str) {
     let scripts = Scripts::new(&[js()]);
     let component = scripts.build(&scripts.package(&examples().join(hook)).unwrap()).unwrap();

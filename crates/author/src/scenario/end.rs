@@ -8,7 +8,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    judge::Answer,
+    judge::{Answer, Wants},
     matcher::{Seg, shown},
 };
 
@@ -234,6 +234,12 @@ fn text(answer: &Answer) -> String {
             format!("{verdict:?} {object}")
         }
         Answer::Converted(objects) => format!("{}", objects.iter().cloned().map(cleaned).collect::<Value>()),
+        Answer::Reconciled(wants) => {
+            let Wants { children, none_wanted, done, status, conditions, requeue_after, events } = &**wants;
+            let children: Value = children.iter().cloned().map(cleaned).collect();
+            let status = cleaned(status.clone());
+            format!("{children} {none_wanted} {done} {status} {conditions:?} {requeue_after:?} {events:?}")
+        }
         Answer::Failed(text) => format!("it failed: {text}"),
     }
 }

@@ -48,13 +48,15 @@ mod tests {
         let at = |place: &str| schema.pointer(&format!("/$defs/{place}")).unwrap();
         let words = |place: &str| at(&format!("{place}/enum")).as_array().unwrap().len();
         let has = |place: &str, word: Value| at(&format!("{place}/enum")).as_array().unwrap().contains(&word);
-        let texts: [(&str, &[&str]); 7] = [
+        let texts: [(&str, &[&str]); 9] = [
             ("admission/properties/operation", &document::OPERATIONS),
             ("write/properties/verb", &document::WRITE_VERBS),
             ("failures/properties/kind", &document::FAILURES),
             ("fault/properties/verb", &faults::VERBS),
             ("fault/properties/event", &faults::EVENTS),
             ("fault/properties/delivery", &faults::DELIVERIES.map(|(word, _)| word)),
+            ("answered/properties/conditions/items/properties/status", &document::STATUSES),
+            ("answered/properties/events/items/properties/type", &document::EVENT_TYPES),
             ("answer/properties/fails", &http::FAILS.map(|(word, _)| word)),
         ];
         for (place, known) in texts {

@@ -7,7 +7,7 @@
 //! | `hooks`, `hook_manager`, `hook_tasks`, `upgrade_plan` | which hooks run: they are loaded, started, upgraded and stopped |
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
 //! | `reconcile`, `claims`, `applying` | parents and their sets, which hook has them, and the requests of a set |
-//! | `runs`, `host`, `jq_patch`, `run_once` | from a job to a run, and from a guest's call to the API server |
+//! | `runs`, `host`, `jq_patch`, `run_once`, `reconcile_once` | from a job to a run, and from a guest's call to the API server |
 //! | `modules`, `module_values` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
@@ -38,6 +38,7 @@ mod modules;
 mod observers;
 mod options;
 mod reconcile;
+mod reconcile_once;
 pub mod run_once;
 mod runs;
 mod schedules;

@@ -20,6 +20,25 @@ func failed[T any]() wit.Result[T, kube.Failure] {
 	return wit.Err[T](kube.Failure{Reason: kube.ReasonOther, Message: none})
 }
 
+// Fake is a host in memory, of the package boathooktest.
+type Fake interface {
+	Get(target wire.ObjectRef) wit.Result[string, kube.Failure]
+	List(query kube.ListQuery) wit.Result[kube.Page, kube.Failure]
+	Write(operation kube.Operation) wit.Result[wit.Option[string], kube.Failure]
+	Settings() string
+}
+
+var fake Fake
+
+// Use has calls go to a host in memory, or to none, and tells whether another one is in use.
+func Use(next Fake) bool {
+	inUse := fake != nil && next != nil
+	if !inUse {
+		fake = next
+	}
+	return inUse
+}
+
 // Snapshot is never open.
 type Snapshot struct{}
 
@@ -37,24 +56,35 @@ func (*Snapshot) Get(wit.Option[string], string) wit.Option[snapshots.Item] {
 // Drop does nothing.
 func (*Snapshot) Drop() {}
 
-// Get fails.
-func Get(wire.ObjectRef, wit.Option[string]) wit.Result[string, kube.Failure] {
-	return failed[string]()
+// Get fails without a host in memory.
+func Get(target wire.ObjectRef, _ wit.Option[string]) wit.Result[string, kube.Failure] {
+	if fake == nil {
+		return failed[string]()
+	}
+	return fake.Get(target)
 }
 
-// List fails.
-func List(kube.ListQuery) wit.Result[kube.Page, kube.Failure] { return failed[kube.Page]() }
-
-// Write fails.
-func Write(kube.Operation) wit.Result[wit.Option[string], kube.Failure] {
-	return failed[wit.Option[string]]()
+// List fails without a host in memory.
+func List(query kube.ListQuery) wit.Result[kube.Page, kube.Failure] {
+	if fake == nil {
+		return failed[kube.Page]()
+	}
+	return fake.List(query)
 }
 
-// Batch fails for each operation.
+// Write fails without a host in memory.
+func Write(operation kube.Operation) wit.Result[wit.Option[string], kube.Failure] {
+	if fake == nil {
+		return failed[wit.Option[string]]()
+	}
+	return fake.Write(operation)
+}
+
+// Batch does one operation after the other.
 func Batch(operations []kube.Operation) []wit.Result[wit.Option[string], kube.Failure] {
 	results := make([]wit.Result[wit.Option[string], kube.Failure], len(operations))
-	for i := range results {
-		results[i] = failed[wit.Option[string]]()
+	for i, operation := range operations {
+		results[i] = Write(operation)
 	}
 	return results
 }
@@ -72,8 +102,13 @@ func Log(_ log.Level, message string, fields []wit.Tuple2[string, string]) {
 	fmt.Fprintln(os.Stderr, message, fields)
 }
 
-// Settings are empty.
-func Settings() string { return "{}" }
+// Settings are empty without a host in memory.
+func Settings() string {
+	if fake == nil {
+		return "{}"
+	}
+	return fake.Settings()
+}
 
 // Add fails.
 func Add(string, float64, []wit.Tuple2[string, string], wit.Option[string]) wit.Result[wit.Unit, string] {

@@ -1,59 +1,88 @@
 //! HTTP requests of the hooks of a HookBundle: a server with TLS, which the owner of the namespace grants and the admin
 //! opens.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http::header::AUTHORIZATION;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::process::Command;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::registry::{directory, say};
-use super::{Site, TEAM, grant, text};
-use crate::harness::{Operator, Process, Test, hook_file};
+use super::{HOOKS, NAME, Site, TEAM, grant, text};
+use crate::harness::{Backend, Operator, RUNTIME, Test, eventually, hook_file};
 
-const START: Duration = Duration::from_secs(60);
-
-/// What the server has at `/v1/page`.
+/// What the server has at each path.
 const PAGE: &str = "a page of the server";
 
 /// The extensions of a certificate that is not an authority's.
 const CERTIFICATE: &str = "[req]\ndistinguished_name = name\nx509_extensions = own\nprompt = no\n[name]\nCN = localhost\n\
     [own]\nsubjectAltName = DNS:localhost\nbasicConstraints = critical, CA:FALSE\n";
 
-/// openssl's own server, which has the files of a directory.
+/// A server with TLS, which remembers what it was asked for.
 struct Server {
     host: String,
     certificate: PathBuf,
-    process: Process,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    accepting: JoinHandle<()>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Seen {
+    path: String,
+    authorization: Option<String>,
 }
 
 impl Server {
     async fn start(dir: &Path) -> Self {
         let dir = dir.join("server");
-        std::fs::create_dir_all(dir.join("v1")).expect("make the server's directory");
-        for (name, content) in [("v1/page", PAGE), ("page", PAGE), ("openssl.cnf", CERTIFICATE)] {
-            std::fs::write(dir.join(name), content).expect("write a file");
-        }
+        std::fs::create_dir_all(&dir).expect("make the server's directory");
+        std::fs::write(dir.join("openssl.cnf"), CERTIFICATE).expect("write a file");
         let make = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -config openssl.cnf \
             -keyout key.pem -out certificate.pem";
         say(Command::new("openssl").args(make.split_whitespace()).current_dir(&dir)).await;
-        let mut command = std::process::Command::new("openssl");
-        let serve = "s_server -accept 127.0.0.1:0 -key key.pem -cert certificate.pem -WWW";
-        command.args(serve.split_whitespace()).current_dir(&dir);
-        let process = Process::start("the server", command, &dir.join("server.log")).await;
-        let port = |line: &str| line.strip_prefix("ACCEPT 127.0.0.1:").map(|port| port.trim().to_owned());
-        let port = process.logged(START, "the server says where it listens", port).await;
-        Self { host: format!("localhost:{port}"), certificate: dir.join("certificate.pem"), process }
+        let certificate = dir.join("certificate.pem");
+        let chain = vec![CertificateDer::from_pem_file(&certificate).expect("read the certificate")];
+        let key = PrivateKeyDer::from_pem_file(dir.join("key.pem")).expect("read the key");
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .expect("the key is the certificate's");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind a port");
+        let port = listener.local_addr().expect("the port that was bound").port();
+        let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let accepting = RUNTIME.spawn(accept(listener, TlsAcceptor::from(Arc::new(config)), Arc::clone(&seen)));
+        Self { host: format!("localhost:{port}"), certificate, seen, accepting }
     }
 
     fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.host)
     }
 
-    /// The files that were asked for.
-    fn seen(&self) -> Vec<String> {
-        self.process.log().lines().filter_map(|line| line.strip_prefix("FILE:")).map(str::to_owned).collect()
+    fn seen(&self) -> Vec<Seen> {
+        locked(&self.seen).clone()
+    }
+
+    /// All that the guest needs.
+    fn grants(&self) -> Value {
+        let hosts = json!([self.host, "http://127.0.0.1:54321"]);
+        let http = json!({"http": {"hosts": hosts, "methods": ["GET", "POST"], "paths": ["/v1/*"]}});
+        json!([grant("configmaps", &["*"]), http])
     }
 
     /// The guest `fetch`, whose permissions are for this server. Its document has a port of five digits.
@@ -67,6 +96,35 @@ impl Server {
             bytes[at..at + new.len()].copy_from_slice(new);
         }
         bytes
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn accept(listener: TcpListener, tls: TlsAcceptor, seen: Arc<Mutex<Vec<Seen>>>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else { continue };
+        let (tls, seen) = (tls.clone(), seen.clone());
+        connections.spawn(async move {
+            let Ok(stream) = tls.accept(stream).await else { return };
+            let service = service_fn(move |request: Request<Incoming>| {
+                let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+                let (path, authorization) = (request.uri().path().to_owned(), header.map(str::to_owned));
+                locked(&seen).push(Seen { path, authorization });
+                std::future::ready(Ok::<_, Infallible>(Response::new(PAGE.to_owned())))
+            });
+            // It ends as its client ends it.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
     }
 }
 
@@ -84,9 +142,7 @@ pub async fn requests_leave_if_they_are_granted_and_opened(test: Arc<Test>) {
     site.bundle("v1", json!({})).await;
     let message = site.condition("Granted=False/MissingGrants").await;
     assert!(message.contains(&server.host), "{message}");
-    let hosts = json!([server.host, "http://127.0.0.1:54321"]);
-    let http = json!({"http": {"hosts": hosts, "methods": ["GET", "POST"], "paths": ["/v1/*"]}});
-    site.change(json!({"grants": [grant("configmaps", &["*"]), http]})).await;
+    site.change(json!({"grants": server.grants()})).await;
     site.runs(&digest).await;
     synchronized(&operator).await;
 
@@ -111,7 +167,60 @@ pub async fn requests_leave_if_they_are_granted_and_opened(test: Arc<Test>) {
     synchronized(&operator).await;
     let line = fetched(&site, &operator, "closed", &server.url("/v1/page")).await;
     assert_eq!(line["kind"], "Address", "{line}");
-    assert_eq!(server.seen(), ["v1/page"]);
+    assert_eq!(server.seen(), [Seen { path: "/v1/page".to_owned(), authorization: None }]);
+    operator.stop().await;
+}
+
+const TOKEN: &str = "a-token-of-the-team";
+
+/// A Secret of the namespace, which the ServiceAccount of the hooks may read, is the credential for one host.
+pub async fn requests_carry_the_credential_of_a_secret(test: Arc<Test>) {
+    let site = Site::installed(&test).await;
+    let server = Server::start(test.dir()).await;
+    let hooks = directory(&test.dir().join("v1"), &[("fetch.wasm", &server.hook())]);
+    let digest = site.registry.push(&hooks, "v1").await;
+    let flags = ["--http-ca", text(&server.certificate), "--http-private-host", &server.host];
+    let operator = site.operator_with(&flags).await;
+    let credential = json!({"host": server.host, "secretName": "api", "bearer": {"key": "token"}});
+    site.bundle("v1", json!({"grants": server.grants(), "httpCredentials": [credential]})).await;
+    site.runs(&digest).await;
+    synchronized(&operator).await;
+
+    // The local cluster has no roles.
+    let has_roles = site.cluster.backend == Backend::Real;
+    let reason = if has_roles { "ServiceAccountForbidden" } else { "SecretMissing" };
+    let message = site.condition(&format!("Credentials=False/{reason}")).await;
+    assert!(message.contains("team-a/api"), "{message}");
+    let line = fetched(&site, &operator, "nothing", &server.url("/v1/page")).await;
+    assert_eq!(line["kind"], "Credential", "{line}");
+    let token = format!("--from-literal=token={TOKEN}");
+    site.cluster.kubectl(&["create", "secret", "generic", "api", "--namespace", TEAM, &token]).await;
+    if has_roles {
+        // The operator itself may read it, and the hooks' ServiceAccount may not.
+        let line = fetched(&site, &operator, "forbidden", &server.url("/v1/page")).await;
+        assert_eq!(line["kind"], "Credential", "{line}");
+        site.role("credentials", &["get"], &["secrets"], "team-a:hooks").await;
+        eventually("the API server has noticed", async || {
+            let can = ["auth", "can-i", "get", "secrets/api", "--namespace", TEAM, "--as", HOOKS];
+            site.cluster.try_kubectl(&can).await
+        })
+        .await;
+    }
+    assert_eq!(server.seen(), []);
+    let line = fetched(&site, &operator, "allowed", &server.url("/v1/page")).await;
+    assert_eq!((&line["status"], line["body"].as_str()), (&json!(200), Some(PAGE)), "{line}");
+    site.condition("Credentials=True/CredentialsReady").await;
+    // A changed Secret counts at once.
+    let patch = r#"{"stringData":{"token":"another-token"}}"#;
+    site.cluster.kubectl(&["patch", "secret", "api", "--namespace", TEAM, "--type=merge", "--patch", patch]).await;
+    fetched(&site, &operator, "changed", &server.url("/v1/page")).await;
+    let sent: Vec<_> = server.seen().into_iter().filter_map(|seen| seen.authorization).collect();
+    assert_eq!(sent, [format!("Bearer {TOKEN}"), "Bearer another-token".to_owned()]);
+    for line in operator.log() {
+        assert!(!line.to_string().contains(TOKEN), "{line}");
+    }
+    let bundle = site.cluster.kubectl(&["get", "hookbundle", NAME, "--namespace", TEAM, "--output=json"]).await;
+    assert!(!bundle.contains(TOKEN), "{bundle}");
     operator.stop().await;
 }
 

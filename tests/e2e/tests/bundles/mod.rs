@@ -3,6 +3,7 @@
 //! It never tells the operator what to do but by objects and by what is in the registry.
 
 mod audit;
+pub mod definitions;
 pub mod http;
 mod registry;
 pub mod rights;

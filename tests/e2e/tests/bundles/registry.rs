@@ -111,9 +111,10 @@ pub fn meddle(mark: &str) -> Vec<u8> {
 
 /// A directory to push: hooks by name, and other files.
 pub fn directory(dir: &Path, files: &[(&str, &[u8])]) -> PathBuf {
-    std::fs::create_dir_all(dir).expect("make a directory");
     for (name, bytes) in files {
-        std::fs::write(dir.join(name), bytes).expect("write a file");
+        let file = dir.join(name);
+        std::fs::create_dir_all(file.parent().unwrap_or(dir)).expect("make a directory");
+        std::fs::write(file, bytes).expect("write a file");
     }
     dir.to_owned()
 }

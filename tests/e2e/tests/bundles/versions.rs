@@ -181,7 +181,7 @@ pub async fn nothing_is_left_by_uninstall(test: Arc<Test>) {
 
 impl Site {
     /// Another tag.
-    async fn names(&self, tag: &str) {
+    pub(super) async fn names(&self, tag: &str) {
         self.change(json!({"source": {"oci": {"reference": self.registry.reference(tag)}}})).await;
     }
 
@@ -211,7 +211,7 @@ impl Site {
     }
 
     /// The operator has no hook of the bundle any more.
-    async fn has_no_hooks(&self, operator: &Operator) {
+    pub(super) async fn has_no_hooks(&self, operator: &Operator) {
         eventually("its hooks are gone", async || match operator.get("/readyz?format=json").await? {
             (_, body) if body.contains(NAME) => Err(body),
             _ => Ok(()),

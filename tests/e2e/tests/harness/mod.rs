@@ -3,6 +3,7 @@
 
 mod cluster;
 mod dump;
+mod gate;
 pub mod http;
 mod kubectl;
 mod operator;
@@ -15,12 +16,13 @@ mod test;
 mod wait;
 
 pub use cluster::{Backend, Cluster, Needs};
+pub use gate::{Gate, Write};
 pub use kubectl::Said;
 pub use operator::Operator;
 pub use port::port;
 pub use process::Process;
 pub use proxy::Proxy;
-pub use settings::{apiserver, boathook, from_env, hook as hook_file, moto, run_dir, workspace};
+pub use settings::{apiserver, boathook, cache_home, from_env, hook as hook_file, moto, run_dir, workspace};
 pub use shared::ALL_HOOKS;
 pub use test::{RUNTIME, Test, run};
-pub use wait::{eventually, eventually_within, for_each, last};
+pub use wait::{SOON, eventually, eventually_within, for_each, last};

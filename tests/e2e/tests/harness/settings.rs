@@ -64,6 +64,15 @@ pub fn compiled_hooks() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-hooks")
 }
 
+/// A cache of a user, in which [`compiled_hooks`] is that of Boathook.
+pub fn cache_home() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache-home");
+    std::fs::create_dir_all(&home).expect("make a directory");
+    // An earlier run may have made it.
+    let _ = std::os::unix::fs::symlink(compiled_hooks(), home.join("boathook"));
+    home
+}
+
 /// Removes the directories whose process has ended; another run may be going on.
 fn remove_ended(all: &Path) {
     for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {

@@ -1,11 +1,16 @@
 //! Answers that cannot be, and parents that cannot have a status.
 
+use k8s_openapi::api::events::v1::Event;
+use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
 
 use super::{child, cluster_wish, current, definition, gone, map, start, there, told, wish};
 use crate::{
-    pipeline::fixture::{Pipeline, guests},
-    support::cluster::TestCluster,
+    pipeline::{
+        bundles::{Shelf, state},
+        fixture::{Pipeline, guests},
+    },
+    support::{cluster::TestCluster, guests::guest, until},
 };
 
 /// What the parent says about children of this kind, which are refused before anything is applied.
@@ -121,6 +126,31 @@ async fn a_kind_without_a_status_is_told_and_works_when_it_has_one() {
     current(&pipeline.cluster, &other, 1).await;
     pipeline.apply(definition("Wish")).await;
     current(&pipeline.cluster, &parent, 1).await;
+}
+
+/// Such a parent has no conditions. Its author sees an Event, and the owner of the bundle sees the error of the hook.
+#[tokio::test]
+async fn a_kind_without_a_status_is_told_on_its_parent_and_on_the_bundle() {
+    let cluster = TestCluster::start().await;
+    let mut without = definition("Wish");
+    without["spec"]["versions"][0].as_object_mut().unwrap().remove("subresources");
+    cluster.admin.create(&without).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |_| ()).await;
+    let (shelf, installer) = (Shelf::new(), pipeline.operator.app.installer());
+    installer.install(shelf.bundle(&[("farewell", &guest("farewell"))])).await.unwrap();
+    let parent = wish("web", json!({"children": [child("a", "1")]}));
+    let uid = pipeline.create(parent.clone()).await["metadata"]["uid"].as_str().unwrap().to_owned();
+    let events: Api<Event> = Api::namespaced(pipeline.cluster.admin.client.clone(), "default");
+    let told = until("an Event", async || {
+        let found = events.list(&ListParams::default()).await.unwrap().items;
+        found.into_iter().find(|event| event.regarding.as_ref().is_some_and(|it| it.uid.as_deref() == Some(&*uid)))
+    })
+    .await;
+    assert_eq!((told.type_.as_deref(), told.reason.as_deref()), (Some("Warning"), Some("NotReconciled")));
+    let says = "objects of kind Wish have no status: add `subresources: {status: {}}` to version v1";
+    assert!(told.note.as_deref().is_some_and(|note| note.contains(says)), "{told:?}");
+    let error = until("the error", async || state(&installer, "farewell").last_error).await;
+    assert!(error.contains(says), "{error}");
 }
 
 // mutant: crates/operator/src/app/reconcile/send.rs: `*stage == Stage::Deleting && !waits` => `*stage == Stage::Deleting`

@@ -41,6 +41,11 @@ async fn service_per_pod() {
     play_all("service-per-pod").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hello_app() {
+    play_all("hello-app").await;
+}
+
 pub(in crate::script) fn example(hook: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks-wasm/python").join(hook)
 }

@@ -1,10 +1,11 @@
 //! The content of a scenario file. It reports all problems of a file at once.
 
 mod disturbed;
+mod reconcile;
 
 use std::{fmt, time::Duration};
 
-use boathook_core::model::Variables;
+use boathook_core::model::{ObjectRef, Variables};
 use serde_json::Value;
 
 use super::{
@@ -19,7 +20,7 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Maximum time that passes in one step.
 pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The keys of a step, which has exactly one of them.
-pub(super) const ACTIONS: [&str; 15] = [
+pub(super) const ACTIONS: [&str; 16] = [
     "create",
     "apply",
     "patch",
@@ -34,6 +35,7 @@ pub(super) const ACTIONS: [&str; 15] = [
     "again",
     "admission",
     "conversion",
+    "reconcile",
     "expect",
 ];
 /// What a `settle` step waits for.
@@ -42,6 +44,7 @@ pub(super) const SETTLES: [&str; 2] = ["operator", "all"];
 pub(super) const MAX_TIMES: usize = 1000;
 
 pub(super) use disturbed::Fault;
+pub(super) use reconcile::{Answered, Asking, Condition, EVENT_TYPES, STATUSES};
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -99,6 +102,18 @@ pub(super) struct Object {
     pub value: Value,
     /// The same, as it is in the file.
     pub node: Node,
+}
+
+impl Object {
+    pub fn target(&self) -> ObjectRef {
+        let text = |pointer| self.value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        ObjectRef {
+            api_version: text("/apiVersion").unwrap_or_default(),
+            kind: text("/kind").unwrap_or_default(),
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name").unwrap_or_default(),
+        }
+    }
 }
 
 impl fmt::Display for Object {
@@ -214,6 +229,10 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
         .or_else(|| {
             let asked = Conversion::read(fields.take("conversion")?, &fields.child("conversion"), problems);
             asked.map(|asked| Action::Ask(Question::Conversion(asked)))
+        })
+        .or_else(|| {
+            let asked = Asking::read(fields.take("reconcile")?, &fields.child("reconcile"), problems);
+            asked.map(|asked| Action::Ask(Question::Reconcile(Box::new(asked))))
         })
         .or_else(|| {
             let expect = Expect::read(fields.take("expect")?, &fields.child("expect"), problems);
@@ -341,6 +360,7 @@ const USER: &str = "kubernetes-admin";
 pub enum Question {
     Admission(Box<Admission>),
     Conversion(Conversion),
+    Reconcile(Box<Asking>),
 }
 
 /// An admission request.
@@ -477,6 +497,8 @@ pub struct Expect {
     pub admission: Option<Reviewed>,
     /// The response to the last conversion request.
     pub conversion: Option<Converted>,
+    /// The answer to the last call about an object that the hook reconciles.
+    pub reconcile: Option<Answered>,
     /// The time after the beginning of the step within which it must hold.
     pub within: Duration,
 }
@@ -554,6 +576,7 @@ impl Expect {
             "failures",
             "admission",
             "conversion",
+            "reconcile",
         ];
         if !parts.iter().any(|key| has(&fields, key)) {
             fields.wrong(format!("expect needs something in one of {}", parts.join(", ")));
@@ -570,6 +593,7 @@ impl Expect {
             failures: each(&fields, "failures", failures).unwrap_or_default(),
             admission: one(&fields, "admission", Reviewed::read),
             conversion: one(&fields, "conversion", Converted::read),
+            reconcile: one(&fields, "reconcile", Answered::read),
             within: fields.duration("within", MAX_WAIT).unwrap_or(WITHIN),
         };
         fields.finish();

@@ -1,5 +1,7 @@
 //! Compares what was found with what is expected. Pure.
 
+mod reconcile;
+
 use boathook_core::model::{HttpRequest, Verdict};
 use serde_json::Value;
 
@@ -11,6 +13,8 @@ use super::{
     tree::Node,
 };
 use crate::scenario::document::{Converted, Reviewed};
+
+pub(super) use reconcile::Wants;
 
 /// What was read from a cluster and an operator.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,9 +37,13 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Answer {
     /// The decision of all bindings that were called, and the resulting object.
-    Reviewed { verdict: Verdict, object: Option<Value> },
+    Reviewed {
+        verdict: Verdict,
+        object: Option<Value>,
+    },
     /// The objects, in order.
     Converted(Vec<Value>),
+    Reconciled(Box<Wants>),
     /// There is no response, because the hook failed or cannot answer.
     Failed(String),
 }
@@ -58,6 +66,10 @@ pub(super) enum Spot {
     Reviewed,
     /// `conversion.objects[index]`
     Converted(usize),
+    /// `reconcile.children[index]`
+    Child(usize),
+    /// `reconcile.status`
+    Status,
 }
 
 impl From<String> for Wrong {
@@ -97,13 +109,15 @@ fn files(expect: &Expect, found: &[Option<String>]) -> Vec<Wrong> {
 
 /// The differences of the response to the last request.
 pub(super) fn answer(expect: &Expect, answer: Option<&Answer>) -> Vec<Wrong> {
-    let asked = expect.admission.is_some() || expect.conversion.is_some();
+    let asked = expect.admission.is_some() || expect.conversion.is_some() || expect.reconcile.is_some();
     let Some(answer) = answer else {
         let nothing = || "no step has called the hook since the operator started".to_owned().into();
         return asked.then(nothing).into_iter().collect();
     };
     let reviewed = expect.admission.iter().flat_map(|wanted| wanted.differs(answer));
-    reviewed.chain(expect.conversion.iter().flat_map(|wanted| wanted.differs(answer))).collect()
+    let converted = expect.conversion.iter().flat_map(|wanted| wanted.differs(answer));
+    let reconciled = expect.reconcile.iter().flat_map(|wanted| wanted.differs(answer));
+    reviewed.chain(converted).chain(reconciled).collect()
 }
 
 fn objects(expect: &Expect, seen: &Seen) -> Vec<Wrong> {
@@ -358,6 +372,7 @@ fn no_answer(key: &str, wanted: Option<&str>, answer: &Answer) -> Wrong {
         Answer::Failed(text) => format!("it failed: {text}"),
         Answer::Reviewed { .. } => "an answer to an admission".to_owned(),
         Answer::Converted(_) => "an answer to a conversion".to_owned(),
+        Answer::Reconciled(_) => "an answer about an object that the hook reconciles".to_owned(),
     };
     let wanted = wanted.map_or("an answer".to_owned(), |text| format!("it fails with {text:?}"));
     format!("{key}:\n  - expected {wanted}\n  + found    {found}").into()
@@ -378,7 +393,7 @@ mod tests {
 
     fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
         let (present, absent, logged, metrics, failures, within) = Default::default();
-        let (admission, conversion, http, files) = (None, None, Vec::new(), Vec::new());
+        let (admission, conversion, reconcile, http, files) = (None, None, None, Vec::new(), Vec::new());
         Expect {
             present,
             absent,
@@ -391,6 +406,7 @@ mod tests {
             failures,
             admission,
             conversion,
+            reconcile,
             within,
         }
     }

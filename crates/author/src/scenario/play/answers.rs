@@ -1,9 +1,12 @@
-//! Sends an API server's request to the hook of a scenario: to each binding whose rules match, mutating ones first. It
-//! ignores selectors and match conditions, because the API server evaluates them.
+//! Calls the hook of a scenario: with an API server's request for each binding whose rules match, mutating ones first, or
+//! about an object that it reconciles. It ignores selectors and match conditions, because the API server evaluates them.
 
 use std::sync::Arc;
 
-use boathook_core::model::{AdmissionBinding, AdmissionKind, AdmissionRule, Mutation, Requested, Verdict};
+use boathook_core::model::{
+    AdmissionBinding, AdmissionKind, AdmissionRule, Child, Mutation, OwnedKind, Reconcile, ReconcileBinding,
+    RelatedObject, Requested, Verdict,
+};
 use boathook_operator::webhook::{AdmissionRequest, ConversionRequest, Converted, Versioned};
 use kube::discovery::Scope;
 use serde_json::{Value, json};
@@ -12,14 +15,17 @@ use super::{
     super::{
         admin::{Admin, Kind},
         document::Object,
-        judge::Answer,
+        judge::{Answer, Wants},
     },
     Operator,
 };
-use crate::scenario::document::{Admission, Conversion, Question};
+use crate::scenario::document::{Admission, Asking, Conversion, Question};
 
 /// Maximum time of a conversion, which is the API server's timeout.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// When objects of a `reconcile` step came to be, and when their deletion began: the time of schedules.
+const BEGINNING: &str = "2026-01-01T00:00:00Z";
 
 /// The resource of a request.
 struct Place {
@@ -34,6 +40,92 @@ pub(super) async fn ask(question: &Question, operator: &Operator, admin: &Admin)
     match question {
         Question::Admission(admission) => review(admission, operator, admin).await,
         Question::Conversion(conversion) => convert(conversion, operator).await,
+        Question::Reconcile(asked) => reconcile(asked, operator).await,
+    }
+}
+
+/// The hook is called as it is about an object that the cluster has. Nothing is applied.
+async fn reconcile(asked: &Asking, operator: &Operator) -> Result<Answer, String> {
+    let hook = operator.loaded().ok_or("the hook does not run")?;
+    let binding = asked.binding_of(&hook.spec.reconcilers)?;
+    if asked.finalize && !hook.component.has_finalize() {
+        return Err("the hook has no function finalize".to_owned());
+    }
+    let of_kind = |object: &Object, kind: &OwnedKind| {
+        let text = |key: &str| object.value.get(key).and_then(Value::as_str).unwrap_or_default();
+        text("apiVersion") == &*kind.api_version && text("kind") == &*kind.kind
+    };
+    let mut children = Vec::new();
+    for child in &asked.children {
+        if !binding.owns.iter().any(|kind| of_kind(child, kind)) {
+            return Err(format!("child {child}: its kind is not in owns of the binding {:?}", binding.name.as_str()));
+        }
+        children.push(Child { target: child.target(), object: Arc::from(stored(&child.value).to_string()) });
+    }
+    let mut related = Vec::new();
+    for (entry, objects) in &asked.related {
+        let Some(known) = binding.related.iter().find(|known| *known.name == **entry) else {
+            return Err(format!("the binding {:?} has no related entry {entry:?}", binding.name.as_str()));
+        };
+        for object in objects {
+            if !of_kind(object, &known.kind) {
+                return Err(format!("related {object}: the entry {entry:?} is about {}", known.kind.group_kind()));
+            }
+            let text = Arc::from(stored(&object.value).to_string());
+            related.push(RelatedObject { entry: known.name.clone(), object: text });
+        }
+    }
+    let mut parent = stored(&asked.object.value);
+    if asked.finalize
+        && let Some(metadata) = parent.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.entry("deletionTimestamp").or_insert_with(|| BEGINNING.into());
+    }
+    let answer = operator.reconcile(Reconcile {
+        binding: binding.name.clone(),
+        parent: Arc::from(parent.to_string()),
+        finalizes: asked.finalize,
+        children,
+        related,
+        snapshots: binding.include_snapshots_from.clone(),
+    });
+    Ok(match answer.await?.map(Wants::try_from) {
+        Ok(Ok(wants)) => Answer::Reconciled(Box::new(wants)),
+        Ok(Err(text)) => Answer::Failed(text),
+        Err(failure) => Answer::Failed(failure.to_string()),
+    })
+}
+
+/// An object with what an API server adds, if the file leaves it out.
+fn stored(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for (key, value) in
+            [("uid", json!("scenario")), ("generation", json!(1)), ("creationTimestamp", json!(BEGINNING))]
+        {
+            metadata.entry(key).or_insert(value);
+        }
+    }
+    object
+}
+
+impl Asking {
+    fn binding_of<'b>(&self, bindings: &'b [ReconcileBinding]) -> Result<&'b ReconcileBinding, String> {
+        let text = |key: &str| self.object.value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let fits = |binding: &&ReconcileBinding| match &self.binding {
+            Some(name) => binding.name.as_str() == name,
+            None => text("apiVersion") == &*binding.parent.api_version && text("kind") == &*binding.parent.kind,
+        };
+        let found: Vec<_> = bindings.iter().filter(fits).collect();
+        match (found.as_slice(), &self.binding) {
+            ([one], _) => Ok(*one),
+            ([], Some(name)) => Err(format!("the hook has no reconcile binding {name:?}")),
+            ([], None) => Err(format!("the hook reconciles no {} of {}", text("kind"), text("apiVersion"))),
+            (several, _) => {
+                let names: Vec<_> = several.iter().map(|binding| binding.name.as_str()).collect();
+                Err(format!("several bindings are about {}: binding must be one of {}", text("kind"), names.join(", ")))
+            }
+        }
     }
 }
 

@@ -217,6 +217,7 @@ impl Play<'_> {
         let key = match question {
             Question::Admission(_) => "admission",
             Question::Conversion(_) => "conversion",
+            Question::Reconcile(_) => "reconcile",
         };
         let answer = answers::ask(question, &self.operator, &self.admin).await;
         answer.map_err(|error| format!("{key}: {error}"))
@@ -282,6 +283,8 @@ impl Play<'_> {
                 Spot::Present(index) => &expect.present.get(*index)?.node,
                 Spot::Reviewed => expect.admission.as_ref()?.object.as_ref()?,
                 Spot::Converted(index) => expect.conversion.as_ref()?.objects.get(*index)?,
+                Spot::Child(index) => expect.reconcile.as_ref()?.children.as_ref()?.get(*index)?,
+                Spot::Status => expect.reconcile.as_ref()?.status.as_ref()?,
             };
             matcher::edits(node, differences)
         };

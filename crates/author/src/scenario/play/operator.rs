@@ -7,7 +7,7 @@ use std::{
 };
 
 use boathook_core::{
-    model::{HookName, Variables, error_chain},
+    model::{Failure, HookName, Reconcile, Reconciled, Variables, error_chain},
     queue,
 };
 use boathook_egress::HttpConfig;
@@ -143,6 +143,11 @@ impl Operator {
     /// The part of the operator that answers requests of the API server.
     pub fn answerer(&self) -> Arc<dyn Answerer> {
         self.app.answerer()
+    }
+
+    /// The hook's answer about a parent, or its failure.
+    pub async fn reconcile(&self, asked: Reconcile) -> Result<Result<Reconciled, Failure>, String> {
+        self.app.reconcile_once(&self.hook, asked).await.map_err(|error| error_chain(&error))
     }
 
     pub fn hook(&self) -> &str {

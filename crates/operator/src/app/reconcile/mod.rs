@@ -221,6 +221,7 @@ impl<'a> Pass<'a> {
         if !self.binding.decorates
             && let Err(failure) = check_status(self.services, &event.resource).await
         {
+            self.has_no_status(event, &failure);
             return RunReport::without_guest(Err(failure));
         }
         self.reconcile(&reconciler, &terms, event, &now, Found { text, selected: true }).await
@@ -391,6 +392,21 @@ impl<'a> Pass<'a> {
         let about = events::Parent { object: object.clone(), uid: parent.uid.to_string() };
         let event = OwnEvent { r#type: EventType::Warning, reason, message };
         self.services.events.answered(&self.hook.tenant(), hook, &self.binding.name, &about, &[event]);
+    }
+
+    /// The author of a parent without a status sees nothing else of the failure.
+    fn has_no_status(&self, event: &ObjectEvent, failure: &Failure) {
+        let key = &event.item.key;
+        let object = ObjectRef {
+            api_version: event.resource.api_version(),
+            kind: event.resource.kind.clone(),
+            namespace: key.namespace.as_deref().map(str::to_owned),
+            name: key.name.to_string(),
+        };
+        let about = events::Parent { object, uid: event.item.uid.to_string() };
+        let (reason, message) = ("NotReconciled".to_owned(), failure.message.clone());
+        let event = OwnEvent { r#type: EventType::Warning, reason, message };
+        self.services.events.answered(&self.hook.tenant(), &self.hook.spec.name, &self.binding.name, &about, &[event]);
     }
 
     /// Whether the hook does something before a parent ends.
