@@ -17,6 +17,10 @@ pub enum Admin {
     Snapshots(Snapshots),
     /// Show the last runs of hooks
     Runs(Runs),
+    /// Show what led to the last writes of hooks to an object
+    Why(Why),
+    /// Show why a hook did not run for an object
+    WhyNot(WhyNot),
     /// Show, retry or drop triggers that the operator has given up on
     DeadLetters(DeadLetters),
     /// Show or change the log level of a running operator
@@ -142,6 +146,46 @@ pub struct Runs {
     /// Show only failed runs, which are kept longer than others
     #[arg(long)]
     pub failed: bool,
+    /// How to print the response.
+    #[command(flatten)]
+    pub show: Show,
+}
+
+/// `boathook why`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook why secret/team-a/registry-credentials
+  boathook why deployments.apps/default/web -o yaml
+  boathook why namespace/team-a
+
+The operator remembers the last writes of its hooks, and forgets them when it ends. What a webhook changed in a request is
+not among them, because the response to the request goes to somebody else.
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
+pub struct Why {
+    /// The object: KIND/NAME or KIND/NAMESPACE/NAME. The kind is written as for kubectl
+    #[arg(value_name = "OBJECT")]
+    pub object: String,
+    /// How to print the response.
+    #[command(flatten)]
+    pub show: Show,
+}
+
+/// `boathook why-not`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook why-not registry-secret namespace/team-a
+  boathook why-not node-taint node/worker-1 --watch
+
+The response names each stage on the way from the cluster to a run: the hook, the selectors, the filter, the events, the
+queue, and the runs that are remembered.
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
+pub struct WhyNot {
+    /// Name of the hook
+    #[arg(value_name = "HOOK")]
+    pub hook: String,
+    /// The object: KIND/NAME or KIND/NAMESPACE/NAME. The kind is written as for kubectl
+    #[arg(value_name = "OBJECT")]
+    pub object: String,
     /// How to print the response.
     #[command(flatten)]
     pub show: Show,

@@ -6,6 +6,7 @@
 //! | [`hooks`] | which hooks exist: components in a directory, and their configuration documents |
 //! | [`filter`] | what a binding sees of a change, and whether that makes a trigger |
 //! | [`queue`] | order, merging, retries |
+//! | [`causes`] | which run caused which event, within bounds |
 //! | [`effect`] | what a write does to an object: before, after, the difference as text |
 //! | [`fair`] | fair shares of runs, memory, disk and the like for each tenant |
 //! | [`memory`] | how much memory the operator may take, and for what |
@@ -14,6 +15,7 @@
 //!
 //! Nothing here uses the network.
 
+pub mod causes;
 pub mod child;
 pub mod definition;
 pub mod effect;

@@ -77,6 +77,14 @@ async fn ask(command: Admin) -> anyhow::Result<()> {
             let (client, how) = split(how)?;
             show(&how, async || client.runs(hook.as_deref(), failed).await, Text::text).await
         }
+        Admin::Why(typed::Why { object, show: how }) => {
+            let (client, how) = split(how)?;
+            show(&how, async || client.why(&object).await, Text::text).await
+        }
+        Admin::WhyNot(typed::WhyNot { hook, object, show: how }) => {
+            let (client, how) = split(how)?;
+            show(&how, async || client.why_not(&hook, &object).await, Text::text).await
+        }
         Admin::DeadLetters(args) => dead_letters(args).await,
         Admin::LogLevel(args) => log_level(args).await,
         Admin::Pause(typed::Pause { one }) => report(one, "pause", "paused").await,

@@ -16,6 +16,7 @@ mod bindings;
 mod bundles;
 mod burst;
 mod calls;
+mod causes;
 mod certificates;
 mod control_plane;
 mod conversion;
@@ -112,6 +113,8 @@ suite! {
             answers_are_as_the_interface_says;
         burst:
             a_thousand_namespaces;
+        causes:
+            every_write_is_linked_to_its_cause;
         restarts:
             after_sigterm,
             after_sigkill;

@@ -9,7 +9,7 @@ use boathook_core::{
     model::{CallError, Caller, HookName, ObjectRef, Operation, Patch, PatchBody, Permission, RunId},
 };
 use boathook_kube::{
-    access::{Access, AccessConfig, JqRunner, Observer, WriteRecord},
+    access::{Access, AccessConfig, JqRunner, Made, MadeVersion, Observer, Stored, WriteRecord},
     discovery::Discovery,
 };
 use boathook_sandbox::{FilterConfig, Filters};
@@ -34,9 +34,9 @@ impl JqRunner for Programs {
     }
 }
 
-/// `verb object subresource? outcome code dry-run tries` of each write.
+/// `verb object subresource? outcome code dry-run tries` of each write, and what each write made.
 #[derive(Default)]
-pub struct Records(Mutex<Vec<String>>);
+pub struct Records(Mutex<Vec<String>>, Mutex<Vec<String>>);
 
 impl Observer for Records {
     fn wrote(&self, record: &WriteRecord<'_>) {
@@ -46,9 +46,26 @@ impl Observer for Records {
         let dry_run = if *dry_run { " dry-run" } else { "" };
         self.0.lock().unwrap().push(format!("{verb} {object}{subresource}: {outcome} {code}{dry_run} {tries}"));
     }
+
+    fn stored(&self, stored: &Stored<'_>) {
+        let made = match &stored.made {
+            Made::Version(MadeVersion { uid, resource_version, certain, fields, .. }) => {
+                let certain = if *certain { "certain" } else { "possible" };
+                format!("{uid} {resource_version}: {certain} {}", fields.join(",")).trim_end().to_owned()
+            }
+            Made::Deletion { uid, marked } => format!("deletion {uid} {}", marked.as_deref().unwrap_or("-")),
+            Made::Unknown => "unknown".to_owned(),
+        };
+        self.1.lock().unwrap().push(format!("{} {}: {made}", stored.verb, stored.object));
+    }
 }
 
 impl Records {
+    /// `verb object: uid version: certain fields` of each version, in order.
+    pub fn stored(&self) -> Vec<String> {
+        std::mem::take(&mut self.1.lock().unwrap())
+    }
+
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().unwrap())
     }

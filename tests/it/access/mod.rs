@@ -11,4 +11,5 @@ mod grants;
 mod identity;
 mod reads;
 mod script;
+mod stored;
 mod writes;

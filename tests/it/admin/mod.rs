@@ -7,6 +7,7 @@ mod cli;
 mod commands;
 mod socket;
 mod views;
+mod why;
 
 use std::path::{Path, PathBuf};
 

@@ -16,7 +16,7 @@ use serde_json::json;
 use tracing_subscriber::{Registry, layer::SubscriberExt};
 
 use super::fixture::{Pipeline, config_map};
-use crate::support::until;
+use crate::support::{cluster::TestCluster, guests::guest, until};
 
 /// Takes spans, and keeps them.
 #[derive(Clone, Default)]
@@ -101,6 +101,46 @@ async fn a_run_its_calls_and_filters_are_spans() {
     let resource = requests[0].resource_spans[0].resource.as_ref().unwrap();
     let service = resource.attributes.iter().find(|pair| pair.key == "service.name").unwrap();
     assert_eq!(service.value.as_ref().unwrap().value, Some(Value::StringValue("boathook".to_owned())));
+}
+
+#[tokio::test]
+async fn a_run_is_linked_to_the_runs_that_caused_it() {
+    let names = ["relay-1", "relay-2"];
+    let relays = names.map(|name| (name, guest("relay")));
+    let pipeline = Pipeline::on(TestCluster::start().await, &relays, |_| ()).await;
+    pipeline.operator.ready().await;
+    let collector = Collector::default();
+    let (traces, layer) = Traces::start(&format!("http://{}", collector.start().await)).unwrap();
+    // Instead of the log: what comes now is sent.
+    let sending = tracing::subscriber::set_default(Registry::default().with(layer));
+    let data = json!({"holder": "relay-1", "order": "relay-1 relay-2", "left": "2"});
+    pipeline.create(config_map("one", ("test", "relay"), data)).await;
+    // Each hook sees the three states of the object, and the one that makes the second write has ended before the last.
+    until("all runs have ended", async || {
+        let page = pipeline.operator.page("/metrics").await;
+        let ended = |hook: &str| {
+            let series = format!(r#"hook_run_success_total{{binding="maps",hook="{hook}",queue="hook/{hook}"}} 3"#);
+            page.lines().any(|line| line == series)
+        };
+        names.iter().all(|hook| ended(hook)).then_some(())
+    })
+    .await;
+    traces.shutdown().await;
+    drop(sending);
+
+    let runs = collector.spans("run");
+    let of = |hook: &str| runs.iter().filter(|span| attributes(span)["hook"] == hook).collect::<Vec<_>>();
+    let (first, second) = (of("relay-1"), of("relay-2"));
+    let writers: Vec<_> = [first[0], second[1]].map(|span| (span.trace_id.clone(), span.span_id.clone())).into();
+    let links = |span: &Span| -> Vec<_> {
+        span.links.iter().map(|link| (link.trace_id.clone(), link.span_id.clone())).collect()
+    };
+    for spans in [first, second] {
+        assert_eq!(spans.len(), 3);
+        assert_eq!(links(spans[0]), [], "somebody else created the object");
+        assert_eq!(links(spans[1]), [writers[0].clone()]);
+        assert_eq!(links(spans[2]), [writers[1].clone()]);
+    }
 }
 
 #[tokio::test]

@@ -57,6 +57,7 @@ pub(super) fn example() -> Record {
         ],
         ambient: AmbientValues { insecure_seed: "2a".into(), ..AmbientValues::default() },
         log: vec![LogLine { level: "INFO".into(), message: "hello".into(), fields: String::new() }],
+        causes: None,
         end: End {
             failure: None,
             answer: None,

@@ -4,6 +4,7 @@
 
 mod answers;
 mod bad;
+mod causes;
 mod directories;
 mod http;
 mod reconciled;

@@ -25,6 +25,7 @@ use std::{
 };
 
 use super::{
+    explain::{Explanation, ObjectExplained, Verdict},
     fingerprint::Fingerprints,
     project::{self, Interner},
     sources::{SourceId, Sources},
@@ -94,6 +95,8 @@ struct Known {
     state: State,
     /// There is a newer state, on which the filter could not run yet.
     late: bool,
+    /// What was made of its last change.
+    verdict: Verdict,
 }
 
 #[derive(Debug)]
@@ -319,7 +322,10 @@ impl Binding {
     pub fn apply_own(&mut self, source: SourceId, change: &Change, projection: Projection, now: Instant) -> Applied {
         let applied = self.apply(source, change, projection, now);
         match change {
-            Change::Upsert(object) | Change::Delete(object) => applied.without(object),
+            Change::Upsert(object) | Change::Delete(object) => {
+                self.made_by_hook(&object.key);
+                applied.without(object)
+            }
             Change::ListStarted | Change::ListDone | Change::Unserved => applied,
         }
     }
@@ -355,7 +361,13 @@ impl Binding {
             if self.spec.on_synchronization {
                 applied.triggers.push(self.trigger(Cause::Synchronization, now));
             } else if let Some(baseline) = self.baseline.take() {
-                applied.triggers.extend(self.since(baseline, now));
+                let events = self.since(baseline, now);
+                for event in events.iter().filter_map(|trigger| trigger.cause.event()) {
+                    if let Some(known) = self.known.get_mut(&event.item.key) {
+                        known.verdict = Verdict::Event(event.kind);
+                    }
+                }
+                applied.triggers.extend(events);
             }
         }
         applied
@@ -417,6 +429,9 @@ impl Binding {
         let (seen_in, late) = ((*source, *list), self.late);
         let applied = self.project(seen_in, object, projection, now);
         let applied = if own { applied.without(object) } else { applied };
+        if own {
+            self.made_by_hook(&object.key);
+        }
         self.settle_after(late, applied, now)
     }
 
@@ -449,7 +464,8 @@ impl Binding {
             Projection::Late => {
                 let hidden = || State::Hidden { uid: object.uid.clone(), error: None, last: None };
                 self.late += 1;
-                let known = Known { source, list, state: previous.unwrap_or_else(hidden), late };
+                let state = previous.unwrap_or_else(hidden);
+                let known = Known { source, list, state, late, verdict: Verdict::Late };
                 self.known.insert(object.key.clone(), known);
                 return applied;
             }
@@ -459,23 +475,24 @@ impl Binding {
             }
             Projection::Failed(error) => Err(error),
         };
-        let (state, event) = match seen {
+        let (state, event, verdict) = match seen {
             Ok((fingerprint, result)) => {
                 applied.changed = true;
                 let item = self.item(object, result);
-                let event = self.reappears(previous, fingerprint, item, now);
-                (State::Shown { fingerprint }, event)
+                let (kind, event) = self.reappears(previous, fingerprint, item, now);
+                let verdict = self.verdict(kind, event.is_some());
+                (State::Shown { fingerprint }, event, verdict)
             }
             Err(error) => {
                 let (state, new_error, changed) = self.fails(object, previous, error);
                 applied.new_error = new_error;
                 applied.changed |= changed;
-                (state, None)
+                (state, None, Verdict::FilterFailed)
             }
         };
         applied.triggers.extend(event);
         // This inserts the key of the new state, so that the old object's memory is released.
-        self.known.insert(object.key.clone(), Known { source, list, state, late: false });
+        self.known.insert(object.key.clone(), Known { source, list, state, late: false, verdict });
         applied
     }
 
@@ -502,8 +519,15 @@ impl Binding {
         }
     }
 
-    /// Puts the item into the snapshot. Returns the event, if the hook should receive it.
-    fn reappears(&mut self, previous: Option<State>, fingerprint: u64, item: Kept, now: Instant) -> Option<Trigger> {
+    /// Puts the item into the snapshot. Returns what happened to the object, if anything that the binding sees did, and the
+    /// event, if the hook should receive it.
+    fn reappears(
+        &mut self,
+        previous: Option<State>,
+        fingerprint: u64,
+        item: Kept,
+        now: Instant,
+    ) -> (Option<WatchEventKind>, Option<Trigger>) {
         let last = match previous {
             Some(State::Shown { fingerprint }) => self.items.get(&item.key).map(|item| (fingerprint, item.clone())),
             Some(State::Hidden { error, last, .. }) => {
@@ -516,16 +540,49 @@ impl Binding {
         self.bytes += project::size(&item);
         self.items.insert_mut(item.key.clone(), item.clone());
         match last {
-            Some((known, _)) if known == fingerprint => None,
+            Some((known, _)) if known == fingerprint => (None, None),
             Some((_, last)) => {
                 self.changes.modified += 1;
-                self.event(WatchEventKind::Modified, item.item, Some(&last), now)
+                let kind = WatchEventKind::Modified;
+                (Some(kind), self.event(kind, item.item, Some(&last), now))
             }
             None => {
                 self.changes.added += 1;
-                self.event(WatchEventKind::Added, item.item, None, now)
+                let kind = WatchEventKind::Added;
+                (Some(kind), self.event(kind, item.item, None, now))
             }
         }
+    }
+
+    /// What was made of a change that the filter did not fail on.
+    fn verdict(&self, kind: Option<WatchEventKind>, event: bool) -> Verdict {
+        match kind {
+            _ if !self.live => Verdict::BeforeLive,
+            None => Verdict::Unchanged,
+            Some(kind) if event => Verdict::Event(kind),
+            Some(kind) => Verdict::Unwanted(kind),
+        }
+    }
+
+    /// The event of the last change was left out, because the hook made the change.
+    fn made_by_hook(&mut self, key: &ObjectKey) {
+        if let Some(known) = self.known.get_mut(key).filter(|known| matches!(known.verdict, Verdict::Event(_))) {
+            known.verdict = Verdict::Own;
+        }
+    }
+
+    /// What it knows of an object, and what it made of the object's last change.
+    pub fn explain(&self, key: &ObjectKey) -> Explanation {
+        let object = self.known.get(key).map(|known| ObjectExplained {
+            verdict: known.verdict,
+            resource_version: self.items.get(key).map(|item| item.resource_version.clone()),
+            error: match &known.state {
+                State::Hidden { error, .. } => error.clone(),
+                State::Shown { .. } => None,
+            },
+            late: known.late,
+        });
+        Explanation { listed: self.listed, admitted: self.admitted, live: self.live, object }
     }
 
     /// Takes the item out of the snapshot, because a stale item would be wrong. Also returns whether the text is new

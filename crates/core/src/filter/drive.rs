@@ -98,6 +98,7 @@ where
     F: Fn(Output) + Send,
     S: Stream<Item = Input> + Send + Unpin,
 {
+    let status = driver.status.clone();
     let mut running = Running { driver, pending: Pending::default(), complete: false };
     loop {
         tokio::select! {
@@ -109,6 +110,7 @@ where
             },
             () = due(running.pending.due()) => running.retry().await,
             () = due(running.driver.room.due()) => running.look_for_room(),
+            () = status.asked() => status.answer(&running.driver.binding),
         }
     }
 }

@@ -13,7 +13,11 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Binding, Changes};
+use super::{Binding, Changes, Explanation, explain::Questions};
+use crate::model::ObjectKey;
+
+/// How long an answer of a binding may take.
+const ANSWERS: Duration = Duration::from_secs(2);
 
 /// Receives how long a binding's work took. It must be cheap, because it is called for every change.
 pub trait Timings: fmt::Debug + Send + Sync {
@@ -36,6 +40,7 @@ pub struct BindingStatus {
     filter_errors: AtomicU64,
     last_error: Mutex<Option<Arc<str>>>,
     changed: Notify,
+    questions: Questions,
 }
 
 impl BindingStatus {
@@ -104,6 +109,19 @@ impl BindingStatus {
     /// The last of these errors, with hook, binding and object.
     pub fn last_error(&self) -> Option<Arc<str>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the binding about an object. `None` if nothing drives the binding, or if it is too busy to answer.
+    pub async fn explain(&self, key: &ObjectKey) -> Option<Explanation> {
+        tokio::time::timeout(ANSWERS, self.questions.ask(key)).await.ok()?.ok()
+    }
+
+    pub(super) async fn asked(&self) {
+        self.questions.asked().await;
+    }
+
+    pub(super) fn answer(&self, binding: &Binding) {
+        self.questions.answer(binding);
     }
 
     pub(super) fn failed(&self, error: &str) {

@@ -66,6 +66,16 @@ pub enum Cause {
     Event(ObjectEvent),
 }
 
+impl Cause {
+    /// The change, if it is one.
+    pub fn event(&self) -> Option<&ObjectEvent> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Startup | Self::Schedule(_) | Self::Synchronization => None,
+        }
+    }
+}
+
 /// One occurrence of a binding, on its way to a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trigger {

@@ -10,8 +10,9 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{
     DeadLetter, Enqueued, HookQueueConfig, Letters, Observer, Pushed, QueueConfig, QueueDump, Retried, State, Stats,
+    Unfinished,
 };
-use crate::model::{BindingName, HookName, JobId, Outcome, Trigger};
+use crate::model::{BindingName, HookName, JobId, ObjectKey, Outcome, Trigger};
 
 /// The state behind its lock, and who is notified about it.
 pub(super) struct Shared {
@@ -195,6 +196,11 @@ impl Handle {
     /// All queues, each with its first `most` triggers. See [`State::dump`].
     pub fn dump(&self, most: usize) -> Vec<QueueDump> {
         self.0.state().dump(self.0.now(), most)
+    }
+
+    /// The events of an object that the hook has not taken. See [`State::about`].
+    pub fn about(&self, hook: &HookName, kind: (&str, &str), key: &ObjectKey) -> Vec<Unfinished> {
+        self.0.state().about(hook, kind, key, self.0.now())
     }
 
     /// All dead letters, oldest first.

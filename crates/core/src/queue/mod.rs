@@ -77,6 +77,7 @@
 //! grows over its bound (it must then fall to half of it before there is another pass), when a hook is resumed or
 //! removed, when dead letters are retried, and when a synchronization goes to the place that was kept for it.
 
+mod about;
 mod batching;
 mod coalesce;
 mod config;
@@ -102,6 +103,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use about::{Place, Unfinished};
 pub use config::{HookQueueConfig, QueueConfig};
 pub use dead_letters::{DeadLetter, Letters};
 pub use handle::Handle;

@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    fn doing(&self, line: &Line, jobs: &[&Batch], now: Instant) -> QueueState {
+    pub(super) fn doing(&self, line: &Line, jobs: &[&Batch], now: Instant) -> QueueState {
         if jobs.iter().any(|batch| batch.is_running()) {
             return QueueState::Running;
         }
@@ -325,7 +325,7 @@ fn dump_trigger(item: &Item, job: Option<&Batch>, now: Instant) -> TriggerDump {
     }
 }
 
-fn cause(trigger: &Trigger) -> &'static str {
+pub(super) fn cause(trigger: &Trigger) -> &'static str {
     match &trigger.cause {
         Cause::Startup => "startup",
         Cause::Schedule(_) => "schedule",

@@ -2,12 +2,19 @@
 //!
 //! Of an object, a record contains only the name.
 
+use std::borrow::Cow;
+
 use boathook_core::{
     effect::{Sink, State},
-    model::{CallError, Caller, HookName, RunId},
+    model::{CallError, Caller, HookName, ObjectRef, RunId},
 };
 
-use super::{effects::EffectRecorder, own_writes::UnderWay, send::RequestStats};
+use super::{
+    effects::EffectRecorder,
+    made::{Made, MadeVersion, Stored, made},
+    own_writes::UnderWay,
+    send::{ApiRequest, RequestStats},
+};
 
 /// A write, for logs and metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +42,9 @@ pub trait Observer: Send + Sync + 'static {
     /// A write has ended.
     fn wrote(&self, _record: &WriteRecord<'_>) {}
 
+    /// A write that is no dry run made a version of an object, or it is not known whether it did.
+    fn stored(&self, _stored: &Stored<'_>) {}
+
     /// Receives what each write did to its object. The default is `None`, which costs nothing. Otherwise, each object
     /// is read once more before it is written.
     fn effects(&self) -> Option<&dyn Sink> {
@@ -53,6 +63,10 @@ pub(super) struct Audit<'a> {
     pub object: String,
     subresource: Option<&'a str>,
     pub meter: RequestStats,
+    /// What the write is about, unless it is a dry run.
+    pub about: Option<ObjectRef>,
+    /// The field manager.
+    pub manager: Cow<'a, str>,
     /// Records the write as the hook's own, if something follows the hook's writes.
     pub own: Option<UnderWay>,
     /// Collects what the write did, if something receives effects.
@@ -69,7 +83,37 @@ impl<'a> Audit<'a> {
         subresource: Option<&'a str>,
     ) -> Self {
         let (meter, own, effect, outcome) = (RequestStats::default(), None, None, "interrupted");
-        Self { observer, caller, verb, object, subresource, meter, own, effect, outcome }
+        let (about, manager) = (None, Cow::default());
+        Self { observer, caller, verb, object, subresource, meter, about, manager, own, effect, outcome }
+    }
+
+    /// Notes the response to a request.
+    pub fn answered(&self, wire: &ApiRequest, response: &str) {
+        if self.about.is_some()
+            && let Some(version) = made(wire, &self.manager, response, &self.meter)
+        {
+            self.stored(Made::Version(version));
+        }
+    }
+
+    /// Notes what the write made.
+    pub fn stored(&self, made: Made) {
+        let Some(about) = &self.about else { return };
+        // The server has chosen the name.
+        let named = match &made {
+            Made::Version(MadeVersion { name: Some(name), .. }) if about.name.ends_with('*') => {
+                Some(ObjectRef { name: name.clone(), ..about.clone() })
+            }
+            _ => None,
+        };
+        self.observer.stored(&Stored {
+            hook: &self.caller.hook,
+            run: &self.caller.run,
+            verb: self.verb,
+            object: named.as_ref().unwrap_or(about),
+            subresource: self.subresource,
+            made,
+        });
     }
 
     /// Notes that the object was read as a part of the write.
@@ -87,6 +131,9 @@ impl<'a> Audit<'a> {
 
 impl Drop for Audit<'_> {
     fn drop(&mut self) {
+        if self.meter.unknown {
+            self.stored(Made::Unknown);
+        }
         let record = WriteRecord {
             hook: &self.caller.hook,
             run: &self.caller.run,

@@ -14,6 +14,7 @@ use super::{
     Access,
     audit::Audit,
     errors,
+    made::Made,
     read::object,
     request::{Head, Named, ResourcePath},
     write::{Written, wire},
@@ -42,7 +43,11 @@ impl Access {
         };
         let read: Option<Value> = serde_json::from_str(&answer).ok();
         let uid = read.as_ref().and_then(uid_of);
-        let is_object = read.is_some_and(|read| is_object(&read));
+        let is_object = read.as_ref().is_some_and(is_object);
+        if let Some(uid) = &uid {
+            let marked = read.as_ref().filter(|_| is_object).and_then(marked);
+            audit.stored(Made::Deletion { uid: uid.clone(), marked });
+        }
         // Later changes of the object are not the hook's.
         if let (Some(own), Some(uid)) = (audit.own.take(), &uid) {
             own.deleted(uid, &answer);
@@ -116,6 +121,12 @@ fn options(delete: &Delete, caller: &Caller) -> String {
 /// The server responds with the object while finalizers hold it, and with a `Status` when it is gone.
 fn is_object(answer: &Value) -> bool {
     answer.get("kind").and_then(Value::as_str) != Some("Status")
+}
+
+/// The version of an object that is being deleted. Some kinds are answered with the last state of an object that is gone.
+fn marked(object: &Value) -> Option<String> {
+    object.pointer("/metadata/deletionTimestamp")?;
+    object.pointer("/metadata/resourceVersion")?.as_str().map(str::to_owned)
 }
 
 fn uid_of(answer: &Value) -> Option<String> {

@@ -37,12 +37,14 @@ impl Access {
         let name = name(caller, event);
         let object = format!("{GROUP}/v1 Event {}/{name}", clipped(namespace(event)));
         let mut audit = Audit::start(&*self.observer, caller, "create", object, None);
-        audit.effect = self.watched(|| ObjectRef {
+        let about = || ObjectRef {
             api_version: format!("{GROUP}/v1"),
             kind: "Event".to_owned(),
             namespace: Some(namespace(event).to_owned()),
             name: name.clone(),
-        });
+        };
+        audit.effect = self.watched(about);
+        audit.about = (!caller.dry_run).then(about);
         let result = self.emit(caller, event, &name, &mut audit).await;
         audit.finish(&result);
         result
@@ -62,15 +64,18 @@ impl Access {
         let events = Resource::of("events.k8s.io/v1", "Event", "events", true);
         let uri = events.path(Some(namespace), None, None) + "?" + &write_query(caller, None, None);
         let body = body(caller, event, name, &self.config.reporting_instance, now());
-        let result = match self
-            .sender
-            .send(Some(caller), &what, &wire(Method::POST, uri, &body, true), &mut audit.meter)
-            .await
-        {
+        let wire = wire(Method::POST, uri, &body, true);
+        let result = match self.sender.send(Some(caller), &what, &wire, &mut audit.meter).await {
             Err(error) if error.reason != CallReason::AlreadyExists => {
                 Err(self.dry_run_objects.explain(caller, &event.regarding, error))
             }
-            _ => Ok(()),
+            Err(_) => Ok(()),
+            Ok(response) => {
+                if let Ok(response) = std::str::from_utf8(&response) {
+                    audit.answered(&wire, response);
+                }
+                Ok(())
+            }
         };
         if let Some(watched) = &mut audit.effect {
             watched.emitted(&body, &result);

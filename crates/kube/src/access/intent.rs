@@ -1,5 +1,7 @@
 //! What a write is about before it is checked: the operation, its target and its verb.
 
+use std::borrow::Cow;
+
 use boathook_core::model::{CallError, HookName, ObjectRef, Operation, Patch, PatchBody};
 
 use super::request::{Head, Named};
@@ -28,6 +30,16 @@ impl<'a> Intent<'a> {
             Operation::Patch(patch) => Some(&patch.target),
             Operation::Delete(delete) => Some(&delete.target),
             Operation::Update(_) => None,
+        }
+    }
+
+    /// The field manager of the write.
+    pub fn manager(&self, hook: &HookName) -> Cow<'a, str> {
+        match self.operation {
+            Operation::Patch(Patch { body: PatchBody::Apply { field_manager: Some(manager), .. }, .. }) => {
+                manager.as_str().into()
+            }
+            _ => field_manager(hook).into(),
         }
     }
 

@@ -19,6 +19,7 @@ mod events;
 mod grants;
 mod intent;
 mod jq;
+mod made;
 mod own_writes;
 mod read;
 mod request;
@@ -34,6 +35,7 @@ use std::{sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 
 pub use audit::{Observer, WriteRecord};
+pub use made::{Made, MadeVersion, Stored};
 pub use own_writes::{Followed, OwnWrites};
 pub use rights::Right;
 

@@ -11,7 +11,7 @@ use std::{
 
 use boathook_core::{
     filter::OwnChanges,
-    model::{Caller, Create, HookName, Object, ObjectRef, Operation, Patch, PatchBody},
+    model::{Caller, Create, HookName, Object, ObjectRef, Operation},
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use http::Method;
@@ -20,11 +20,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{
-    intent::{Intent, field_manager},
-    request::Head,
-    send::ApiRequest,
-};
+use super::{intent::Intent, made::replaced_version, request::Head, send::ApiRequest};
 
 /// How many writes are remembered for each hook.
 const MAX: usize = 8_192;
@@ -221,12 +217,7 @@ impl OwnWrites {
         table.next += 1;
         let id = table.next;
         table.hooks.get_mut(&caller.hook)?.under_way.insert(id, target);
-        let manager = match intent.operation {
-            Operation::Patch(Patch { body: PatchBody::Apply { field_manager: Some(manager), .. }, .. }) => {
-                manager.as_str().into()
-            }
-            _ => field_manager(&caller.hook).into(),
-        };
+        let manager = intent.manager(&caller.hook).as_ref().into();
         Some(UnderWay { writes: self.clone(), hook: caller.hook.clone(), id, manager })
     }
 
@@ -296,11 +287,6 @@ impl UnderWay {
             marked.into_iter().chain([deletion]).for_each(|deed| deeds.add(deed, Proof::Certain, Instant::now()));
         });
     }
-}
-
-fn replaced_version(wire: &ApiRequest) -> Option<String> {
-    let head = Head::read(std::str::from_utf8(&wire.body).ok()?).ok()?;
-    head.resource_version().map(str::to_owned)
 }
 
 impl Drop for UnderWay {

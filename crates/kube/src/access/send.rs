@@ -69,6 +69,10 @@ pub(super) struct RequestStats {
     pub code: Option<u16>,
     /// A try failed that may have taken effect.
     pub uncertain: bool,
+    /// A write was sent, and there is no response that says what became of it.
+    pub unknown: bool,
+    /// The server's time when it sent the last response, and how long the request took.
+    pub answered: Option<(jiff::Timestamp, Duration)>,
 }
 
 #[derive(Clone)]
@@ -136,10 +140,19 @@ impl Sender {
         let mut tried = 0;
         loop {
             tried += 1;
-            let fault = match self.once(caller, wire, meter).await {
-                Ok(body) => return Ok(body),
+            // Until there is a response. The run may end before that.
+            meter.unknown |= !wire.asks;
+            let result = self.once(caller, wire, meter).await;
+            let fault = match result {
+                Ok(body) => {
+                    meter.unknown &= wire.asks;
+                    return Ok(body);
+                }
                 Err(fault) => fault,
             };
+            if !wire.asks {
+                meter.unknown = meter.uncertain || retry::may_have_happened(fault.symptom()) || fault.is_unread();
+            }
             match retry::decide(fault.symptom(), wire.repeatable, tried, self.policy, rand::random()) {
                 Next::GiveUp => return Err(self.explain(what, wire, fault)),
                 Next::Repeat { after, uncertain } => {
@@ -182,8 +195,10 @@ impl Sender {
         meter: &mut RequestStats,
     ) -> Result<Bytes, Fault> {
         let memory = caller.map(|caller| caller.memory.clone()).unwrap_or_default();
+        let began = Instant::now();
         let (head, body) = self.client.send(request).await.map_err(|error| Fault::from_client(&error))?.into_parts();
         let code = head.status.as_u16();
+        meter.answered = date(&head.headers).map(|date| (date, began.elapsed()));
         meter.code = Some(code);
         if head.status.is_success() {
             return read(body, bound, &memory).await;
@@ -234,6 +249,11 @@ impl Fault {
         if never_connected(error) { Self::NotConnected(text) } else { Self::Lost(text) }
     }
 
+    /// The server did what was asked, and its response was not read.
+    fn is_unread(&self) -> bool {
+        matches!(self, Self::TooLarge | Self::Crowded)
+    }
+
     fn symptom(&self) -> Symptom {
         match self {
             Self::Answered { code, retry_after, .. } => Symptom::Answered { code: *code, retry_after: *retry_after },
@@ -263,6 +283,11 @@ async fn read(body: Body, bound: usize, memory: &Allowance) -> Result<Bytes, Fau
         }
     }
     Ok(whole.into())
+}
+
+fn date(headers: &HeaderMap) -> Option<jiff::Timestamp> {
+    let date = headers.get(header::DATE)?.to_str().ok()?;
+    jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()
 }
 
 fn retry_after(headers: &HeaderMap, body: &[u8]) -> Option<Duration> {

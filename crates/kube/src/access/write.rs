@@ -55,6 +55,8 @@ impl Access {
         let (verb, object) = (intent.operation.verb(), intent.object());
         let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
         audit.own = self.own.begin(caller, &intent);
+        audit.about = (!caller.dry_run).then(|| intent.reference());
+        audit.manager = intent.manager(&caller.hook);
         audit.effect = self.watched(|| intent.reference());
         let (operation, target) = (intent.operation, caller.dry_run.then(|| intent.reference()));
         let mut result = self.dispatch(intent, &mut audit).await;
@@ -111,6 +113,9 @@ impl Access {
     /// Sends a body and returns the object in the response.
     pub(super) async fn store(&self, what: &str, wire: &ApiRequest, audit: &mut Audit<'_>) -> Written {
         let body = self.sender.send(Some(audit.caller), what, wire, &mut audit.meter).await?;
+        if let Ok(text) = std::str::from_utf8(&body) {
+            audit.answered(wire, text);
+        }
         let object = object(what, &body)?;
         if let Some(own) = &audit.own {
             own.wrote(wire, &object);

@@ -20,6 +20,7 @@ use super::{
     views::{
         Count, DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SetLogLevel, SnapshotsView,
     },
+    why::{WhyNotView, WhyView},
 };
 
 /// The pages' own limits keep answers far shorter than this.
@@ -102,6 +103,16 @@ impl Client {
 
     pub async fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, ClientError> {
         self.view(&format!("/dead-letters?{}", of_hook(hook).trim_start_matches('&'))).await
+    }
+
+    /// Gets the last writes of hooks to an object, each with what led to it.
+    pub async fn why(&self, object: &str) -> Result<WhyView, ClientError> {
+        self.view(&format!("/why?object={}", escaped(object))).await
+    }
+
+    /// Gets what kept a hook from running for an object.
+    pub async fn why_not(&self, hook: &str, object: &str) -> Result<WhyNotView, ClientError> {
+        self.view(&format!("/why-not?hook={}&object={}", escaped(hook), escaped(object))).await
     }
 
     /// Puts the triggers of dead letters back into their queues.

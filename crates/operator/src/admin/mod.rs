@@ -6,6 +6,7 @@
 //! | [`operator`] | what can be requested from the operator, and how it refuses |
 //! | [`views`] | what the operator answers, field by field |
 //! | [`modules`] | what modules do |
+//! | [`why`] | what caused what, and why a hook did not run |
 //! | [`pages`] | a page of a snapshot, with the values of Secrets hidden |
 //! | [`socket`] | where the socket is, and who may connect |
 //! | [`server`], `routes` | the server |
@@ -23,6 +24,7 @@ mod routes;
 pub mod server;
 pub mod socket;
 pub mod views;
+pub mod why;
 
 pub use client::{Client, ClientError};
 pub use operator::{Letters, Operator, Refused, SnapshotQuery};

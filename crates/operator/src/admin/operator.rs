@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::modules::ModulesView;
 use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView};
+use super::why::{WhyNotView, WhyView};
 
 /// What the routes work with: the operator, once it has started, and while its server lives. It is weak, because a
 /// connection that lingers must not keep an operator alive.
@@ -24,7 +25,7 @@ pub enum Refused {
     UnknownBinding { hook: String, name: String, known: Vec<String> },
     #[error("no dead letter has the ID {}: `boathook dead-letters` lists the existing ones", ids(.0))]
     UnknownLetter(Vec<u64>),
-    #[error("there is no {0}: try /hooks, /queues, /runs, /modules, /dead-letters, /log-level")]
+    #[error("there is no {0}: try /hooks, /queues, /runs, /why, /why-not, /modules, /dead-letters, /log-level")]
     UnknownPath(String),
     #[error("the operator is still loading its hooks: try again soon")]
     Starting,
@@ -96,7 +97,7 @@ impl Letters {
     }
 }
 
-/// A running operator. Queries change nothing and do not block.
+/// A running operator. Queries change nothing and do not block. Those that return a future may ask the API server.
 pub trait Operator: Send + Sync {
     /// Lists all hooks, including those in quarantine.
     fn hooks(&self) -> HooksView;
@@ -114,6 +115,12 @@ pub trait Operator: Send + Sync {
     fn modules(&self) -> Result<ModulesView, Refused> {
         Err(Refused::Unsupported("show modules: it runs none; start it with --modules"))
     }
+
+    /// Shows the last writes of hooks to an object, `KIND/NAME` or `KIND/NAMESPACE/NAME`, each with what led to it.
+    fn why<'a>(&'a self, object: &'a str) -> BoxFuture<'a, Result<WhyView, Refused>>;
+
+    /// Shows why a hook did not run for an object.
+    fn why_not<'a>(&'a self, hook: &'a str, object: &'a str) -> BoxFuture<'a, Result<WhyNotView, Refused>>;
 
     /// Lists triggers that were given up, of one hook or of all, oldest first.
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused>;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `GET /` | that the operator is alive |
 //! | `GET /hooks`, `/queues`, `/runs`, `/modules`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /why?object=`, `/why-not?hook=&object=` | what led to an object, and why a hook did not run for it |
 //! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
 //! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
@@ -85,6 +86,19 @@ struct OfHook {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AboutObject {
+    object: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct HookAndObject {
+    hook: String,
+    object: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ShowEmpty {
     #[serde(default)]
     show_empty: bool,
@@ -106,6 +120,14 @@ async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri)
         }
         "modules" => query::<Nothing>(&uri).and_then(|Nothing {}| Ok(view(&operator.modules()?, format))),
         "log-level" => Ok(view(&operator.log_level()?, format)),
+        "why" => {
+            let asked: AboutObject = query(&uri)?;
+            Ok(view(&operator.why(&asked.object).await?, format))
+        }
+        "why-not" => {
+            let asked: HookAndObject = query(&uri)?;
+            Ok(view(&operator.why_not(&asked.hook, &asked.object).await?, format))
+        }
         _ => Err(nowhere(&uri)),
     }
 }

@@ -28,6 +28,7 @@ use super::{
     history::{first, stamp},
     hook_manager::{HookManager, ReloadError},
     hooks::Hook,
+    why,
 };
 use crate::{
     admin::{
@@ -39,6 +40,7 @@ use crate::{
             OperationCounts, Operations, QueueView, QueuesView, RetriedView, RunCounts, RunsView, SnapshotsView,
             TaskView,
         },
+        why::{WhyNotView, WhyView},
     },
     telemetry::{LogControl, Role, log::Setting},
 };
@@ -223,6 +225,23 @@ impl Operator for Admin {
             return Err(Refused::Unsupported("show modules: it runs none; start it with --modules"));
         };
         Ok(ModulesView { modules: reports.borrow().iter().map(module).collect(), problems: values.problems() })
+    }
+
+    fn why<'a>(&'a self, object: &'a str) -> BoxFuture<'a, Result<WhyView, Refused>> {
+        async move {
+            let object = why::Named::find(&self.services, object).await?;
+            Ok(why::why(&self.services, &object))
+        }
+        .boxed()
+    }
+
+    fn why_not<'a>(&'a self, hook: &'a str, object: &'a str) -> BoxFuture<'a, Result<WhyNotView, Refused>> {
+        async move {
+            let hook = self.live(hook)?;
+            let object = why::Named::find(&self.services, object).await?;
+            why::why_not(&self.services, &hook, &object).await
+        }
+        .boxed()
     }
 
     fn log_level(&self) -> Result<LogLevelView, Refused> {

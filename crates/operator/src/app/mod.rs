@@ -11,6 +11,7 @@
 //! | `modules`, `module_values` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
+//! | `causes`, `why` | what caused what, and why a hook did not run |
 //! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
 
 mod admin;
@@ -20,6 +21,7 @@ mod applying;
 mod binding_states;
 mod bindings;
 mod bundles;
+mod causes;
 mod claims;
 mod crd_watcher;
 mod credentials;
@@ -49,10 +51,12 @@ mod sources;
 mod uninstall;
 mod upgrade_plan;
 mod webhooks;
+mod why;
 
 use std::{future::pending, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use boathook_core::{
+    causes::{Bounds, Causes},
     fair::Pool,
     filter::Snapshots,
     hooks::{DirectoryError, HookFile},
@@ -427,8 +431,9 @@ fn connect(
     let snapshots = Arc::new(Snapshots::default());
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(filters.clone(), hook_registry.clone()));
-    let effects = Arc::new(runs::Effects(options.effects.clone()));
-    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), effects);
+    let causes = Arc::new(Causes::new(Bounds::default()));
+    let writes = Arc::new(causes::Writes { effects: options.effects.clone(), causes: causes.clone() });
+    let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), writes);
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),
         http: options.http.with_secrets(Arc::new(SecretsOfAccounts(access.clone()))),
@@ -460,6 +465,7 @@ fn connect(
         health,
         metrics: shown.metrics.clone(),
         history: Arc::new(History::new(options.run_ended.clone())),
+        causes,
         recorder,
         run_ids: RunIds::new(),
         last: LastRuns::new(options.keep_last_run),

@@ -5,14 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_core::{
-    effect::Sink,
-    model::{
-        BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage, Trigger,
-        WatchEventKind,
-    },
+use boathook_core::model::{
+    BindingName, Caller, Failure, FailureKind, HookName, Job, ObjectRef, Outcome, QueueName, RunId, Stage, Trigger,
+    WatchEventKind,
 };
-use boathook_kube::access::Observer;
 use boathook_sandbox::{Host, RunReport, RunRequest, Sandbox};
 use tracing::{
     Instrument as _, Span,
@@ -20,7 +16,7 @@ use tracing::{
     info, info_span, warn,
 };
 
-use super::{Services, history::Begun, hooks::Hook, ms, reconcile};
+use super::{Services, causes, history::Begun, hooks::Hook, ms, reconcile, why};
 use crate::{
     record::secrets::bindings_of_secrets,
     telemetry::{TRACE_TARGET, metrics::RunLabels},
@@ -78,7 +74,7 @@ impl Runs {
             run: run.clone(),
             hook: job.hook.clone(),
             binding: first.binding.clone(),
-            queue: job.queue,
+            queue: job.queue.clone(),
             event: if job.triggers.len() == 1 { first.event() } else { None },
             triggers: job.triggers.len(),
             attempt: job.attempt,
@@ -86,6 +82,7 @@ impl Runs {
         let caller = hook.caller(run, self.0.plan);
         self.0.last.ran(&caller.hook, &job.triggers);
         let span = span(&described);
+        let _live = self.0.causes.begin(causes::of_job(&described.run, &job, &span));
         let report = match reconcile::task(&hook, &job.triggers) {
             Some(task) => self.reconciled(&hook, caller, job.attempt, task).instrument(span.clone()).await,
             None => match self.with_values(&hook, caller) {
@@ -98,6 +95,7 @@ impl Runs {
                 Err(failure) => RunReport::without_guest(Err(failure)),
             },
         };
+        causes::link(&self.0.causes, &described.run, &span);
         ended(&span, &report.outcome);
         let labels = RunLabels { hook: &described.hook, binding: &described.binding, queue: &described.queue };
         self.0.metrics.run_finished(labels, &report, allow_failure);
@@ -158,9 +156,10 @@ impl Runs {
         let operator = self.0.operator.clone();
         let Some(recorder) = &self.0.recorder else { return self.interruptible(hook, request, operator).await };
         let secrets = bindings_of_secrets(&hook.spec);
+        let run = request.caller.run.clone();
         let begun = recorder.begin(operator, hook.component.digest(), secrets, request.clone());
         let report = self.interruptible(hook, request, begun.host()).await;
-        begun.end(&report);
+        begun.end(&report, || why::recorded(&self.0.causes, &run));
         report
     }
 
@@ -224,15 +223,6 @@ fn describe(described: &Described, report: &RunReport) {
             let (kind, error, backtrace) = (failure.kind.label(), &failure.message, failure.backtrace.as_deref());
             warn!(%hook, %run, %binding, %queue, attempt, event, object, triggers, ms, memory_peak, host_calls, kind, error, backtrace, "run failed");
         }
-    }
-}
-
-/// Passes on the effects of writes.
-pub(super) struct Effects(pub Option<Arc<dyn Sink>>);
-
-impl Observer for Effects {
-    fn effects(&self) -> Option<&dyn Sink> {
-        self.0.as_deref()
     }
 }
 

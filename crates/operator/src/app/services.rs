@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use boathook_core::{
+    causes::Causes,
     effect::Sink,
     fair::Pool,
     filter::Snapshots,
@@ -50,6 +51,8 @@ pub(super) struct Services {
     pub health: Arc<Health>,
     pub metrics: Arc<Metrics>,
     pub history: Arc<History>,
+    /// What caused what.
+    pub causes: Arc<Causes>,
     pub recorder: Option<Arc<Recorder>>,
     pub run_ids: RunIds,
     pub last: LastRuns,

@@ -16,6 +16,8 @@ use boathook_sandbox::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::admin::why::{ReasonView, StepView};
+
 /// One run of a hook, or one answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +38,9 @@ pub struct Record {
     pub ambient: AmbientValues,
     /// The lines that the hook logged, in order.
     pub log: Vec<LogLine>,
+    /// What led to the run. A replay does not need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<RecordedCauses>,
     /// How the run ended.
     pub end: End,
 }
@@ -237,6 +242,19 @@ pub struct AmbientValues {
     pub insecure_random: String,
     /// The seed for hash maps, in hexadecimal.
     pub insecure_seed: String,
+}
+
+/// What led to a run: the writes of hooks, back to the first cause. Names of objects and fields are in it, and no values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordedCauses {
+    /// The reason of the run that the chain follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ReasonView>,
+    /// The newest write first. Each was caused by the next one.
+    pub steps: Vec<StepView>,
+    /// The cause of the last one.
+    pub origin: String,
 }
 
 /// A line that the hook logged, or wrote to stdout or stderr.

@@ -17,7 +17,7 @@ pub mod secrets;
 mod tape;
 
 pub use content::{
-    AmbientValues, Answer, Asked, Asks, Call, End, Given, Header, LogLine, Record, RecordedAnswer, RecordedChild,
+    AmbientValues, Answer, Asked, Asks, Call, End, Given, Header, LogLine, Record, RecordedAnswer, RecordedCauses, RecordedChild,
     RecordedQuestion, RecordedRelated, RecordedSnapshot, RecordedTrigger, Request,
 };
 pub use format::{FileName, FormatError, MAX_UNPACKED, OLDEST, ReadError, SUFFIX, VERSION, decode, encode, read};

@@ -27,8 +27,8 @@ use boathook_sandbox::{ENGINE, Host, RunReport};
 
 use super::{
     content::{
-        Asked, End, Given, Header, Record, RecordedAnswer, RecordedQuestion, RecordedSnapshot, RecordedTrigger,
-        item_bytes,
+        Asked, End, Given, Header, Record, RecordedAnswer, RecordedCauses, RecordedQuestion, RecordedSnapshot,
+        RecordedTrigger, item_bytes,
     },
     format::{FileName, encode},
     secrets::{Key, redact},
@@ -110,6 +110,7 @@ pub struct Recorder {
 pub struct Begun {
     recorder: Arc<Recorder>,
     host: Arc<Recording>,
+    causes: Option<RecordedCauses>,
     asked: Option<Asked>,
     component: String,
     secrets: Vec<BindingName>,
@@ -122,9 +123,14 @@ impl Begun {
         self.host.clone()
     }
 
-    /// Records the run. Call it when the run has ended.
-    pub fn end<T: Clone + Into<Given>>(mut self, report: &RunReport<T>) {
+    /// Records the run, and what led to it. Call it when the run has ended.
+    pub fn end<T: Clone + Into<Given>>(
+        mut self,
+        report: &RunReport<T>,
+        causes: impl FnOnce() -> Option<RecordedCauses>,
+    ) {
         if self.recorder.which == Which::All || report.outcome.is_err() {
+            self.causes = causes();
             self.take(report.clone().map(Into::into));
         }
         self.asked = None;
@@ -135,7 +141,8 @@ impl Begun {
         let (notes, hook) = (self.host.take(), asked.caller().hook.clone());
         let (component, secrets) = (std::mem::take(&mut self.component), std::mem::take(&mut self.secrets));
         let given = asked.bytes() + report.outcome.as_ref().map_or(0, Given::bytes);
-        let taken = Box::new(Taken { asked, component, secrets, started: self.started, notes, report, given });
+        let (started, causes) = (self.started, self.causes.take());
+        let taken = Box::new(Taken { asked, component, secrets, started, notes, report, given, causes });
         if !self.recorder.send(taken) {
             self.recorder.observer.dropped(&hook);
         }
@@ -192,6 +199,7 @@ impl Recorder {
         Begun {
             recorder: self.clone(),
             host: Arc::new(Recording::new(host, self.max_bytes)),
+            causes: None,
             asked: Some(asked.into()),
             component: component.to_owned(),
             secrets,
@@ -241,6 +249,7 @@ pub(super) struct Taken {
     pub report: RunReport<Given>,
     /// The bytes of the question and the answer.
     pub given: usize,
+    pub causes: Option<RecordedCauses>,
 }
 
 impl Taken {
@@ -290,7 +299,7 @@ impl Writer {
 }
 
 fn record(taken: Taken, max_bytes: usize) -> Record {
-    let Taken { asked, component, started, mut notes, report, given, .. } = taken;
+    let Taken { asked, component, started, mut notes, report, given, causes, .. } = taken;
     let triggered: &[Trigger] = if let Asked::Run(request) = &asked { &request.triggers } else { &[] };
     let triggers: Vec<RecordedTrigger> = triggered.iter().map(RecordedTrigger::from).collect();
     let (mut question, caller) = (RecordedQuestion::of(&asked), asked.caller());
@@ -329,6 +338,7 @@ fn record(taken: Taken, max_bytes: usize) -> Record {
         calls: notes.calls,
         ambient,
         log: notes.log,
+        causes,
         end,
     }
 }

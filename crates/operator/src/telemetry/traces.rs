@@ -13,13 +13,16 @@ use std::{
     time::Duration,
 };
 
+use boathook_core::causes::SpanRef;
 use bytes::Bytes;
 use futures::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
-use opentelemetry::trace::TracerProvider as _;
+use opentelemetry::trace::{
+    SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState, TracerProvider as _,
+};
 use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::{
@@ -27,7 +30,8 @@ use opentelemetry_sdk::{
     trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider},
 };
 use tokio::{runtime::Handle, time::timeout};
-use tracing::{Subscriber, info, warn};
+use tracing::{Span, Subscriber, info, warn};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
 /// The target of spans that become traces. No log line has it.
@@ -93,6 +97,23 @@ impl Traces {
             warn!("the last traces could not be sent");
         }
     }
+}
+
+/// Where a span is, if traces are sent.
+pub(crate) fn place(span: &Span) -> Option<SpanRef> {
+    if span.is_disabled() {
+        return None;
+    }
+    let context = span.context();
+    let found = context.span().span_context().clone();
+    let is_sent = found.is_valid() && found.is_sampled();
+    is_sent.then(|| SpanRef { trace: found.trace_id().to_bytes(), span: found.span_id().to_bytes() })
+}
+
+/// Links a span to another one, which need not be in the same trace.
+pub(crate) fn link(span: &Span, to: SpanRef) {
+    let (trace, id) = (TraceId::from_bytes(to.trace), SpanId::from_bytes(to.span));
+    span.add_link(SpanContext::new(trace, id, TraceFlags::SAMPLED, false, TraceState::NONE));
 }
 
 fn resource() -> Resource {

@@ -31,7 +31,7 @@ use futures::{
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{Services, history::Begun, hooks::Hook, ms};
+use super::{Services, causes, history::Begun, hooks::Hook, ms, why};
 use crate::{
     admin::views::AnswerView,
     record::{self, Given, secrets::bindings_of_secrets},
@@ -125,10 +125,12 @@ impl Answers {
             return bounded(about, patience, call(question, operator)).await;
         };
         let secrets = bindings_of_secrets(&hook.spec);
-        let begun = recorder.begin(operator, hook.component.digest(), secrets, question.clone());
+        let recorded: record::Asked = question.clone().into();
+        let run = recorded.caller().run.clone();
+        let begun = recorder.begin(operator, hook.component.digest(), secrets, recorded);
         let ended = bounded(about, patience, call(question, begun.host())).await;
         if let Ok(report) = &ended {
-            begun.end(report);
+            begun.end(report, || why::recorded(&self.services.causes, &run));
         }
         ended
     }
@@ -235,6 +237,7 @@ impl Answers {
         let patience = patience.saturating_sub(asked.started.elapsed());
         let _running = self.services.metrics.answer_begun(name);
         let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
+        let _live = self.services.causes.begin(causes::of_answer(&run, name, &binding.name, word(binding.kind)));
         let dry_run = request.dry_run || self.services.plan;
         let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
         let caller = hook.caller(run.clone(), dry_run);

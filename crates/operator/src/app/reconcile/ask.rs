@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    super::{applying::HasSet as _, events},
+    super::{applying::HasSet as _, events, why},
     Pass,
     decorations::{self, Decoration},
     nothing, retry,
@@ -99,9 +99,10 @@ impl Pass<'_> {
             return sandbox.reconcile(component, request, operator).await;
         };
         let secrets = bindings_of_secrets(&self.hook.spec);
+        let run = request.caller.run.clone();
         let begun = recorder.begin(operator, component.digest(), secrets, request.clone());
         let report = sandbox.reconcile(component, request, begun.host()).await;
-        begun.end(&report);
+        begun.end(&report, || why::recorded(&self.services.causes, &run));
         report
     }
 

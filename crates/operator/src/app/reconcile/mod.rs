@@ -209,7 +209,8 @@ impl<'a> Pass<'a> {
         let key = &event.item.key;
         let reconciler = self.services.reconcilers.of(&self.hook.spec.name, &self.binding.name);
         let terms = reconciler.terms(&self.hook.spec.name, self.binding, &event.resource);
-        reconciler.begins(key, self.attempt);
+        let because = reconciler.begins(key, self.attempt);
+        self.services.causes.add_reasons(&self.caller.run, because);
         let now = self.services.snapshots.snapshot_set(&self.hook.spec.name);
         let watched = now.items(&self.binding.name).and_then(|parents| parents.get(key));
         let watched = watched.map(|kept| kept.item.object.clone().unwrap_or_default());

@@ -9,6 +9,7 @@ use std::{
 
 use boathook_applyset::{Action, Answer, Desired, Parent, Plan, Policy, Rules, Set, Stage, Step};
 use boathook_core::{
+    causes::{ObjectId, Reason, Seen, Version},
     fair::Share,
     memory::UNIT,
     model::{
@@ -141,9 +142,21 @@ impl Informed {
     pub fn saw(&self, object: &Object) {
         if let Role::Members(_) = self.role {
             for wake in self.reconciler.saw(&self.informer, object) {
-                self.reconciler.push(wake, &self.queue);
+                let seen = || {
+                    let version = Version::new(&object.uid, &object.resource_version);
+                    Seen { object: Arc::new(ObjectId::of_object(object)), version }
+                };
+                self.push(wake, || Reason { binding: self.informer.clone(), what: "Modified", seen: Some(seen()) });
             }
         }
+    }
+
+    /// Another object than the parent is why the parent is reconciled.
+    fn push(&self, wake: Trigger, reason: impl FnOnce() -> Reason) {
+        if let Cause::Event(event) = &wake.cause {
+            self.reconciler.because(&event.item.key, reason);
+        }
+        self.reconciler.push(wake, &self.queue);
     }
 
     /// Whether parents that refer to the object have something to do because of its change.
@@ -176,14 +189,14 @@ impl Informed {
                     self.reconciler.lost(&self.informer, &event.item.key, &object, &event.item.uid)
                 });
                 if let Some(wake) = wake {
-                    self.reconciler.push(wake, &self.queue);
+                    self.push(wake, || Reason::of(&trigger));
                 }
             }
             // The snapshot has the change already, so each parent that is reconciled because of it sees it.
             (Role::Related(_), Cause::Event(event)) if !self.matters(event) => {}
             (Role::Related(_), Cause::Event(event)) => {
                 for wake in self.reconciler.referring(&self.informer, Some(&event.item.key)) {
-                    self.reconciler.push(wake, &self.queue);
+                    self.push(wake, || Reason::of(&trigger));
                 }
             }
             _ => {
@@ -211,6 +224,8 @@ struct State {
     referring: HashMap<Reference, BTreeSet<ObjectKey>>,
     /// What each parent refers to.
     references: HashMap<ObjectKey, Vec<Reference>>,
+    /// The changes because of which parents are reconciled again, besides their own.
+    because: HashMap<ObjectKey, Vec<Reason>>,
     /// The parents whose next run waits in the queue.
     queued: HashSet<ObjectKey>,
     /// Objects with the finalizer that no run was about: the binding may not select them any more.
@@ -221,6 +236,9 @@ struct State {
 
 /// An object with the finalizer, and its uid.
 pub(super) type Stray = (ObjectRef, Box<str>);
+
+/// The most changes of other objects that are remembered for a parent until its next run.
+const BECAUSE: usize = 8;
 
 /// What a parent refers to: the binding that watches it, and a name. `None`: everything that is watched.
 pub(super) type Reference = (BindingName, Option<Box<str>>);
@@ -271,9 +289,24 @@ impl Reconciler {
 
     /// A run begins that is about the parent. What happens from here on needs another one. Call it before the run reads
     /// anything. The trigger of a run that is retried is not the one that waits.
-    pub fn begins(&self, key: &ObjectKey, attempt: u32) {
+    ///
+    /// Returns the changes of other objects that it is because of.
+    pub fn begins(&self, key: &ObjectKey, attempt: u32) -> Vec<Reason> {
+        let mut state = self.state();
         if attempt == 1 {
-            self.state().queued.remove(key);
+            state.queued.remove(key);
+        }
+        state.because.remove(key).unwrap_or_default()
+    }
+
+    fn because(&self, key: &ObjectKey, reason: impl FnOnce() -> Reason) {
+        let mut state = self.state();
+        let because = match state.because.get_mut(key) {
+            Some(because) => because,
+            None => state.because.entry(key.clone()).or_default(),
+        };
+        if because.len() < BECAUSE {
+            because.push(reason());
         }
     }
 
@@ -284,7 +317,9 @@ impl Reconciler {
 
     /// The queue may have lost triggers.
     pub fn nothing_is_queued(&self) {
-        self.state().queued.clear();
+        let mut state = self.state();
+        state.queued.clear();
+        state.because.clear();
     }
 
     /// An object has the finalizer. If the binding does not select it, it is let go of.
@@ -448,6 +483,7 @@ impl Reconciler {
         state.unrefer(key);
         state.entries.remove(key);
         state.strays.remove(key);
+        state.because.remove(key);
         state.parents.retain(|_, parent| parent != key);
     }
 
