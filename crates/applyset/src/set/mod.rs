@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::{
     canonical::{Digest, cut},
     desired::{Desired, InvalidAnswer, Member},
+    expression::Expression,
     fields::{Drift, Owned},
     id::{self, APPLIED, MemberId, Owner, Parent, SetId},
     order::{self, Order},
@@ -153,6 +154,8 @@ pub struct Set {
     approved: Option<String>,
     stored: Option<Hold>,
     finalize: Finalize,
+    /// The expression for readiness that was parsed last.
+    expression: Option<Expression>,
     hasher: RandomState,
     tokens: u64,
 }
@@ -182,6 +185,7 @@ impl Set {
             approved: None,
             stored: None,
             finalize: Finalize::No,
+            expression: None,
             hasher: RandomState::new(),
             tokens: 0,
         }
@@ -255,13 +259,6 @@ impl Set {
     /// interrupted can continue.
     pub fn recall(&mut self, hold: Option<Hold>) {
         self.stored = hold;
-    }
-
-    /// Whether the producer's own expression for a member's readiness holds. `None`: it has none.
-    pub fn express(&mut self, member: &ObjectRef, holds: Option<bool>) {
-        if let Some(state) = self.members.get_mut(&MemberId::of(member)) {
-            state.expression = holds;
-        }
     }
 
     /// Nothing depends on a Namespace, a CustomResourceDefinition or a PersistentVolumeClaim that is to be deleted.
@@ -425,7 +422,7 @@ impl Set {
             deleting: id::is_deleting(&value),
             owned: self.parent.owns(&value),
             order: Order::of(&id, &value),
-            readiness: Readiness::of(&id, &value),
+            readiness: Readiness::of(&id, &value, &mut self.expression),
             managers: object.last_managers.clone(),
             text: (unclear && owner == Owner::Us).then(|| object.json.clone()),
             owner,

@@ -585,10 +585,7 @@ fn repair(drift: &super::Drifted) -> Action {
 
 fn is_ready(state: &State, digest: &Digest, now: Instant) -> bool {
     let Some(seen) = &state.seen else { return false };
-    let healthy = match state.expression {
-        None => seen.readiness.health == Health::Current,
-        Some(_) => state.readiness(digest, now).health == Health::Current,
-    };
+    let healthy = seen.readiness.health == Health::Current;
     healthy && seen.owner == Owner::Us && !state.is_awaited(now) && !state.is_ending(now) && state.has_applied(digest)
 }
 

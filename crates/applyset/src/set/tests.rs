@@ -8,6 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     desired::{Answer, RECREATE, Rules},
+    expression::READY,
     id::{self, GROUP_KINDS, NAMESPACES, PART_OF, TOOLING},
     order::{GATE, WAVE},
     prune::PRUNE,
@@ -911,13 +912,20 @@ fn the_set_of_another_manager_is_left_alone() {
 #[test]
 fn an_expression_decides_about_readiness() {
     let mut bench = Bench::new(|_| ());
-    bench.want(vec![map("m")]);
-    bench.run();
-    let reference = ObjectRef { namespace: Some("shop".into()), ..ObjectRef::of(&map("m")) };
-    bench.set.express(&reference, Some(false));
-    assert_eq!(bench.planned(), ["m: unready: Expression"]);
-    bench.set.express(&reference, Some(true));
+    let ready = (READY, "has(self.status) && self.status.phase == 'Up'");
+    bench.want(vec![thing("Thing", "first", &[ready]), in_wave("ConfigMap", "second", "1")]);
+    let request = bench.take().remove(0);
+    let mut first = bench.succeed(&request);
+    assert_eq!(bench.planned(), ["first: unready: Expression", "second: blocked by Thing.example.com shop/first"]);
+    assert!(bench.says().contains("its expression does not hold yet"), "{}", bench.says());
+    assert!(bench.take().is_empty());
+    assert!(bench.change(&mut first, "its-controller", |object| object["status"] = json!({"phase": "Up"})));
+    assert_eq!(bench.run(), ["second"]);
     assert!(bench.planned().is_empty());
+    // A change of the expression is a change of the member.
+    bench.want(vec![thing("Thing", "first", &[(READY, "self.status.phase == 'Down'")]), in_wave("ConfigMap", "second", "1")]);
+    assert_eq!(bench.run(), ["first"]);
+    assert_eq!(bench.planned(), ["first: unready: Expression"]);
 }
 
 #[test]

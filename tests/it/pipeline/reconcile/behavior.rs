@@ -145,6 +145,37 @@ async fn members_are_deleted_in_the_reverse_of_their_waves() {
     }
 }
 
+// mutant: crates/applyset/src/ready.rs: `Some(text) => known.and_expression(|| Expression::holds(text, object, last)),` => `Some(_) => known,`
+#[tokio::test]
+async fn a_wave_waits_until_the_expression_of_a_child_holds() {
+    let pipeline = start().await;
+    let mut first = in_wave("first", "0");
+    first["metadata"]["annotations"]["boathook.dev/ready"] = json!("has(self.data.phase) && self.data.phase == 'Up'");
+    let parent = wish("web", json!({"children": [first, in_wave("second", "1")]}));
+    pipeline.create(parent.clone()).await;
+    until("the condition says what is waited for", async || {
+        let found = pipeline.get(parent.clone()).await?;
+        let reconciling = condition(&found, "Reconciling")?;
+        let message = "ConfigMap default/first: Expression: its expression does not hold yet";
+        (reconciling["status"] == "True" && reconciling["message"].as_str()?.contains(message)).then_some(())
+    })
+    .await;
+    assert!(pipeline.get(map("second")).await.is_none());
+    // Its controller reports that it is up.
+    let mut reported = map("first");
+    reported["data"] = json!({"phase": "Up"});
+    pipeline.apply(reported).await;
+    there(&pipeline.cluster, &map("second")).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    // An expression that is none is refused with the answer.
+    let mut wrong = child("third", "1");
+    wrong["metadata"]["annotations"] = json!({"boathook.dev/ready": "self.data.phase =="});
+    pipeline.apply(wish("web", json!({"children": [wrong]}))).await;
+    let message = told(&pipeline.cluster, &parent, "Stalled", "True", "InvalidAnswer").await;
+    assert!(message.starts_with("v1 ConfigMap third: its annotation boathook.dev/ready is not an expression"), "{message}");
+    assert!(pipeline.get(map("third")).await.is_none());
+}
+
 #[tokio::test]
 async fn children_of_a_cluster_scoped_parent_are_anywhere_and_go_with_it() {
     let pipeline = start().await;

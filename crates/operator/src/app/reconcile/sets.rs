@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Action, Answer, Desired, Parent, Plan, Policy, Rules, Set, Stage, Step};
+use boathook_applyset::{Action, Answer, Desired, Parent, Plan, Policy, READY, Rules, Set, Stage, Step};
 use boathook_core::{
     fair::Share,
     memory::UNIT,
@@ -537,7 +537,11 @@ pub(in super::super) struct NoRoom {
 /// The memory of a set. Each member has the text that is applied, the fields that are owned, and what is known of it.
 fn units(answer: &Reconciled, decoration: Option<&Decoration>) -> u64 {
     const MEMBER: usize = 2 * 1024;
+    // A set keeps one expression in parsed form.
+    const EXPRESSION: usize = 64 * 1024;
+    let has_expression = answer.children.iter().any(|child| child.contains(READY));
     let bytes = answer.bytes().saturating_mul(3).saturating_add(answer.children.len().saturating_mul(MEMBER));
+    let bytes = bytes.saturating_add(if has_expression { EXPRESSION } else { 0 });
     let bytes = bytes.saturating_add(decoration.map_or(0, Decoration::bytes).saturating_mul(2));
     (bytes as u64).div_ceil(UNIT)
 }
