@@ -83,7 +83,9 @@ impl Expression {
         match value {
             Ok(Cel::Bool(holds)) => Ok(holds),
             Ok(_) => Err("its expression is neither true nor false".to_owned()),
-            Err(Error::TooExpensive) => Err("its expression takes too many steps: write one that reads less".to_owned()),
+            Err(Error::TooExpensive) => {
+                Err("its expression takes too many steps: write one that reads less".to_owned())
+            }
             Err(error) => Err(format!("its expression has no value: {}", cut(&error.to_string(), MAX_TEXT))),
         }
     }

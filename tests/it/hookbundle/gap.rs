@@ -121,7 +121,9 @@ async fn the_definition_of_hook_bundles_is_waited_for_by_a_watch() {
     let _keeping = stage.keep_by(recorded, desk.clone(), Lists::default());
     let count = |is: fn(&str) -> bool| asked.lock().unwrap().iter().filter(|uri| is(uri)).count();
     let watches = |uri: &str| {
-        uri.contains("/customresourcedefinitions?") && uri.contains("watch=") && uri.contains("hookbundles.boathook.dev")
+        uri.contains("/customresourcedefinitions?")
+            && uri.contains("watch=")
+            && uri.contains("hookbundles.boathook.dev")
     };
     until("it watches the definition", async || (count(watches) == 1).then_some(())).await;
     assert_eq!(count(|uri| uri.ends_with("/apis/boathook.dev/v1alpha1")), 1);

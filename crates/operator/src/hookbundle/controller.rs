@@ -15,17 +15,17 @@ use boathook_core::{
 use boathook_kube::election::{Leadership, NotLeading};
 use futures::{FutureExt as _, Stream, StreamExt as _, future::pending, stream};
 use k8s_openapi::{
-    api::core::v1::ObjectReference,
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::core::v1::ObjectReference, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Resource as _, ResourceExt as _,
     api::{Api, ListParams, Patch, PatchParams},
+    core::PartialObjectMeta,
     runtime::{
         Controller,
         controller::{self, Action},
         events::{Event, EventType, Recorder, Reporter},
-        metadata_watcher, watcher,
+        watcher::{self, watcher},
     },
 };
 use serde_json::json;
@@ -154,7 +154,8 @@ async fn listable(client: &kube::Client) {
 async fn until_served(client: &kube::Client, installer: &Arc<dyn Installer>) {
     let name = format!("{}.{}", HookBundle::plural(&()), HookBundle::group(&()));
     let named = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let mut changes = metadata_watcher(Api::<CustomResourceDefinition>::all(client.clone()), named).boxed();
+    let definitions = Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client.clone());
+    let mut changes = watcher(definitions, named).boxed();
     let (mut reported, mut defined, mut tries) = (false, false, 0);
     loop {
         match served(client).await {
