@@ -236,7 +236,8 @@ async fn run_controller(control: &Arc<Control>, lists: Lists, tasks: &Tasks) -> 
         }
     });
     let (client, installer) = (control.client.clone(), control.installer.clone());
-    let list = list(client, installer, controller.store(), (lists, breaks), tell);
+    let of = control.clone();
+    let list = list(client, installer, controller.store(), (lists, breaks), tell, move || of.known());
     let _listing = tasks.spawn("list of HookBundles", list);
     let mut passes = controller.run(reconcile, again, control.clone()).boxed();
     let mut last = String::new();
@@ -394,6 +395,11 @@ impl Control {
             None => Ok(write.await),
             Some(until) => timeout_at(until, write).await.map_err(|_| refused(NotLeading)),
         }
+    }
+
+    /// The objects that have a reconciler.
+    fn known(&self) -> Vec<BundleId> {
+        self.reconcilers.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
     async fn forget(&self, namespace: Option<String>, name: String) {

@@ -132,17 +132,23 @@ impl Round {
 }
 
 /// Reports which HookBundles exist. If the watch, which fills the `store`, missed some, it sends those that are gone to
-/// `unreported`. The code cannot wait for the controller's own list, because its store wakes only one waiter.
+/// `unreported`. The code cannot wait for the controller's own list, because its store wakes only one waiter. `known`: the
+/// HookBundles that have hooks.
 pub(super) async fn list(
     client: kube::Client,
     installer: Arc<dyn Installer>,
     store: Store<TrimmedHookBundle>,
     (lists, breaks): (Lists, Arc<Breaks>),
     unreported: watch::Sender<Option<Vec<BundleId>>>,
+    known: impl Fn() -> Vec<BundleId> + Send,
 ) {
     let mut last = Round::default();
     loop {
-        let reported = store.state().iter().map(|object| version(object.meta())).collect();
+        let mut reported: Versions = store.state().iter().map(|object| version(object.meta())).collect();
+        // One that is gone since the last controller ended is in no list and in no store.
+        for id in known() {
+            reported.entry(id).or_default();
+        }
         let missed = last.unreported(&reported);
         if !missed.is_empty() {
             warn!(
