@@ -1,5 +1,5 @@
 //! Random histories of two sets in a small cluster: changes of what is desired, edits and deletions by others, claims of
-//! one object, failures, late watches, lost inputs, and crashes that lose all memory. Whatever happens, no write may
+//! one object, failures, late watches, and crashes that lose all memory. Whatever happens, no write may
 //! break an invariant, and the end state depends only on what the parents want. The sets are those of two parents, or of two
 //! decorators of one parent.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -44,8 +44,7 @@ enum Op {
     /// The watch shows some changes.
     Show(usize, usize),
     Crash(usize),
-    Withdraw(usize),
-    /// Inputs come, and the producer answers.
+    /// The producer answers.
     Answer(usize),
     Approve(usize),
     Pass(u64),
@@ -95,7 +94,7 @@ struct Actor {
     events: VecDeque<Event>,
     /// What the watch with a label selector shows: the names of objects in it.
     selected: BTreeSet<String>,
-    input: bool,
+    answered: bool,
     /// Approvals that were given, by digest.
     approved: Option<String>,
     status: Option<Value>,
@@ -113,11 +112,7 @@ struct World {
 }
 
 fn policy() -> Policy {
-    Policy {
-        inputs: ["settings".to_owned()].into(),
-        limits: Limits { max_share: 60, max_objects: 2 },
-        ..Policy::new(MANAGER)
-    }
+    Policy { limits: Limits { max_share: 60, max_objects: 2 }, ..Policy::new(MANAGER) }
 }
 
 fn rules() -> Rules {
@@ -157,7 +152,7 @@ impl Actor {
             means_empty: false,
             events: VecDeque::new(),
             selected: BTreeSet::new(),
-            input: false,
+            answered: false,
             approved: None,
             status: None,
         }
@@ -199,7 +194,7 @@ impl World {
         actor.set = Set::new(actor.seen(), policy());
         actor.events.clear();
         actor.selected.clear();
-        actor.input = false;
+        actor.answered = false;
         for live in self.cluster.objects.values() {
             if selects(at, &actor.set, live) {
                 actor.selected.insert(live.text("/metadata/name").to_owned());
@@ -271,15 +266,7 @@ impl World {
             Op::Send(at, fates) => self.send(at, &fates),
             Op::Show(at, count) => (0..count).for_each(|_| self.show(at)),
             Op::Crash(at) => self.start(at),
-            Op::Withdraw(at) => {
-                self.actors[at].input = false;
-                self.actors[at].set.withdraw("settings");
-            }
-            Op::Answer(at) => {
-                self.actors[at].input = true;
-                self.actors[at].set.deliver("settings");
-                self.answer(at);
-            }
+            Op::Answer(at) => self.answer(at),
             Op::Approve(at) => {
                 let actor = &mut self.actors[at];
                 actor.approved = actor.status.as_ref().map(|hold| hold["digest"].as_str().unwrap().to_owned());
@@ -299,7 +286,8 @@ impl World {
         let (generation, means_empty) = (actor.parent["metadata"]["generation"].as_i64().unwrap(), actor.means_empty);
         let answer = Answer { generation, members: actor.members(&NAMES[at]), means_empty };
         let desired = Desired::new(answer, &actor.seen(), &rules()).unwrap();
-        assert_eq!(actor.set.desire(desired).is_ok(), actor.input, "an answer without inputs");
+        actor.set.desire(desired);
+        actor.answered = true;
     }
 
     fn show(&mut self, at: usize) {
@@ -319,7 +307,7 @@ impl World {
         self.actors[at].set.recall(plan.hold);
         let requests = self.actors[at].set.take(fates.len(), self.now);
         let actor = &self.actors[at];
-        assert!(actor.input || actor.deleting() || requests.is_empty(), "invariant 1: {requests:?}");
+        assert!(actor.answered || actor.deleting() || requests.is_empty(), "invariant 1: {requests:?}");
         for (request, fate) in requests.iter().zip(fates) {
             self.requests += 1;
             let lost =
@@ -409,7 +397,7 @@ impl World {
         assert!(!empty || actor.means_empty || approved, "invariant 3: {name} of an empty set");
     }
 
-    /// Everything outside calms down: inputs come, watches catch up, requests succeed, prunes are approved.
+    /// Everything outside calms down: producers answer, watches catch up, requests succeed, prunes are approved.
     fn settle(&mut self) {
         for round in 0..60 {
             let before = (self.cluster.changes, self.requests);
@@ -552,7 +540,6 @@ fn op() -> impl Strategy<Value = Op> {
         8 => (at(), prop::collection::vec(fate, 1..4)).prop_map(|(at, fates)| Op::Send(at, fates)),
         6 => (at(), 1..6_usize).prop_map(|(at, count)| Op::Show(at, count)),
         1 => at().prop_map(Op::Crash),
-        1 => at().prop_map(Op::Withdraw),
         4 => at().prop_map(Op::Answer),
         1 => at().prop_map(Op::Approve),
         2 => prop::sample::select(vec![100, 2_000, 20_000]).prop_map(Op::Pass),

@@ -58,8 +58,6 @@ pub enum Deletion {
 pub struct Policy {
     /// The field manager of all writes.
     pub manager: String,
-    /// What must have been delivered before anything is done.
-    pub inputs: BTreeSet<String>,
     pub adopt: Adopt,
     pub limits: Limits,
     pub deletion: Deletion,
@@ -73,7 +71,6 @@ impl Policy {
     pub fn new(manager: &str) -> Self {
         Self {
             manager: manager.to_owned(),
-            inputs: BTreeSet::new(),
             adopt: Adopt::default(),
             limits: Limits::default(),
             deletion: Deletion::default(),
@@ -138,8 +135,6 @@ pub struct Set {
     parent: Parent,
     id: SetId,
     policy: Policy,
-    /// Inputs that were not delivered, or were withdrawn.
-    missing: BTreeSet<String>,
     listed: bool,
     desired: Option<Desired>,
     invalid: Option<InvalidAnswer>,
@@ -160,18 +155,10 @@ pub struct Set {
     tokens: u64,
 }
 
-/// Inputs are missing, so an answer cannot be right.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("inputs were not delivered yet: {}", missing.join(", "))]
-pub struct MissingInputs {
-    pub missing: Vec<String>,
-}
-
 impl Set {
     pub fn new(parent: Parent, policy: Policy) -> Self {
         Self {
             id: parent.set_id(),
-            missing: policy.inputs.clone(),
             parent,
             policy,
             listed: false,
@@ -221,20 +208,6 @@ impl Set {
         let before = std::mem::replace(&mut self.parent, Parent { orphans, ..parent });
         // A write of the status changes only the version.
         self.parent != Parent { version: self.parent.version.clone(), ..before }
-    }
-
-    /// An input was delivered.
-    pub fn deliver(&mut self, input: &str) {
-        self.missing.remove(input);
-    }
-
-    /// An input was withdrawn: nothing is done until it is delivered again, and a producer has answered after that.
-    pub fn withdraw(&mut self, input: &str) {
-        if self.policy.inputs.contains(input) {
-            self.missing.insert(input.to_owned());
-            (self.desired, self.invalid) = (None, None);
-            self.want_nothing();
-        }
     }
 
     /// All objects that may be members were listed: those of the declared kinds, and of the kinds and namespaces in
@@ -297,18 +270,16 @@ impl Set {
     }
 
     /// Takes a producer's answer over. Returns whether there may be something to do. An answer to an older generation
-    /// than that of the last one is ignored.
-    pub fn desire(&mut self, desired: Desired) -> Result<bool, MissingInputs> {
-        if !self.missing.is_empty() {
-            return Err(MissingInputs { missing: self.missing.iter().cloned().collect() });
-        }
+    /// than that of the last one is ignored. The driver asks the producer only when everything is there that its answer
+    /// depends on.
+    pub fn desire(&mut self, desired: Desired) -> bool {
         if self.answered_after(desired.generation) {
-            return Ok(false);
+            return false;
         }
         self.doubt_dependants();
         let was_invalid = self.invalid.take().is_some();
         if self.desired.as_ref().is_some_and(|known| *known == desired) {
-            return Ok(was_invalid);
+            return was_invalid;
         }
         self.want_nothing();
         self.kinds.clear();
@@ -332,7 +303,7 @@ impl Set {
         }
         self.members.retain(|_, state| !state.is_empty());
         self.desired = Some(desired);
-        Ok(true)
+        true
     }
 
     /// Whether the producer must say that the parent may end, before the members are deleted. In the meantime, its answers

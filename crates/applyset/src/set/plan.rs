@@ -21,8 +21,6 @@ const RECHECK: Duration = Duration::from_secs(300);
 /// How far a set is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
-    /// These inputs were not delivered, or were withdrawn. Nothing is done.
-    Inputs(Vec<String>),
     /// The members in the cluster are not listed yet.
     Listing,
     /// Another tool writes this set, by the parent's annotation.
@@ -205,11 +203,10 @@ impl Set {
             return Stage::OtherManager { has: manager.to_owned(), wants: self.policy.manager.clone() };
         }
         match (self.parent.deleting, self.listed) {
-            // What is deleted needs no inputs.
+            (_, false) => Stage::Listing,
+            // What is deleted needs no answer.
             (true, true) if self.is_finalizing() => Stage::Finalizing,
             (true, true) => Stage::Deleting,
-            (_, false) if self.missing.is_empty() || self.parent.deleting => Stage::Listing,
-            _ if !self.missing.is_empty() => Stage::Inputs(self.missing.iter().cloned().collect()),
             _ if self.desired.is_none() => Stage::Answer,
             _ => Stage::Applying,
         }

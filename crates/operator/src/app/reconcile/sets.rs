@@ -630,7 +630,7 @@ impl Entry {
                 _ if answer.done => known.set.finalized(true),
                 // No input is missing, because the queue waited for all of them.
                 Ok(desired) => {
-                    drop(known.set.desire(desired));
+                    known.set.desire(desired);
                     known.set.finalized(false);
                 }
                 Err(invalid) => known.set.reject(invalid),
