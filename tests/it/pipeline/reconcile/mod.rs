@@ -4,6 +4,9 @@
 //! | --- | --- |
 //! | `hello` | the example |
 //! | `behavior` | what becomes of an answer, and when the hook is asked |
+//! | `pace` | what the hook is not asked before, and not more often than |
+//! | `writes` | how much is written: nothing while nothing changes, and less in a fight |
+//! | `adopts` | objects that exist before they are children, and objects that own each other |
 //! | `refused` | answers that cannot be, and parents that cannot have a status |
 //! | `crashes` | an operator that dies between any two writes |
 //! | `claims` | two hooks for one kind |
@@ -23,8 +26,9 @@ mod related;
 mod tenants;
 
 use serde_json::{Value, json};
+mod writes;
 
-use super::fixture::{Pipeline, guests};
+use super::fixture::{Operator, Pipeline, guests};
 use crate::support::{cluster::TestCluster, until};
 
 /// The definition of the example's custom resource.
@@ -65,6 +69,11 @@ fn cluster_wish(name: &str, spec: Value) -> Value {
 
 /// A child without a namespace.
 fn child(name: &str, value: &str) -> Value {
+/// How often the hook `wish` was asked about a parent.
+fn asked(operator: &Operator, parent: &str) -> usize {
+    operator.log.said("wish").iter().filter(|said| *said == parent).count()
+}
+
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"value": value}})
 }
 
