@@ -394,7 +394,7 @@ impl Set {
             owned: self.parent.owns(&value),
             order: Order::of(&id, &value),
             readiness: Readiness::of(&id, &value, &mut self.expression),
-            managers: object.last_managers.clone(),
+            managers: others(&object.last_managers, &self.policy.manager),
             text: (unclear && owner == Owner::Us).then(|| object.json.clone()),
             owner,
         });
@@ -611,6 +611,13 @@ impl Set {
             })
             || self.members.values().any(|state| state.seen.as_ref().is_some_and(|seen| seen.keeps))
     }
+}
+
+/// The last writers without this one, if there are others. Their times are whole seconds, so a repair that comes at once is of
+/// the same time as what it repairs.
+fn others(last: &[Box<str>], own: &str) -> Vec<Box<str>> {
+    let others: Vec<_> = last.iter().filter(|manager| ***manager != *own).cloned().collect();
+    if others.is_empty() { last.to_vec() } else { others }
 }
 
 fn kept_by_others() -> CallError {

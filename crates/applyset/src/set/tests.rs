@@ -161,7 +161,7 @@ impl Bench {
     fn show(&mut self, object: &Value, writer: &str) -> bool {
         let (version, kind) = (object["apiVersion"].as_str().unwrap().into(), object["kind"].as_str().unwrap().into());
         let mut read = Object::from_json(&object.to_string(), &version, &kind).unwrap();
-        read.last_managers = vec![writer.into()];
+        read.last_managers = writer.split(',').map(Into::into).collect();
         self.set.observe(&read, self.now)
     }
 
@@ -886,6 +886,25 @@ fn the_set_of_another_manager_is_left_alone() {
     assert!(bench.run().contains(&"b".to_owned()));
 }
 
+// mutant: crates/applyset/src/set/mod.rs: `managers: others(&object.last_managers, &self.policy.manager),` => `managers: object.last_managers.clone(),`
+#[test]
+fn a_fight_is_the_same_one_if_it_is_repaired_within_a_second() {
+    let mut bench = Bench::new(|_| ());
+    let mut wanted = map("m");
+    wanted["data"] = json!({"a": "1"});
+    bench.want(vec![wanted]);
+    let request = bench.take().remove(0);
+    let mut object = bench.succeed(&request);
+    for writers in ["thief", "boathook,thief", "thief"] {
+        bench.change(&mut object, writers, |object| object["data"]["a"] = json!("2"));
+        let request = bench.take().remove(0);
+        object = bench.succeed(&request);
+    }
+    bench.change(&mut object, "boathook,thief", |object| object["data"]["a"] = json!("2"));
+    assert_eq!(bench.planned(), ["m: repair .data.a, a fight"]);
+    assert!(bench.says().contains("thief changes .data.a again and again (4 times)"), "{}", bench.says());
+}
+
 #[test]
 fn an_expression_decides_about_readiness() {
     let mut bench = Bench::new(|_| ());
@@ -900,7 +919,10 @@ fn an_expression_decides_about_readiness() {
     assert_eq!(bench.run(), ["second"]);
     assert!(bench.planned().is_empty());
     // A change of the expression is a change of the member.
-    bench.want(vec![thing("Thing", "first", &[(READY, "self.status.phase == 'Down'")]), in_wave("ConfigMap", "second", "1")]);
+    bench.want(vec![
+        thing("Thing", "first", &[(READY, "self.status.phase == 'Down'")]),
+        in_wave("ConfigMap", "second", "1"),
+    ]);
     assert_eq!(bench.run(), ["first"]);
     assert_eq!(bench.planned(), ["first: unready: Expression"]);
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
-use super::{asked, child, cluster, current, in_wave, map, there, wish};
+use super::{asked, child, cluster, current, in_wave, map, there, told, wish};
 use crate::{
     pipeline::fixture::{Operator, guests},
     support::{
@@ -98,4 +98,34 @@ async fn nothing_is_written_while_nothing_changes_and_after_a_restart() {
     assert_eq!(written(), [""; 0]);
     let found = there(&cluster, &map("a")).await;
     assert_eq!(found["data"], json!({"value": "1", "theirs": "1"}));
+}
+
+/// Two that correct each other as fast as they can would be a load, and nobody would win.
+// mutant: crates/applyset/src/set/mod.rs: `let repair = state.fights.drifted(hasher.hash_one((&seen.managers, &drift.paths)), now);` => `let repair = crate::fight::Fights::default().drifted(hasher.hash_one((&seen.managers, &drift.paths)), now);`
+#[tokio::test]
+async fn a_fight_is_named_and_slowed() {
+    let (cluster, writes) = (cluster().await, Arc::<Mutex<Vec<String>>>::default());
+    let operator = Operator::start(noted(&cluster.cluster.url(), &writes), &guests(["wish"]), |_| ()).await;
+    operator.ready().await;
+    let parent = wish("web", json!({"children": [child("a", "1")]}));
+    cluster.admin.create(&parent).await.unwrap();
+    current(&cluster, &parent, 1).await;
+    for _ in 0..3 {
+        written_by(&cluster, "thief", "a", json!({"value": "theirs"})).await;
+        until("it is repaired", async || {
+            (cluster.admin.get(&map("a")).await.unwrap()?["data"]["value"] == "1").then_some(())
+        })
+        .await;
+    }
+    written_by(&cluster, "thief", "a", json!({"value": "theirs"})).await;
+    let message = told(&cluster, &parent, "Stalled", "True", "Fight").await;
+    assert!(message.starts_with("ConfigMap default/a: thief changes "), "{message}");
+    assert!(message.contains("again and again (4 times): repairs are slowed"), "{message}");
+    for n in 0..20 {
+        written_by(&cluster, "thief", "a", json!({"value": format!("theirs {n}")})).await;
+    }
+    another(&cluster, "other").await;
+    let sent = writes.lock().unwrap().iter().filter(|write| *write == "PATCH configmaps/a").count();
+    // One that creates it, three repairs, and the slowed ones if this machine is slow.
+    assert!((4..8).contains(&sent), "{sent}");
 }
