@@ -15,6 +15,7 @@
 //! | `related` | what parents refer to, and the Events of answers |
 //! | `tenants` | hooks of a tenant's bundle |
 
+mod adopts;
 mod behavior;
 mod claims;
 pub mod crashes;
@@ -24,9 +25,9 @@ mod hello;
 mod refused;
 mod related;
 mod tenants;
+mod writes;
 
 use serde_json::{Value, json};
-mod writes;
 
 use super::fixture::{Operator, Pipeline, guests};
 use crate::support::{cluster::TestCluster, until};
@@ -67,13 +68,13 @@ fn cluster_wish(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "ClusterWish", "metadata": {"name": name}, "spec": spec})
 }
 
-/// A child without a namespace.
-fn child(name: &str, value: &str) -> Value {
 /// How often the hook `wish` was asked about a parent.
 fn asked(operator: &Operator, parent: &str) -> usize {
     operator.log.said("wish").iter().filter(|said| *said == parent).count()
 }
 
+/// A child without a namespace.
+fn child(name: &str, value: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"value": value}})
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Action, Answer, Desired, Parent, Plan, Policy, READY, Rules, Set, Stage, Step};
+use boathook_applyset::{Action, Answer, Desired, Owner, Parent, Plan, Policy, READY, Rules, Set, Stage, Step};
 use boathook_core::{
     fair::Share,
     memory::UNIT,
@@ -568,6 +568,8 @@ struct Known {
     status: Option<(Value, Value)>,
     /// Since when the status waits for the watch.
     postponed: Option<Instant>,
+    /// Objects that were adopted and not reported yet, and whose they were.
+    adopted: Vec<(ObjectRef, Owner)>,
     finalizer: bool,
     requeue: Option<Instant>,
     timer: Option<AbortOnDropHandle<()>>,
@@ -576,6 +578,10 @@ struct Known {
 impl HasSet for Entry {
     fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T {
         self.edit(|known| act(&mut known.set))
+    }
+
+    fn adopted(&self, object: &ObjectRef, from: &Owner) {
+        self.edit(|known| known.adopted.push((object.clone(), from.clone())));
     }
 }
 
@@ -590,6 +596,7 @@ impl Entry {
             seen: None,
             status: None,
             postponed: None,
+            adopted: Vec::new(),
             finalizer: false,
             requeue: None,
             timer: None,
@@ -690,6 +697,11 @@ impl Entry {
             }
             is_news
         })
+    }
+
+    /// Objects that were adopted since this was last called, and whose they were.
+    pub fn take_adopted(&self) -> Vec<(ObjectRef, Owner)> {
+        self.edit(|known| std::mem::take(&mut known.adopted))
     }
 
     pub fn answer(&self) -> Option<Arc<Reconciled>> {
