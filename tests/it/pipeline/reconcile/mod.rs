@@ -22,6 +22,7 @@ pub mod crashes;
 mod decorates;
 mod finalize;
 mod hello;
+mod pace;
 mod refused;
 mod related;
 mod tenants;
