@@ -9,7 +9,7 @@ use boathook_core::{
     tasks::{Task, Tasks},
 };
 use boathook_kube::election::Leadership;
-use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, run, served};
+use boathook_operator::hookbundle::{Lists, Options, SourceOptions, run, served};
 use tracing::warn;
 
 use super::{http_client::api_server, place::policy};
@@ -90,7 +90,7 @@ pub(super) async fn start(
         unconfined: args.unconfined_namespace,
         instance: std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned()),
         leadership,
-        list_every: LIST_EVERY,
+        lists: Lists::default(),
     };
     Ok(Some(tasks.spawn("HookBundles", run(client, installer, options, tasks.clone()))))
 }

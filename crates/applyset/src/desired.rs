@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     canonical::{self, Digest, cut},
+    expression::{Expressions, READY},
     id::{self, APPLIED, DECORATED, ID, MemberId, PART_OF, Parent, SetId},
     order::{self, Gate, Need, Order},
 };
@@ -120,6 +121,8 @@ pub enum Problem {
     Label { label: &'static str, value: String },
     #[error("its annotation {annotation} is {value:?}: use {expected}")]
     Annotation { annotation: &'static str, value: String, expected: &'static str },
+    #[error("its annotation boathook.dev/ready {0}")]
+    Expression(String),
     #[error(
         "it is in wave {own}, before {need} in wave {wave}, which it needs: put it into the same wave or a later one"
     )]
@@ -183,7 +186,7 @@ impl Desired {
             errors.add(&parent.object, Problem::TooMany(members.len(), bounds.members));
             return Err(InvalidAnswer { generation, errors: errors.0 });
         }
-        let check = Check { parent, set: parent.set_id(), rules };
+        let mut check = Check { parent, set: parent.set_id(), rules, expressions: Expressions::default() };
         let (mut made, mut names, mut kinds) = (Vec::with_capacity(members.len()), HashSet::new(), HashMap::new());
         let mut bytes = 0_usize;
         for (at, object) in members.into_iter().enumerate() {
@@ -258,11 +261,12 @@ struct Check<'c> {
     parent: &'c Parent,
     set: SetId,
     rules: &'c Rules,
+    expressions: Expressions,
 }
 
 impl Check<'_> {
     /// The member, and the kind that it defines.
-    fn member(&self, mut object: Value) -> Result<(Member, Option<(String, String)>), Problem> {
+    fn member(&mut self, mut object: Value) -> Result<(Member, Option<(String, String)>), Problem> {
         let reference = ObjectRef::of(&object);
         let is_object = object.get("metadata").is_some_and(Value::is_object);
         if !is_object || reference.kind.is_empty() || reference.api_version.is_empty() {
@@ -291,6 +295,9 @@ impl Check<'_> {
         };
         let wave = order::wave(&object).map_err(bad(order::WAVE, "a whole number, like \"-1\""))?;
         let gate = order::gate(&object).map_err(bad(order::GATE, "exists or ready"))?;
+        if let Some(text) = id::annotation(&object, READY) {
+            self.expressions.check(text).map_err(Problem::Expression)?;
+        }
         let order = Order { wave: wave.unwrap_or_default(), ..Order::of(&id, &object) };
         let recreate = id::annotation(&object, RECREATE) == Some("true");
         let defined = order::defines(&id, &object).map(|(group, kind)| (group.to_owned(), kind.to_owned()));
@@ -587,6 +594,11 @@ mod tests {
                 Some("shop"),
                 with(&|object| object["metadata"]["annotations"] = json!({order::GATE: "healthy"})),
                 "use exists or ready",
+            ),
+            (
+                Some("shop"),
+                with(&|object| object["metadata"]["annotations"] = json!({READY: "self.a =="})),
+                "its annotation boathook.dev/ready is not an expression of CEL: ERROR",
             ),
         ];
         for (namespace, object, expected) in cases {

@@ -7,7 +7,8 @@
 //! | [`fields`] | the fields that a manager owns, and how an object drifts from them |
 //! | [`desired`] | a producer's answer, validated and ordered |
 //! | [`order`] | waves, the order of kinds, gates |
-//! | [`ready`] | whether an object is ready, by the rules of kstatus |
+//! | [`ready`] | whether an object is ready, by the rules of kstatus and by an expression of its producer |
+//! | `expression` | an expression for readiness, bounded |
 //! | [`fight`] | another manager that changes the same fields back again and again |
 //! | [`prune`] | limits of what is deleted, and approvals above them |
 //! | [`set`] | the state machine of one parent: observations in, requests out |
@@ -29,6 +30,7 @@
 
 mod canonical;
 pub mod desired;
+mod expression;
 pub mod fields;
 pub mod fight;
 pub mod id;
@@ -43,6 +45,7 @@ pub mod status;
 
 pub use canonical::Digest;
 pub use desired::{Answer, Bounds, Desired, InvalidAnswer, Rules};
+pub use expression::READY;
 pub use id::{MemberId, Owner, Parent, SetId};
 pub use prune::{Hold, Limits};
 pub use ready::{Health, Readiness};

@@ -1,13 +1,15 @@
 //! Whether an object is ready, by the rules of kstatus, which kubectl, Flux and Helm have, too.
 //!
 //! An object's own conditions `Reconciling` and `Stalled` decide first, then the rules for its kind. A custom resource
-//! without these conditions is read by `Ready`, if it has that.
+//! without these conditions is read by `Ready`, if it has that. A producer's own expression has the last word about an object
+//! that is neither failed nor behind.
 
 use serde_json::Value;
 
 use crate::{
     canonical::cut,
-    id::{MemberId, is_deleting},
+    expression::{Expression, READY},
+    id::{self, MemberId, is_deleting},
 };
 
 /// The longest message that is kept.
@@ -63,18 +65,26 @@ impl Readiness {
         Self::new(Health::NotFound, "NotFound", "")
     }
 
-    /// The health of an object as a watch shows it.
-    pub fn of(id: &MemberId, object: &Value) -> Self {
+    /// The health of an object as a watch shows it. `last`: the expression that was parsed last.
+    pub(crate) fn of(id: &MemberId, object: &Value, last: &mut Option<Expression>) -> Self {
         if !object.is_object() {
             return Self::new(Health::Unknown, "NoObject", "the object cannot be read");
         }
         if is_deleting(object) {
             return Self::new(Health::Terminating, "Terminating", "");
         }
-        let object = Fields(object);
-        if let Some(behind) = object.behind() {
+        // A status of an older generation says nothing, whatever reads it.
+        if let Some(behind) = Fields(object).behind() {
             return behind;
         }
+        let known = Self::by_rules(id, Fields(object));
+        match id::annotation(object, READY) {
+            Some(text) => known.and_expression(|| Expression::holds(text, object, last)),
+            None => known,
+        }
+    }
+
+    fn by_rules(id: &MemberId, object: Fields<'_>) -> Self {
         for (type_, made) in [("Reconciling", Self::progress as fn(&str, &str) -> Self), ("Stalled", Self::failed)] {
             if let Some(condition) = object.condition(type_).filter(|condition| condition.status == "True") {
                 return made(condition.reason_or(type_), condition.message);
@@ -96,14 +106,17 @@ impl Readiness {
         }
     }
 
-    /// The result of the producer's own expression for the member, which the caller evaluates. A failed object stays
-    /// failed, because an expression is for what the rules do not know, and not against them.
-    #[must_use]
-    pub fn and_expression(self, holds: bool) -> Self {
-        match self.health {
-            Health::Current | Health::InProgress if holds => Self::current(),
-            Health::Current => Self::progress("Expression", "its expression does not hold yet"),
-            _ => self,
+    /// Adds the producer's own expression. A failed object stays failed, because an expression is for what the rules do not
+    /// know, and not against them.
+    fn and_expression(self, holds: impl FnOnce() -> Result<bool, String>) -> Self {
+        if !matches!(self.health, Health::Current | Health::InProgress) {
+            return self;
+        }
+        match (self.health, holds()) {
+            (_, Ok(true)) => Self::current(),
+            (_, Err(why)) => Self::progress("Expression", &why),
+            (Health::Current, Ok(false)) => Self::progress("Expression", "its expression does not hold yet"),
+            (_, Ok(false)) => self,
         }
     }
 }
@@ -353,7 +366,7 @@ mod tests {
     fn of(group: &str, kind: &str, mut object: Value) -> String {
         let id = MemberId { group: group.into(), kind: kind.into(), namespace: None, name: "a".into() };
         object["kind"] = kind.into();
-        let readiness = Readiness::of(&id, &object);
+        let readiness = Readiness::of(&id, &object, &mut None);
         format!("{:?} {}", readiness.health, readiness.reason)
     }
 
@@ -388,7 +401,7 @@ mod tests {
             "Current Current"
         );
         let id = MemberId { group: "".into(), kind: "Pod".into(), namespace: None, name: "a".into() };
-        assert_eq!(Readiness::of(&id, &json!([])).health, Health::Unknown);
+        assert_eq!(Readiness::of(&id, &json!([]), &mut None).health, Health::Unknown);
     }
 
     #[test]
@@ -563,10 +576,19 @@ mod tests {
 
     #[test]
     fn an_expression_adds_to_the_rules() {
-        let failed = || Readiness::failed("Broken", "");
-        assert_eq!(Readiness::current().and_expression(false).reason, "Expression".into());
-        assert_eq!(Readiness::progress("LessReady", "").and_expression(true).health, Health::Current);
-        assert_eq!(Readiness::progress("LessReady", "").and_expression(false).reason, "LessReady".into());
-        assert_eq!(failed().and_expression(true), failed());
+        let of = |kind: &str, text: &str, mut object: Value| {
+            object["metadata"]["annotations"] = json!({READY: text});
+            super::tests::of("apps", kind, object)
+        };
+        let failed = json!({"status": {"conditions": conditions(&[("Stalled", "True", "Broken")])}});
+        assert_eq!(of("Thing", "self.go", json!({"go": true})), "Current Current");
+        assert_eq!(of("Thing", "self.go", json!({"go": false})), "InProgress Expression");
+        assert_eq!(of("Thing", "self.go", json!({})), "InProgress Expression");
+        assert_eq!(of("Thing", "self.go ==", json!({"go": true})), "InProgress Expression");
+        assert_eq!(of("DaemonSet", "true", json!({})), "Current Current");
+        assert_eq!(of("DaemonSet", "false", json!({})), "InProgress NoObservedGeneration");
+        assert_eq!(of("Thing", "true", failed), "Failed Broken");
+        let behind = json!({"metadata": {"generation": 3}, "status": {"observedGeneration": 2}});
+        assert_eq!(of("Thing", "true", behind), "InProgress LatestGenerationNotObserved");
     }
 }

@@ -81,12 +81,6 @@ impl Says {
 
     fn of(plan: &Plan, generation: i64) -> Self {
         match &plan.stage {
-            Stage::Inputs(missing) => {
-                return Self::busy(
-                    "InputsMissing",
-                    format!("nothing is applied before these are there: {}", missing.join(", ")),
-                );
-            }
             Stage::Listing => return Self::busy("Listing", "the members in the cluster are not listed yet".to_owned()),
             Stage::OtherTool(tool) => {
                 let remedy = "remove the annotation applyset.kubernetes.io/tooling if it no longer does";

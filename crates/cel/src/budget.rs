@@ -41,6 +41,11 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// For one expression that may spend less than those of the API server.
+    pub fn of(units: u64) -> Self {
+        Self { request: units, ..Self::default() }
+    }
+
     pub(super) fn start_call(&mut self) {
         self.call = CALL.min(self.request);
     }

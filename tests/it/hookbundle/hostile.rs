@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 
 use super::{
     desk::{desk, id},
+    gap::often,
     stage::{Stage, get, shown},
 };
 use crate::{
@@ -177,7 +178,7 @@ async fn many_hook_bundles_are_listed_in_small_pages_and_all_are_found() {
         async move { inner.send(request).await }
     };
     let recorded = kube::Client::new(tower::service_fn(send), "default");
-    let _keeping = stage.keep_by(recorded, desk.clone(), Duration::from_millis(200));
+    let _keeping = stage.keep_by(recorded, desk.clone(), often(Duration::from_millis(200)));
     for n in 0..ALL {
         stage.condition(&format!("n{n}"), "Suspended=True").await;
     }

@@ -1,11 +1,11 @@
 //! A local cluster that serves HookBundles, a registry, and the controller.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use boathook_bundle::{Input, Packed, Policy, Reach, Store, pack};
 use boathook_core::{model::Installer, tasks::Tasks};
 use boathook_kube::election::Leadership;
-use boathook_operator::hookbundle::{LIST_EVERY, Options, SourceOptions, run};
+use boathook_operator::hookbundle::{Lists, Options, SourceOptions, run};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
@@ -31,7 +31,11 @@ pub type Keeping = AbortOnDropHandle<()>;
 
 impl Stage {
     pub async fn new() -> Self {
-        let cluster = definition::cluster().await;
+        Self::on(definition::cluster().await).await
+    }
+
+    /// On a cluster that need not serve HookBundles yet.
+    pub async fn on(cluster: TestCluster) -> Self {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         cluster.admin.create(&namespace).await.unwrap();
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
@@ -71,21 +75,21 @@ impl Stage {
         leadership: Leadership,
         tasks: Tasks,
     ) -> Keeping {
-        let options = self.options(policy, leadership, LIST_EVERY);
+        let options = self.options(policy, leadership, Lists::default());
         AbortOnDropHandle::new(tokio::spawn(run(self.cluster.admin.client.clone(), installer, options, tasks)))
     }
 
-    /// By another client of the cluster, and with lists as often.
-    pub fn keep_by(&self, client: kube::Client, installer: Arc<dyn Installer>, list_every: Duration) -> Keeping {
-        let options = self.options(None, Leadership::alone(), list_every);
+    /// By another client of the cluster, and with these lists.
+    pub fn keep_by(&self, client: kube::Client, installer: Arc<dyn Installer>, lists: Lists) -> Keeping {
+        let options = self.options(None, Leadership::alone(), lists);
         AbortOnDropHandle::new(tokio::spawn(run(client, installer, options, Tasks::default())))
     }
 
-    fn options(&self, policy: Option<Policy>, leadership: Leadership, list_every: Duration) -> Options {
+    fn options(&self, policy: Option<Policy>, leadership: Leadership, lists: Lists) -> Options {
         let store = Store::open(self.store.path()).unwrap();
         let sources = SourceOptions { store, policy, reach: self.reach.clone(), ca: Vec::new() };
         let (unconfined, instance) = (vec!["ops".to_owned()], "test".to_owned());
-        Options { sources, unconfined, instance, leadership, list_every }
+        Options { sources, unconfined, instance, leadership, lists }
     }
 
     /// Pushes a bundle with a hook that gets this resource, as `team/NAME:v1`. Gives its digest.

@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::{
     canonical::{Digest, cut},
     desired::{Desired, InvalidAnswer, Member},
+    expression::Expression,
     fields::{Drift, Owned},
     id::{self, APPLIED, MemberId, Owner, Parent, SetId},
     order::{self, Order},
@@ -57,8 +58,6 @@ pub enum Deletion {
 pub struct Policy {
     /// The field manager of all writes.
     pub manager: String,
-    /// What must have been delivered before anything is done.
-    pub inputs: BTreeSet<String>,
     pub adopt: Adopt,
     pub limits: Limits,
     pub deletion: Deletion,
@@ -72,7 +71,6 @@ impl Policy {
     pub fn new(manager: &str) -> Self {
         Self {
             manager: manager.to_owned(),
-            inputs: BTreeSet::new(),
             adopt: Adopt::default(),
             limits: Limits::default(),
             deletion: Deletion::default(),
@@ -137,8 +135,6 @@ pub struct Set {
     parent: Parent,
     id: SetId,
     policy: Policy,
-    /// Inputs that were not delivered, or were withdrawn.
-    missing: BTreeSet<String>,
     listed: bool,
     desired: Option<Desired>,
     invalid: Option<InvalidAnswer>,
@@ -153,22 +149,16 @@ pub struct Set {
     approved: Option<String>,
     stored: Option<Hold>,
     finalize: Finalize,
+    /// The expression for readiness that was parsed last.
+    expression: Option<Expression>,
     hasher: RandomState,
     tokens: u64,
-}
-
-/// Inputs are missing, so an answer cannot be right.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("inputs were not delivered yet: {}", missing.join(", "))]
-pub struct MissingInputs {
-    pub missing: Vec<String>,
 }
 
 impl Set {
     pub fn new(parent: Parent, policy: Policy) -> Self {
         Self {
             id: parent.set_id(),
-            missing: policy.inputs.clone(),
             parent,
             policy,
             listed: false,
@@ -182,6 +172,7 @@ impl Set {
             approved: None,
             stored: None,
             finalize: Finalize::No,
+            expression: None,
             hasher: RandomState::new(),
             tokens: 0,
         }
@@ -219,20 +210,6 @@ impl Set {
         self.parent != Parent { version: self.parent.version.clone(), ..before }
     }
 
-    /// An input was delivered.
-    pub fn deliver(&mut self, input: &str) {
-        self.missing.remove(input);
-    }
-
-    /// An input was withdrawn: nothing is done until it is delivered again, and a producer has answered after that.
-    pub fn withdraw(&mut self, input: &str) {
-        if self.policy.inputs.contains(input) {
-            self.missing.insert(input.to_owned());
-            (self.desired, self.invalid) = (None, None);
-            self.want_nothing();
-        }
-    }
-
     /// All objects that may be members were listed: those of the declared kinds, and of the kinds and namespaces in
     /// the parent's annotations.
     pub fn listed(&mut self) {
@@ -255,13 +232,6 @@ impl Set {
     /// interrupted can continue.
     pub fn recall(&mut self, hold: Option<Hold>) {
         self.stored = hold;
-    }
-
-    /// Whether the producer's own expression for a member's readiness holds. `None`: it has none.
-    pub fn express(&mut self, member: &ObjectRef, holds: Option<bool>) {
-        if let Some(state) = self.members.get_mut(&MemberId::of(member)) {
-            state.expression = holds;
-        }
     }
 
     /// Nothing depends on a Namespace, a CustomResourceDefinition or a PersistentVolumeClaim that is to be deleted.
@@ -300,18 +270,16 @@ impl Set {
     }
 
     /// Takes a producer's answer over. Returns whether there may be something to do. An answer to an older generation
-    /// than that of the last one is ignored.
-    pub fn desire(&mut self, desired: Desired) -> Result<bool, MissingInputs> {
-        if !self.missing.is_empty() {
-            return Err(MissingInputs { missing: self.missing.iter().cloned().collect() });
-        }
+    /// than that of the last one is ignored. The driver asks the producer only when everything is there that its answer
+    /// depends on.
+    pub fn desire(&mut self, desired: Desired) -> bool {
         if self.answered_after(desired.generation) {
-            return Ok(false);
+            return false;
         }
         self.doubt_dependants();
         let was_invalid = self.invalid.take().is_some();
         if self.desired.as_ref().is_some_and(|known| *known == desired) {
-            return Ok(was_invalid);
+            return was_invalid;
         }
         self.want_nothing();
         self.kinds.clear();
@@ -335,7 +303,7 @@ impl Set {
         }
         self.members.retain(|_, state| !state.is_empty());
         self.desired = Some(desired);
-        Ok(true)
+        true
     }
 
     /// Whether the producer must say that the parent may end, before the members are deleted. In the meantime, its answers
@@ -425,8 +393,8 @@ impl Set {
             deleting: id::is_deleting(&value),
             owned: self.parent.owns(&value),
             order: Order::of(&id, &value),
-            readiness: Readiness::of(&id, &value),
-            managers: object.last_managers.clone(),
+            readiness: Readiness::of(&id, &value, &mut self.expression),
+            managers: others(&object.last_managers, &self.policy.manager),
             text: (unclear && owner == Owner::Us).then(|| object.json.clone()),
             owner,
         });
@@ -643,6 +611,13 @@ impl Set {
             })
             || self.members.values().any(|state| state.seen.as_ref().is_some_and(|seen| seen.keeps))
     }
+}
+
+/// The last writers without this one, if there are others. Their times are whole seconds, so a repair that comes at once is of
+/// the same time as what it repairs.
+fn others(last: &[Box<str>], own: &str) -> Vec<Box<str>> {
+    let others: Vec<_> = last.iter().filter(|manager| ***manager != *own).cloned().collect();
+    if others.is_empty() { last.to_vec() } else { others }
 }
 
 fn kept_by_others() -> CallError {

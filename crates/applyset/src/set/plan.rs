@@ -21,8 +21,6 @@ const RECHECK: Duration = Duration::from_secs(300);
 /// How far a set is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
-    /// These inputs were not delivered, or were withdrawn. Nothing is done.
-    Inputs(Vec<String>),
     /// The members in the cluster are not listed yet.
     Listing,
     /// Another tool writes this set, by the parent's annotation.
@@ -205,11 +203,10 @@ impl Set {
             return Stage::OtherManager { has: manager.to_owned(), wants: self.policy.manager.clone() };
         }
         match (self.parent.deleting, self.listed) {
-            // What is deleted needs no inputs.
+            (_, false) => Stage::Listing,
+            // What is deleted needs no answer.
             (true, true) if self.is_finalizing() => Stage::Finalizing,
             (true, true) => Stage::Deleting,
-            (_, false) if self.missing.is_empty() || self.parent.deleting => Stage::Listing,
-            _ if !self.missing.is_empty() => Stage::Inputs(self.missing.iter().cloned().collect()),
             _ if self.desired.is_none() => Stage::Answer,
             _ => Stage::Applying,
         }
@@ -585,10 +582,7 @@ fn repair(drift: &super::Drifted) -> Action {
 
 fn is_ready(state: &State, digest: &Digest, now: Instant) -> bool {
     let Some(seen) = &state.seen else { return false };
-    let healthy = match state.expression {
-        None => seen.readiness.health == Health::Current,
-        Some(_) => state.readiness(digest, now).health == Health::Current,
-    };
+    let healthy = seen.readiness.health == Health::Current;
     healthy && seen.owner == Owner::Us && !state.is_awaited(now) && !state.is_ending(now) && state.has_applied(digest)
 }
 

@@ -49,8 +49,6 @@ pub(super) struct State {
     pub lost: Option<Box<str>>,
     /// The member must be deleted and created again.
     pub recreate: bool,
-    /// Whether the producer's expression holds.
-    pub expression: Option<bool>,
     /// Nothing depends on the object, so its deletion takes nothing else with it.
     pub no_dependants: bool,
 }
@@ -166,10 +164,7 @@ impl State {
             let (reason, message) = ("NotApplied".into(), "the last change is not shown by the watch yet".into());
             return Readiness { health: Health::InProgress, reason, message };
         }
-        match self.expression {
-            Some(holds) => seen.readiness.clone().and_expression(holds),
-            None => seen.readiness.clone(),
-        }
+        seen.readiness.clone()
     }
 
     pub fn fail(&mut self, error: &CallError, digest: Option<Digest>, now: Instant) {

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     desired::{Answer, RECREATE, Rules},
+    expression::READY,
     id::{self, GROUP_KINDS, NAMESPACES, PART_OF, TOOLING},
     order::{GATE, WAVE},
     prune::PRUNE,
@@ -87,7 +88,7 @@ impl Bench {
     fn want(&mut self, members: Vec<Value>) {
         let answer = Answer { generation: self.generation, members, means_empty: false };
         let desired = Desired::new(answer, &self.set.parent, &self.rules()).unwrap();
-        self.set.desire(desired).unwrap();
+        self.set.desire(desired);
     }
 
     /// What is planned, one word for each member.
@@ -160,7 +161,7 @@ impl Bench {
     fn show(&mut self, object: &Value, writer: &str) -> bool {
         let (version, kind) = (object["apiVersion"].as_str().unwrap().into(), object["kind"].as_str().unwrap().into());
         let mut read = Object::from_json(&object.to_string(), &version, &kind).unwrap();
-        read.last_managers = vec![writer.into()];
+        read.last_managers = writer.split(',').map(Into::into).collect();
         self.set.observe(&read, self.now)
     }
 
@@ -205,29 +206,6 @@ fn a_value_that_the_api_server_writes_differently_is_applied_once() {
     assert_eq!(bench.run(), Vec::<String>::new(), "it is as it was applied");
     bench.change(&mut object, "kubectl-edit", |object| object["data"]["cpu"] = json!("2"));
     assert_eq!(bench.run(), ["a"], "somebody changed it");
-}
-
-// mutant: crates/applyset/src/set/mod.rs: `        if !self.missing.is_empty() {` => `        if false {`
-//     with: crates/applyset/src/set/plan.rs: `            _ if !self.missing.is_empty() =>` => `            _ if false =>`
-#[test]
-fn nothing_is_done_before_all_inputs_are_there() {
-    let mut bench = Bench::new(|policy| policy.inputs = ["a".to_owned(), "b".to_owned()].into());
-    bench.set.deliver("a");
-    let answer = || Answer { members: vec![map("m")], ..Answer::default() };
-    let desired = Desired::new(answer(), &bench.set.parent, &bench.rules()).unwrap();
-    assert_eq!(bench.set.desire(desired.clone()).unwrap_err().to_string(), "inputs were not delivered yet: b");
-    assert!(bench.take().is_empty());
-    assert_eq!(bench.says(), "Reconciling InputsMissing: nothing is applied before these are there: b");
-    bench.set.deliver("b");
-    bench.set.desire(desired.clone()).unwrap();
-    assert_eq!(bench.run(), ["m"]);
-    bench.set.withdraw("a");
-    bench.set.withdraw("not declared");
-    bench.set.gone(&ObjectRef::of(&map("m")), None, bench.now);
-    assert_eq!(bench.set.plan(bench.now).stage, Stage::Inputs(vec!["a".to_owned()]));
-    assert!(bench.take().is_empty());
-    bench.set.deliver("a");
-    assert_eq!(bench.set.plan(bench.now).stage, Stage::Answer, "the old answer does not count any more");
 }
 
 #[test]
@@ -474,7 +452,7 @@ fn later_waves_wait_for_what_their_gates_say() {
     assert_eq!(bench.planned(), ["exists: unready: LessReplicas", "second: create"]);
     let old = Answer { generation: 1, members: vec![map("old")], means_empty: false };
     let old = Desired::new(old, &bench.set.parent, &bench.rules()).unwrap();
-    assert_eq!(bench.set.desire(old), Ok(false), "an old answer that comes late");
+    assert!(!bench.set.desire(old), "an old answer that comes late");
     assert_eq!(bench.planned(), ["exists: unready: LessReplicas", "second: create"]);
 }
 
@@ -908,16 +886,45 @@ fn the_set_of_another_manager_is_left_alone() {
     assert!(bench.run().contains(&"b".to_owned()));
 }
 
+// mutant: crates/applyset/src/set/mod.rs: `managers: others(&object.last_managers, &self.policy.manager),` => `managers: object.last_managers.clone(),`
+#[test]
+fn a_fight_is_the_same_one_if_it_is_repaired_within_a_second() {
+    let mut bench = Bench::new(|_| ());
+    let mut wanted = map("m");
+    wanted["data"] = json!({"a": "1"});
+    bench.want(vec![wanted]);
+    let request = bench.take().remove(0);
+    let mut object = bench.succeed(&request);
+    for writers in ["thief", "boathook,thief", "thief"] {
+        bench.change(&mut object, writers, |object| object["data"]["a"] = json!("2"));
+        let request = bench.take().remove(0);
+        object = bench.succeed(&request);
+    }
+    bench.change(&mut object, "boathook,thief", |object| object["data"]["a"] = json!("2"));
+    assert_eq!(bench.planned(), ["m: repair .data.a, a fight"]);
+    assert!(bench.says().contains("thief changes .data.a again and again (4 times)"), "{}", bench.says());
+}
+
 #[test]
 fn an_expression_decides_about_readiness() {
     let mut bench = Bench::new(|_| ());
-    bench.want(vec![map("m")]);
-    bench.run();
-    let reference = ObjectRef { namespace: Some("shop".into()), ..ObjectRef::of(&map("m")) };
-    bench.set.express(&reference, Some(false));
-    assert_eq!(bench.planned(), ["m: unready: Expression"]);
-    bench.set.express(&reference, Some(true));
+    let ready = (READY, "has(self.status) && self.status.phase == 'Up'");
+    bench.want(vec![thing("Thing", "first", &[ready]), in_wave("ConfigMap", "second", "1")]);
+    let request = bench.take().remove(0);
+    let mut first = bench.succeed(&request);
+    assert_eq!(bench.planned(), ["first: unready: Expression", "second: blocked by Thing.example.com shop/first"]);
+    assert!(bench.says().contains("its expression does not hold yet"), "{}", bench.says());
+    assert!(bench.take().is_empty());
+    assert!(bench.change(&mut first, "its-controller", |object| object["status"] = json!({"phase": "Up"})));
+    assert_eq!(bench.run(), ["second"]);
     assert!(bench.planned().is_empty());
+    // A change of the expression is a change of the member.
+    bench.want(vec![
+        thing("Thing", "first", &[(READY, "self.status.phase == 'Down'")]),
+        in_wave("ConfigMap", "second", "1"),
+    ]);
+    assert_eq!(bench.run(), ["first"]);
+    assert_eq!(bench.planned(), ["first: unready: Expression"]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Plan, Request, Set, Verb};
-use boathook_core::model::{CallError, CallReason, Caller, Delete, Operation, PART_OF, Patch, PatchBody};
+use boathook_applyset::{Action, Owner, Plan, Request, Set, Verb};
+use boathook_core::model::{CallError, CallReason, Caller, Delete, ObjectRef, Operation, PART_OF, Patch, PatchBody};
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use serde::Deserialize;
 use serde_json::Value;
@@ -19,6 +19,9 @@ const REQUESTS: usize = 8;
 /// What has the set of one parent.
 pub(super) trait HasSet: Sync {
     fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T;
+
+    /// An object that was there before has become a member. The log says so already.
+    fn adopted(&self, _object: &ObjectRef, _from: &Owner) {}
 }
 
 /// The set that the object says it is a member of. Reads nothing else of the object.
@@ -70,6 +73,11 @@ impl Applier<'_> {
     async fn fly<S: HasSet>(&self, flight: Flight<'_, S>) {
         let Some(request) = &flight.request else { return };
         let result = self.send(flight.of, request).await;
+        if let (Action::Adopt { from }, Ok(_), false) = (&request.action, &result, self.services.plan) {
+            let (manager, object) = (&self.manager, &request.object);
+            tracing::info!(%manager, %object, "adopted an object that belonged to {from}");
+            flight.of.adopted(object, from);
+        }
         flight.landed(result);
     }
 

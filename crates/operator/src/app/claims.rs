@@ -7,11 +7,11 @@
 //! A hook that was refused, or gave way, waits. When claims are released, those that wait are tried again.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use boathook_core::model::{HookName, HookSpec, ReconcileBinding};
+use boathook_core::model::{HookName, HookSpec, OwnedKind, ReconcileBinding};
 use tokio::sync::watch;
 
 /// The claims of all hooks that are loaded. Cheap to clone.
@@ -173,6 +173,13 @@ impl Claims {
         known.waiting.retain(|waiting| waiting.hook != wanted.hook);
         known.next += 1;
         let (id, lost) = (known.next, Arc::new(OnceLock::new()));
+        if let Some(circle) = wanted.circle(known.all.iter().map(|claimed| &claimed.wanted)) {
+            tracing::warn!(
+                hook = %wanted.hook, circle,
+                "kinds own each other: an answer whose objects own each other is refused where the hook watches all of them, and \
+                 otherwise Kubernetes deletes all of them with any one of them"
+            );
+        }
         if !wanted.bindings.is_empty() {
             known.all.push(Claimed { id, wanted: wanted.clone(), lost: lost.clone() });
         }
@@ -245,6 +252,33 @@ impl Wanted {
     fn new(spec: &HookSpec) -> Self {
         let bindings = spec.reconcilers.iter().map(|binding| Bound::new(spec, binding)).collect();
         Self { hook: spec.name.clone(), bindings }
+    }
+
+    /// Kinds that own each other, if one of this hook is among them: `App.x.io, Part.x.io, App.x.io`. They are not refused,
+    /// because their objects can be a tree.
+    fn circle<'w>(&'w self, others: impl Iterator<Item = &'w Arc<Self>>) -> Option<String> {
+        let others = others.filter(|others| others.hook != self.hook).flat_map(|others| &others.bindings);
+        let mut owned: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for Bound { binding, .. } in self.bindings.iter().chain(others) {
+            let kinds = binding.owns.iter().map(OwnedKind::group_kind);
+            owned.entry(binding.parent.group_kind()).or_default().extend(kinds);
+        }
+        self.bindings.iter().find_map(|bound| {
+            let first = bound.binding.parent.group_kind();
+            let (mut paths, mut seen) = (VecDeque::from([vec![first.clone()]]), BTreeSet::new());
+            while let Some(path) = paths.pop_front() {
+                for kind in path.last().and_then(|last| owned.get(last)).into_iter().flatten() {
+                    let longer = || path.iter().chain([kind]).cloned().collect::<Vec<_>>();
+                    if *kind == first {
+                        return Some(longer().join(", "));
+                    }
+                    if seen.insert(kind.clone()) {
+                        paths.push_back(longer());
+                    }
+                }
+            }
+            None
+        })
     }
 
     fn is_confined(&self) -> bool {
@@ -332,6 +366,24 @@ mod tests {
         assert!(refused("apiVersion: x.io/v1").is_some());
         drop(newer);
         assert_eq!(refused("apiVersion: x.io/v1"), None);
+    }
+
+    #[test]
+    fn kinds_that_own_each_other_are_named() {
+        let hook = |name: &str, kind: &str, owns: &[&str]| {
+            let owns: Vec<_> = owns.iter().map(|kind| format!("{{apiVersion: x.io/v1, kind: {kind}}}")).collect();
+            let binding = format!("{{apiVersion: x.io/v1, kind: {kind}, owns: [{}]}}", owns.join(", "));
+            let document = format!("{{configVersion: v1, reconcile: [{binding}]}}");
+            Arc::new(Wanted::new(&parse(&HookName::new(name).unwrap(), &document, &|_| Ok(())).unwrap()))
+        };
+        let (app, part) = (hook("a", "App", &["Part", "Extra"]), hook("b", "Part", &["Bit"]));
+        assert_eq!(app.circle([&part].into_iter()), None);
+        let bit = hook("c", "Bit", &["Deployment", "App"]);
+        let circle = bit.circle([&app, &part].into_iter()).unwrap();
+        assert_eq!(circle, "Bit.x.io, App.x.io, Part.x.io, Bit.x.io");
+        // The version before of the same hook counts no more.
+        let without = hook("a", "App", &["Extra"]);
+        assert_eq!(without.circle([&app, &part, &bit].into_iter()), None);
     }
 
     fn hooks(claims: &Claims) -> Vec<String> {

@@ -14,15 +14,18 @@ use boathook_core::{
 };
 use boathook_kube::election::{Leadership, NotLeading};
 use futures::{FutureExt as _, Stream, StreamExt as _, future::pending, stream};
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::{
+    api::core::v1::ObjectReference, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 use kube::{
     Resource as _, ResourceExt as _,
     api::{Api, ListParams, Patch, PatchParams},
+    core::PartialObjectMeta,
     runtime::{
         Controller,
         controller::{self, Action},
         events::{Event, EventType, Recorder, Reporter},
-        watcher,
+        watcher::{self, watcher},
     },
 };
 use serde_json::json;
@@ -34,7 +37,7 @@ use tracing::{debug, error, info, warn};
 
 use super::{
     HookBundle, HookBundleStatus,
-    list::list,
+    list::{Breaks, Lists, list},
     reconciler::{Context, Reconciler},
     report::{StatusEvent, status_events},
     source::{SourceOptions, Sources},
@@ -49,7 +52,7 @@ const MANAGER: &str = "boathook";
 const INSTALLS: u64 = 16;
 /// The API allows 1 kB.
 const MAX_NOTE: usize = 1000;
-/// The interval of checks whether the kind is served.
+/// The interval of checks whether the kind is served, if no watch can show it.
 const UNSERVED: Duration = Duration::from_secs(15);
 /// While a definition is new, the API server requests clients to wait for a second.
 const UNREADY: Duration = Duration::from_secs(1);
@@ -69,9 +72,8 @@ pub struct Options {
     pub instance: String,
     /// Only the leader decides and reports. The other replicas run what it reports.
     pub leadership: Leadership,
-    /// How often all HookBundles are listed, to check that the watch reported everything:
-    /// [`LIST_EVERY`](super::LIST_EVERY).
-    pub list_every: Duration,
+    /// When all HookBundles are listed, to check that the watch reported everything.
+    pub lists: Lists,
 }
 
 /// A step that failed. It is retried.
@@ -147,13 +149,17 @@ async fn listable(client: &kube::Client) {
     }
 }
 
-/// Waits until the cluster serves HookBundles, and reconciles them until it is dropped. The hooks continue to run then,
-/// and their owner ends them.
-pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
-    let mut reported = false;
+/// Waits until the cluster serves HookBundles. A watch of their definition says when to look, so an operator without them
+/// sends nothing.
+async fn until_served(client: &kube::Client, installer: &Arc<dyn Installer>) {
+    let name = format!("{}.{}", HookBundle::plural(&()), HookBundle::group(&()));
+    let named = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let definitions = Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client.clone());
+    let mut changes = watcher(definitions, named).boxed();
+    let (mut reported, mut defined, mut tries) = (false, false, 0);
     loop {
-        match served(&client).await {
-            Ok(true) => break,
+        match served(client).await {
+            Ok(true) => return,
             Ok(false) => installer.note_hook_bundles(HookBundlesNews::Unserved),
             // It is not known whether the kind is served.
             Err(_) => {}
@@ -162,8 +168,36 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
             debug!("the cluster does not serve HookBundles yet: `boathook crd | kubectl apply --server-side -f -`");
         }
         reported = true;
-        sleep(UNSERVED).await;
+        // The kind is served a moment after its definition changes for the last time.
+        let pause = if tries < UNREADY_TRIES { UNREADY } else { UNSERVED };
+        loop {
+            tokio::select! {
+                change = changes.next() => match change {
+                    Some(Ok(watcher::Event::Apply(_) | watcher::Event::InitApply(_))) => {
+                        (defined, tries) = (true, 0);
+                        break;
+                    }
+                    Some(Ok(watcher::Event::Delete(_))) => defined = false,
+                    Some(Ok(watcher::Event::Init | watcher::Event::InitDone)) => {}
+                    // The operator may not watch definitions, or the API server cannot be reached.
+                    Some(Err(_)) | None => {
+                        sleep(UNSERVED).await;
+                        break;
+                    }
+                },
+                () = sleep(pause), if defined => {
+                    tries += 1;
+                    break;
+                }
+            }
+        }
     }
+}
+
+/// Waits until the cluster serves HookBundles, and reconciles them until it is dropped. The hooks continue to run then,
+/// and their owner ends them.
+pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
+    until_served(&client, &installer).await;
     listable(&client).await;
     info!("keeping HookBundles");
     let reporter = Reporter { controller: "boathook.dev/boathook".to_owned(), instance: Some(options.instance) };
@@ -177,7 +211,7 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
         leadership: options.leadership.clone(),
         reconcilers: Mutex::default(),
     });
-    while let Some(gone) = run_controller(&control, options.list_every, &tasks).await {
+    while let Some(gone) = run_controller(&control, options.lists, &tasks).await {
         for id in gone {
             control.remove(&id).await;
         }
@@ -186,11 +220,12 @@ pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: O
 
 /// Reconciles what one controller's watch reports. It ends when the watch missed something and no reconciliation is
 /// running, and returns the objects that are gone. The next controller begins with a list.
-async fn run_controller(control: &Arc<Control>, list_every: Duration, tasks: &Tasks) -> Option<Vec<BundleId>> {
+async fn run_controller(control: &Arc<Control>, lists: Lists, tasks: &Tasks) -> Option<Vec<BundleId>> {
     let (tell, unreported) = watch::channel(None);
     let mut end = unreported.clone();
+    let breaks = Arc::new(Breaks::default());
     let controller = Controller::new(
-        Api::<TrimmedHookBundle>::all(control.client.clone()),
+        Api::<TrimmedHookBundle>::all(breaks.noticed_by(&control.client)),
         watcher::Config::default().page_size(PAGE),
     )
     .reconcile_all_on(taking_over(control.leadership.clone()))
@@ -200,7 +235,9 @@ async fn run_controller(control: &Arc<Control>, list_every: Duration, tasks: &Ta
             pending::<()>().await;
         }
     });
-    let list = list(control.client.clone(), control.installer.clone(), controller.store(), list_every, tell);
+    let (client, installer) = (control.client.clone(), control.installer.clone());
+    let of = control.clone();
+    let list = list(client, installer, controller.store(), (lists, breaks), tell, move || of.known());
     let _listing = tasks.spawn("list of HookBundles", list);
     let mut passes = controller.run(reconcile, again, control.clone()).boxed();
     let mut last = String::new();
@@ -358,6 +395,11 @@ impl Control {
             None => Ok(write.await),
             Some(until) => timeout_at(until, write).await.map_err(|_| refused(NotLeading)),
         }
+    }
+
+    /// The objects that have a reconciler.
+    fn known(&self) -> Vec<BundleId> {
+        self.reconcilers.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
     async fn forget(&self, namespace: Option<String>, name: String) {

@@ -1,11 +1,12 @@
-//! Lists the HookBundles from time to time, for two reasons. The operator must not wait for a HookBundle that was
-//! deleted before the controller saw it. And the list finds changes that the watch missed: after a restore of etcd, a
-//! watch continues over the gap as if nothing had happened, and kube's runtime does not check.
+//! Lists the HookBundles at the start, after each watch that ended early, and from time to time, for two reasons. The operator
+//! must not wait for a HookBundle that was deleted before the controller saw it. And the list finds changes that the watch
+//! missed: after a restore of etcd, a watch continues over the gap as if nothing had happened, and kube's runtime does not
+//! check. A restore breaks the watches, so an operator with nothing to do sends no list for half an hour.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use boathook_core::model::{BundleId, HookBundlesNews, Installer};
@@ -18,15 +19,31 @@ use kube::{
 };
 use serde::Deserialize;
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{sleep, timeout},
 };
+use tower::service_fn;
 use tracing::warn;
 
 use super::trimmed::{PAGE, TrimmedHookBundle, metadata};
 
-/// How often all HookBundles are listed.
-pub const LIST_EVERY: Duration = Duration::from_secs(60);
+/// When all HookBundles are listed.
+#[derive(Debug, Clone, Copy)]
+pub struct Lists {
+    /// The time between two lists, if the watch does not break in the meantime.
+    pub every: Duration,
+    /// When a list is repeated that differs from what the watch reported: the watch may only be behind.
+    pub confirm: Duration,
+}
+
+impl Default for Lists {
+    fn default() -> Self {
+        Self { every: Duration::from_secs(1_800), confirm: Duration::from_secs(60) }
+    }
+}
+
+/// The controller's watch lasts for 290 s. One that begins sooner follows one that broke.
+const LASTS: Duration = Duration::from_secs(280);
 /// How long to wait for a page of a list.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long to wait after a list that failed.
@@ -62,6 +79,36 @@ async fn listed(client: &kube::Client) -> Option<Versions> {
     }
 }
 
+/// Notices that a watch broke.
+#[derive(Debug, Default)]
+pub(super) struct Breaks {
+    begun: Mutex<Option<Instant>>,
+    broke: Notify,
+}
+
+impl Breaks {
+    /// A client for the controller's watch. A watch ends without an error, whatever the reason is, and kube's runtime begins
+    /// the next one by itself. So only the requests show it.
+    pub fn noticed_by(self: &Arc<Self>, client: &kube::Client) -> kube::Client {
+        let (inner, breaks, namespace) = (client.clone(), self.clone(), client.default_namespace().to_owned());
+        let send = move |request: http::Request<kube::client::Body>| {
+            if request.uri().query().is_some_and(|query| query.contains("watch=")) {
+                breaks.begins(Instant::now());
+            }
+            let inner = inner.clone();
+            async move { inner.send(request).await }
+        };
+        kube::Client::new(service_fn(send), namespace)
+    }
+
+    fn begins(&self, now: Instant) {
+        let before = self.begun.lock().unwrap_or_else(PoisonError::into_inner).replace(now);
+        if before.is_some_and(|before| now.saturating_duration_since(before) < LASTS) {
+            self.broke.notify_one();
+        }
+    }
+}
+
 /// What the watch had reported before a list, and the list.
 #[derive(Default)]
 struct Round {
@@ -70,6 +117,10 @@ struct Round {
 }
 
 impl Round {
+    fn differs(&self) -> bool {
+        self.reported != self.listed
+    }
+
     /// Returns objects whose listed state differs from the reported one, and for which nothing was reported since then.
     /// A watch is behind a list for a moment, but not until the next list.
     fn unreported(&self, reported: &Versions) -> BTreeSet<&BundleId> {
@@ -81,17 +132,23 @@ impl Round {
 }
 
 /// Reports which HookBundles exist. If the watch, which fills the `store`, missed some, it sends those that are gone to
-/// `unreported`. The code cannot wait for the controller's own list, because its store wakes only one waiter.
+/// `unreported`. The code cannot wait for the controller's own list, because its store wakes only one waiter. `known`: the
+/// HookBundles that have hooks.
 pub(super) async fn list(
     client: kube::Client,
     installer: Arc<dyn Installer>,
     store: Store<TrimmedHookBundle>,
-    every: Duration,
+    (lists, breaks): (Lists, Arc<Breaks>),
     unreported: watch::Sender<Option<Vec<BundleId>>>,
+    known: impl Fn() -> Vec<BundleId> + Send,
 ) {
     let mut last = Round::default();
     loop {
-        let reported = store.state().iter().map(|object| version(object.meta())).collect();
+        let mut reported: Versions = store.state().iter().map(|object| version(object.meta())).collect();
+        // One that is gone since the last controller ended is in no list and in no store.
+        for id in known() {
+            reported.entry(id).or_default();
+        }
         let missed = last.unreported(&reported);
         if !missed.is_empty() {
             warn!(
@@ -101,14 +158,20 @@ pub(super) async fn list(
             let gone = missed.into_iter().filter(|id| !last.listed.contains_key(id)).cloned().collect();
             unreported.send_replace(Some(gone));
         }
-        let pause = if let Some(listed) = listed(&client).await {
-            installer.note_hook_bundles(HookBundlesNews::Listed(listed.keys().cloned().collect()));
-            last = Round { reported, listed };
-            every
-        } else {
-            RETRY
+        let Some(listed) = listed(&client).await else {
+            sleep(RETRY).await;
+            continue;
         };
-        sleep(pause).await;
+        installer.note_hook_bundles(HookBundlesNews::Listed(listed.keys().cloned().collect()));
+        last = Round { reported, listed };
+        if last.differs() {
+            sleep(lists.confirm).await;
+        } else {
+            tokio::select! {
+                () = sleep(lists.every) => {}
+                () = breaks.broke.notified() => {}
+            }
+        }
     }
 }
 
@@ -148,6 +211,16 @@ mod tests {
                 unreported,
                 "reported {reported}, listed {listed}, then reported {reported_since}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_ends_at_its_time_is_no_break() {
+        let (breaks, start) = (Breaks::default(), Instant::now());
+        let told = async || timeout(Duration::ZERO, breaks.broke.notified()).await.is_ok();
+        for (seconds, is_break) in [(0, false), (290, false), (580, false), (600, true), (601, true), (891, false)] {
+            breaks.begins(start + Duration::from_secs(seconds));
+            assert_eq!(told().await, is_break, "after {seconds} s");
         }
     }
 }

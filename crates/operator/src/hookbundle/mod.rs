@@ -24,6 +24,6 @@ pub use api::{
     SecretKey, SecretName, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, release, run, served};
-pub use list::LIST_EVERY;
+pub use list::Lists;
 pub use source::SourceOptions;
 pub(crate) use trimmed::MAX_SETTINGS;

@@ -1,28 +1,18 @@
 //! What becomes of an answer, and when the hook is asked.
 
-use std::sync::{Arc, Mutex};
-
 use boathook_core::model::HookName;
-use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
-use super::{child, cluster, cluster_wish, condition, current, gone, in_wave, map, map_in, start, there, told, wish};
+use super::{
+    asked, child, cluster, cluster_wish, condition, current, gone, in_wave, map, map_in, start, there, told, wish,
+};
 use crate::{
     pipeline::{
         fixture::{Operator, Pipeline, guests},
         swap::put,
     },
-    support::{
-        cluster::{TestCluster, client},
-        guests::guest,
-        until,
-    },
+    support::{cluster::TestCluster, guests::guest, until},
 };
-
-/// How often the hook was asked about a parent.
-fn asked(operator: &Operator, parent: &str) -> usize {
-    operator.log.said("wish").iter().filter(|said| *said == parent).count()
-}
 
 #[tokio::test]
 async fn the_status_is_the_hooks_and_the_hosts() {
@@ -143,6 +133,40 @@ async fn members_are_deleted_in_the_reverse_of_their_waves() {
     for object in [map("second"), map("first"), parent] {
         gone(&pipeline.cluster, &object).await;
     }
+}
+
+// mutant: crates/applyset/src/ready.rs: `Some(text) => known.and_expression(|| Expression::holds(text, object, last)),` => `Some(_) => known,`
+#[tokio::test]
+async fn a_wave_waits_until_the_expression_of_a_child_holds() {
+    let pipeline = start().await;
+    let mut first = in_wave("first", "0");
+    first["metadata"]["annotations"]["boathook.dev/ready"] = json!("has(self.data.phase) && self.data.phase == 'Up'");
+    let parent = wish("web", json!({"children": [first, in_wave("second", "1")]}));
+    pipeline.create(parent.clone()).await;
+    until("the condition says what is waited for", async || {
+        let found = pipeline.get(parent.clone()).await?;
+        let reconciling = condition(&found, "Reconciling")?;
+        let message = "ConfigMap default/first: Expression: its expression does not hold yet";
+        (reconciling["status"] == "True" && reconciling["message"].as_str()?.contains(message)).then_some(())
+    })
+    .await;
+    assert!(pipeline.get(map("second")).await.is_none());
+    // Its controller reports that it is up.
+    let mut reported = map("first");
+    reported["data"] = json!({"phase": "Up"});
+    pipeline.apply(reported).await;
+    there(&pipeline.cluster, &map("second")).await;
+    current(&pipeline.cluster, &parent, 1).await;
+    // An expression that is none is refused with the answer.
+    let mut wrong = child("third", "1");
+    wrong["metadata"]["annotations"] = json!({"boathook.dev/ready": "self.data.phase =="});
+    pipeline.apply(wish("web", json!({"children": [wrong]}))).await;
+    let message = told(&pipeline.cluster, &parent, "Stalled", "True", "InvalidAnswer").await;
+    assert!(
+        message.starts_with("v1 ConfigMap third: its annotation boathook.dev/ready is not an expression"),
+        "{message}"
+    );
+    assert!(pipeline.get(map("third")).await.is_none());
 }
 
 #[tokio::test]
@@ -302,41 +326,6 @@ async fn a_parent_whose_labels_change_while_no_operator_runs_is_let_go() {
     drop(operator);
 }
 
-/// A client that notes each write.
-fn noted(url: &str, writes: &Arc<Mutex<Vec<String>>>) -> Client {
-    let (inner, writes) = (client(url), writes.clone());
-    let send = move |request: http::Request<Body>| {
-        if request.method() != http::Method::GET && !request.uri().path().contains("authorization.k8s.io") {
-            let path = request.uri().path();
-            let place = path.rsplit_once("/default/").map_or(path, |(_, place)| place);
-            writes.lock().unwrap().push(format!("{} {place}", request.method()));
-        }
-        let inner = inner.clone();
-        async move { inner.send(request).await }
-    };
-    Client::new(tower::service_fn(send), "default")
-}
-
-/// With many objects, each request counts.
-#[tokio::test]
-async fn a_new_object_takes_one_request_for_each_child_and_two_for_itself() {
-    let (cluster, writes) = (cluster().await, Arc::default());
-    let operator = Operator::start(noted(&cluster.cluster.url(), &writes), &guests(["wish"]), |_| ()).await;
-    operator.ready().await;
-    let parent = wish("web", json!({"children": [child("a", "1"), child("b", "1")]}));
-    cluster.admin.create(&parent).await.unwrap();
-    let found = current(&cluster, &parent, 1).await;
-    assert_eq!(found["status"]["seen"], json!(["a", "b"]));
-    let mut written = writes.lock().unwrap().clone();
-    written.sort();
-    assert_eq!(
-        written,
-        ["PATCH configmaps/a", "PATCH configmaps/b", "PATCH wishes/web", "PATCH wishes/web/status"],
-        "the mark of the set, and the status"
-    );
-    drop(operator);
-}
-
 /// The same component with another digest: a custom section at its end.
 fn another(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend([0, 3, 1, b'v', 2]);
@@ -389,37 +378,6 @@ async fn a_kind_that_is_served_later_is_applied_then() {
     pipeline.cluster.admin.create(&super::definition("ClusterWish")).await.unwrap();
     until("the parent can be created", async || pipeline.cluster.admin.create(&late).await.ok()).await;
     current(&pipeline.cluster, &late, 1).await;
-}
-
-#[tokio::test]
-async fn nothing_is_written_again_after_a_restart() {
-    let cluster = cluster().await;
-    let parent = wish("web", json!({"children": [in_wave("a", "0"), in_wave("b", "1")], "status": {"x": 1}}));
-    cluster.admin.create(&parent).await.unwrap();
-    let pipeline = Pipeline::on(cluster, &guests(["wish"]), |_| ()).await;
-    current(&pipeline.cluster, &parent, 1).await;
-    until("the hook saw its children", async || {
-        (pipeline.get(parent.clone()).await?["status"]["seen"] == json!(["a", "b"])).then_some(())
-    })
-    .await;
-    let Pipeline { cluster, operator } = pipeline;
-    operator.shutdown().await;
-    let versions = async || {
-        let mut versions = Vec::new();
-        for object in [&parent, &map("a"), &map("b")] {
-            versions.push(cluster.admin.get(object).await.unwrap().unwrap()["metadata"]["resourceVersion"].clone());
-        }
-        versions
-    };
-    let before = versions().await;
-    let operator = Operator::start(cluster.admin.client.clone(), &guests(["wish"]), |_| ()).await;
-    operator.ready().await;
-    operator.until("the hook was asked", |operator| (asked(operator, "web") > 0).then_some(())).await;
-    // A write after this one shows that the parent was done with.
-    let next = wish("next", json!({"children": [child("c", "1")]}));
-    cluster.admin.create(&next).await.unwrap();
-    current(&cluster, &next, 1).await;
-    assert_eq!(versions().await, before);
 }
 
 #[tokio::test]

@@ -4,6 +4,9 @@
 //! | --- | --- |
 //! | `hello` | the example |
 //! | `behavior` | what becomes of an answer, and when the hook is asked |
+//! | `pace` | what the hook is not asked before, and not more often than |
+//! | `writes` | how much is written: nothing while nothing changes, and less in a fight |
+//! | `adopts` | objects that exist before they are children, and objects that own each other |
 //! | `refused` | answers that cannot be, and parents that cannot have a status |
 //! | `crashes` | an operator that dies between any two writes |
 //! | `claims` | two hooks for one kind |
@@ -12,19 +15,22 @@
 //! | `related` | what parents refer to, and the Events of answers |
 //! | `tenants` | hooks of a tenant's bundle |
 
+mod adopts;
 mod behavior;
 mod claims;
 pub mod crashes;
 mod decorates;
 mod finalize;
 mod hello;
+mod pace;
 mod refused;
 mod related;
 mod tenants;
+mod writes;
 
 use serde_json::{Value, json};
 
-use super::fixture::{Pipeline, guests};
+use super::fixture::{Operator, Pipeline, guests};
 use crate::support::{cluster::TestCluster, until};
 
 /// The definition of the example's custom resource.
@@ -61,6 +67,11 @@ fn wish(name: &str, spec: Value) -> Value {
 
 fn cluster_wish(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "ClusterWish", "metadata": {"name": name}, "spec": spec})
+}
+
+/// How often the hook `wish` was asked about a parent.
+fn asked(operator: &Operator, parent: &str) -> usize {
+    operator.log.said("wish").iter().filter(|said| *said == parent).count()
 }
 
 /// A child without a namespace.

@@ -3,15 +3,19 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use axum::body::Body;
 use boathook_core::model::{HookName, HookPhase, Installation};
+use futures::StreamExt as _;
+use http_body_util::BodyExt as _;
 use k8s_openapi::api::events::v1::Event;
-use kube::{Api, Client, api::ListParams, client::Body};
+use kube::{Api, Client, api::ListParams};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::{child, cluster, current, definition, map, map_in, wish};
 use crate::{
@@ -224,9 +228,9 @@ async fn nothing_is_reconciled_before_what_is_related_was_listed() {
     for object in [&parent, &secret("default", "a")] {
         cluster.admin.create(object).await.unwrap();
     }
-    let blind = Arc::new(AtomicBool::new(true));
+    let (blind, refused) = (watch::Sender::new(true), Arc::default());
     let hooks = [("farewell", guest("farewell"))];
-    let operator = Operator::start(without_secrets(&cluster.cluster.url(), &blind), &hooks, |_| ()).await;
+    let operator = Operator::start(without_secrets(&cluster.cluster.url(), &blind, &refused), &hooks, |_| ()).await;
     let pending = "binding wishes/related/secret is pending";
     operator
         .until("the others do not wait", |operator| {
@@ -237,23 +241,59 @@ async fn nothing_is_reconciled_before_what_is_related_was_listed() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(operator.log.said("farewell"), [""; 0]);
     assert_eq!(cluster.admin.get(&map("a")).await.unwrap(), None);
-    blind.store(false, Ordering::SeqCst);
+    blind.send_replace(false);
     sees(&cluster, &parent, &["secret default/a"]).await;
     assert!(cluster.admin.get(&map("a")).await.unwrap().is_some());
 }
 
-/// A client that may not read Secrets for now.
-fn without_secrets(url: &str, blind: &Arc<AtomicBool>) -> Client {
-    let (inner, blind) = (client(url), blind.clone());
-    let send = move |request: http::Request<Body>| {
-        let (inner, blind) = (inner.clone(), blind.clone());
+/// What may not be listed any more is not taken for what does not exist: nothing is deleted because of it.
+#[tokio::test]
+async fn what_may_not_be_listed_any_more_stays_known() {
+    let cluster = cluster().await;
+    let parent = wish("web", json!({"secret": "a", "children": [child("a", "1"), child("b", "1")]}));
+    for object in [&parent, &secret("default", "a")] {
+        cluster.admin.create(object).await.unwrap();
+    }
+    let (blind, refused) = (watch::Sender::new(false), Arc::<AtomicUsize>::default());
+    let hooks = [("farewell", guest("farewell"))];
+    let operator = Operator::start(without_secrets(&cluster.cluster.url(), &blind, &refused), &hooks, |_| ()).await;
+    sees(&cluster, &parent, &["secret default/a"]).await;
+    // The watch breaks, and neither a list nor another watch is allowed.
+    blind.send_replace(true);
+    until("it was refused", async || (refused.load(Ordering::SeqCst) > 0).then_some(())).await;
+    cluster.admin.delete(&secret("default", "a")).await.unwrap();
+    cluster.admin.apply(&wish("web", json!({"children": [child("a", "2"), child("b", "1")]}))).await.unwrap();
+    let found = current(&cluster, &parent, 2).await;
+    assert_eq!(found["status"]["related"], json!(["secret default/a"]), "as it was known last");
+    for name in ["a", "b"] {
+        assert!(cluster.admin.get(&map(name)).await.unwrap().is_some());
+    }
+    blind.send_replace(false);
+    sees(&cluster, &parent, &[]).await;
+    drop(operator);
+}
+
+/// A client that may not read Secrets for now, and whose watches of them end when that begins.
+fn without_secrets(url: &str, blind: &watch::Sender<bool>, refused: &Arc<AtomicUsize>) -> Client {
+    let (inner, blind, refused) = (client(url), blind.subscribe(), refused.clone());
+    let send = move |request: http::Request<kube::client::Body>| {
+        let (inner, mut blind, refused) = (inner.clone(), blind.clone(), refused.clone());
         async move {
-            if !blind.load(Ordering::SeqCst) || !request.uri().path().contains("/secrets") {
-                return inner.send(request).await;
+            let is_about = request.uri().path().contains("/secrets");
+            if is_about && *blind.borrow() {
+                refused.fetch_add(1, Ordering::SeqCst);
+                let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+                    "message": "secrets is forbidden"});
+                return Ok(http::Response::builder().status(403).body(Body::from(status.to_string())).unwrap());
             }
-            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
-                "message": "secrets is forbidden"});
-            Ok(http::Response::builder().status(403).body(Body::from(status.to_string().into_bytes())).unwrap())
+            let (head, body) = inner.send(request).await?.into_parts();
+            let end = async move {
+                if !is_about || blind.wait_for(|blind| *blind).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            };
+            let shown = body.into_data_stream().take_until(Box::pin(end));
+            Ok::<_, kube::Error>(http::Response::from_parts(head, Body::from_stream(shown)))
         }
     };
     Client::new(tower::service_fn(send), "default")

@@ -5,6 +5,7 @@ mod dead_letters;
 mod dump;
 mod groups;
 mod held;
+mod inputs;
 mod lists;
 mod order;
 mod overflow;

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use boathook_applyset::{Bounds, Parent, Rules};
 use boathook_core::model::{
-    Child, Failure, FailureKind, ObjectKey, ObjectRef, Reconcile, Reconciled, RelatedObject, Resource, SnapshotSet,
-    error_chain,
+    Child, Failure, FailureKind, ObjectKey, ObjectRef, OwnedKind, Reconcile, Reconciled, RelatedObject, Resource,
+    SnapshotSet, error_chain,
 };
 use boathook_kube::discovery::DiscoveryError;
 use boathook_sandbox::{ReconcileRequest, RunReport};
@@ -21,6 +21,9 @@ use super::{
     status,
 };
 use crate::record::secrets::bindings_of_secrets;
+
+/// The most owners of a parent that are looked at, with theirs.
+const MAX_ANCESTORS: usize = 64;
 
 /// The parent of a question.
 pub(super) struct Subject<'a> {
@@ -84,7 +87,7 @@ impl Pass<'_> {
                     }
                 };
                 self.report(of.parent, &answer);
-                (report, self.take(of, answer, decoration, seen).await.err())
+                (report, self.take(of, &now, answer, decoration, seen).await.err())
             }
             Err(failure) => (report, Some(failure)),
         }
@@ -125,6 +128,7 @@ impl Pass<'_> {
     async fn take(
         &self,
         of: &Subject<'_>,
+        now: &SnapshotSet,
         answer: Reconciled,
         decoration: Option<Decoration>,
         seen: Option<[u8; 32]>,
@@ -138,7 +142,46 @@ impl Pass<'_> {
             false => answer,
         };
         let rules = self.rules(of.resource).await?;
-        of.entry.answered(&rules, seen, answer, decoration, of.parent).map_err(|error| retry(error.to_string()))
+        let mut parent = of.parent.clone();
+        parent.owners = self.ancestors(parent.owners, now);
+        of.entry.answered(&rules, seen, answer, decoration, &parent).map_err(|error| retry(error.to_string()))
+    }
+
+    /// The owners of the parent, and theirs, as far as the hook watches them. What owns the parent cannot be its child:
+    /// Kubernetes would delete all objects of the circle with any one of them.
+    fn ancestors(&self, owners: Vec<ObjectRef>, now: &SnapshotSet) -> Vec<ObjectRef> {
+        let (mut all, mut next) = (owners, 0);
+        while let Some(owner) = all.get(next).cloned().filter(|_| all.len() < MAX_ANCESTORS) {
+            next += 1;
+            let above = self.shown(&owner, now).and_then(|text| Parent::read(&serde_json::from_str(&text).ok()?).ok());
+            for owner in above.into_iter().flat_map(|above| above.owners) {
+                if !all.contains(&owner) {
+                    all.push(owner);
+                }
+            }
+        }
+        all
+    }
+
+    /// An owner as one of the hook's own watches shows it. An owner is in the namespace of what it owns, or in none.
+    fn shown(&self, owner: &ObjectRef, now: &SnapshotSet) -> Option<Arc<str>> {
+        let version = owner.api_version.as_str().into();
+        let of = OwnedKind { api_version: version, kind: owner.kind.as_str().into() }.group_kind();
+        let places = [owner.namespace.as_deref().map(Arc::<str>::from), None];
+        for binding in &self.hook.spec.reconcilers {
+            let parents = (binding.parent.group_kind() == of).then(|| binding.name.clone());
+            let members = binding.owns.iter().filter(|kind| kind.group_kind() == of);
+            for informer in parents.into_iter().chain(members.map(|kind| binding.members_of(kind))) {
+                let Some(items) = now.items(&informer) else { continue };
+                for namespace in places.clone() {
+                    let found = items.get(&ObjectKey { namespace, name: owner.name.as_str().into() });
+                    if let Some(text) = found.and_then(|found| found.item.object.clone()) {
+                        return Some(text);
+                    }
+                }
+            }
+        }
+        None
     }
 
     fn report(&self, parent: &Parent, answer: &Reconciled) {

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use boathook_applyset::{Plan, Stage};
-use boathook_core::model::{CallError, CallReason, ObjectRef, Operation, Patch, PatchBody};
+use boathook_applyset::{Owner, Plan, Stage};
+use boathook_core::model::{CallError, CallReason, EventType, ObjectRef, Operation, OwnEvent, Patch, PatchBody};
 use serde_json::Value;
 
 use super::{
-    super::applying::Applier,
+    super::{
+        applying::{Applier, HasSet as _},
+        events,
+    },
     Pass,
     decorations::Decoration,
     marks::{Marks, still_marked},
@@ -22,7 +25,26 @@ impl Pass<'_> {
     /// Sends what the set decides, until there is nothing more to send.
     pub(super) async fn apply(&self, entry: &Entry) -> Plan {
         let writer = Applier { services: self.services, caller: &self.writer, manager: self.manager() };
-        writer.apply(entry, PATIENCE).await
+        let plan = writer.apply(entry, PATIENCE).await;
+        self.report_adopted(entry);
+        plan
+    }
+
+    /// Reports objects that were somebody else's. There is an Event if the hook has the permission for Events.
+    fn report_adopted(&self, entry: &Entry) {
+        let adopted = entry.take_adopted();
+        if adopted.is_empty() {
+            return;
+        }
+        let event = |(object, from): (ObjectRef, Owner)| OwnEvent {
+            r#type: EventType::Normal,
+            reason: "Adopted".to_owned(),
+            message: format!("{object} is a child from now on: it belonged to {from}"),
+        };
+        let said: Vec<_> = adopted.into_iter().map(event).collect();
+        let about =
+            entry.with(|set| events::Parent { object: set.parent().object.clone(), uid: set.parent().uid.to_string() });
+        self.services.events.answered(&self.hook.tenant(), &self.hook.spec.name, &self.binding.name, &about, &said);
     }
 
     /// Writes the status if it is not like that.

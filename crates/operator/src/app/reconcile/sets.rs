@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Action, Answer, Desired, Parent, Plan, Policy, Rules, Set, Stage, Step};
+use boathook_applyset::{Action, Answer, Desired, Owner, Parent, Plan, Policy, READY, Rules, Set, Stage, Step};
 use boathook_core::{
     causes::{ObjectId, Reason, Seen, Version},
     fair::Share,
@@ -573,7 +573,11 @@ pub(in super::super) struct NoRoom {
 /// The memory of a set. Each member has the text that is applied, the fields that are owned, and what is known of it.
 fn units(answer: &Reconciled, decoration: Option<&Decoration>) -> u64 {
     const MEMBER: usize = 2 * 1024;
+    // A set keeps one expression in parsed form.
+    const EXPRESSION: usize = 64 * 1024;
+    let has_expression = answer.children.iter().any(|child| child.contains(READY));
     let bytes = answer.bytes().saturating_mul(3).saturating_add(answer.children.len().saturating_mul(MEMBER));
+    let bytes = bytes.saturating_add(if has_expression { EXPRESSION } else { 0 });
     let bytes = bytes.saturating_add(decoration.map_or(0, Decoration::bytes).saturating_mul(2));
     (bytes as u64).div_ceil(UNIT)
 }
@@ -600,6 +604,8 @@ struct Known {
     status: Option<(Value, Value)>,
     /// Since when the status waits for the watch.
     postponed: Option<Instant>,
+    /// Objects that were adopted and not reported yet, and whose they were.
+    adopted: Vec<(ObjectRef, Owner)>,
     finalizer: bool,
     requeue: Option<Instant>,
     timer: Option<AbortOnDropHandle<()>>,
@@ -608,6 +614,10 @@ struct Known {
 impl HasSet for Entry {
     fn with<T>(&self, act: impl FnOnce(&mut Set) -> T) -> T {
         self.edit(|known| act(&mut known.set))
+    }
+
+    fn adopted(&self, object: &ObjectRef, from: &Owner) {
+        self.edit(|known| known.adopted.push((object.clone(), from.clone())));
     }
 }
 
@@ -622,6 +632,7 @@ impl Entry {
             seen: None,
             status: None,
             postponed: None,
+            adopted: Vec::new(),
             finalizer: false,
             requeue: None,
             timer: None,
@@ -662,7 +673,7 @@ impl Entry {
                 _ if answer.done => known.set.finalized(true),
                 // No input is missing, because the queue waited for all of them.
                 Ok(desired) => {
-                    drop(known.set.desire(desired));
+                    known.set.desire(desired);
                     known.set.finalized(false);
                 }
                 Err(invalid) => known.set.reject(invalid),
@@ -722,6 +733,11 @@ impl Entry {
             }
             is_news
         })
+    }
+
+    /// Objects that were adopted since this was last called, and whose they were.
+    pub fn take_adopted(&self) -> Vec<(ObjectRef, Owner)> {
+        self.edit(|known| std::mem::take(&mut known.adopted))
     }
 
     pub fn answer(&self) -> Option<Arc<Reconciled>> {

@@ -36,7 +36,7 @@ use boathook_applyset::{Desired, Hold, SetId};
 use boathook_core::{
     model::{
         CallError, CallReason, Caller, Delete, HookName, ListQuery, ObjectRef, Operation, Patch, PatchBody, Permission,
-        Propagation, Resource, error_chain,
+        Propagation, Resource,
     },
     tasks::Task,
 };
@@ -495,7 +495,7 @@ impl One<'_> {
         let parent = release.with(|set| set.parent().clone());
         let desired = Desired::new(wanted.answer, &parent, &wanted.rules)
             .map_err(|error| ReleaseError::Refused(format!("the chart's objects cannot be applied: {error}")))?;
-        release.with(|set| set.desire(desired)).map_err(|error| ReleaseError::Failed(error_chain(&error)))?;
+        release.with(|set| set.desire(desired));
         Ok(())
     }
 
