@@ -61,7 +61,7 @@ impl State {
             attempts,
         };
         let mut found = Vec::new();
-        for (item, due) in self.debounce.waiting().filter(|(item, _)| is_about(&item.trigger)) {
+        for (due, item) in self.debounce.waiting().filter(|(_, item)| is_about(&item.trigger)) {
             let place = Place::Debounce(due.saturating_duration_since(now));
             found.push(unfinished(&item.trigger, item.tries, place));
         }
@@ -107,7 +107,7 @@ impl State {
             Some(hook) if hook.held => return Place::Held,
             Some(hook) if hook.paused => QueueState::Paused,
             Some(hook) => match hook.hold(item, &[]) {
-                Some(hold) => hold.into(),
+                Some(hold) => QueueState::of(hold, &item.trigger.hook),
                 None => hook
                     .token_due(now)
                     .map_or(queue, |due| QueueState::WaitingForToken(due.saturating_duration_since(now))),

@@ -118,11 +118,6 @@ impl Debounce {
         self.held.values().map(|held| &held.item)
     }
 
-    /// All held events, and when each may go at the latest.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (&Item, Instant)> {
-        self.held.values().map(|held| (&held.item, held.place.0))
-    }
-
     /// How many events of a hook are here.
     pub(super) fn count(&self, hook: &HookName) -> usize {
         self.held.keys().filter(|(key, _)| key.hook() == hook).count()

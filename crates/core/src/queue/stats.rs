@@ -297,7 +297,7 @@ fn add_debounced(dump: &mut QueueDump, mut items: Vec<(Instant, &Item)>, now: In
 }
 
 impl QueueState {
-    fn of(hold: Hold<'_>, hook: &HookName) -> Self {
+    pub(super) fn of(hold: Hold<'_>, hook: &HookName) -> Self {
         match hold {
             Hold::Startup => Self::WaitingForStartup,
             Hold::Synchronization(binding) => Self::WaitingForSynchronization(binding.clone()),

@@ -463,9 +463,12 @@ fn of_queue(unfinished: &Unfinished, findings: &mut Findings) {
                 QueueState::WaitingForStartup => "the start-up of the hook".to_owned(),
                 QueueState::WaitingForSynchronization(binding) => format!("the synchronization of binding {binding}"),
                 QueueState::WaitingForList(binding) => format!("the objects of binding {binding}"),
-                QueueState::WaitingForSnapshot(binding) => format!("the complete snapshot of binding {binding}"),
+                QueueState::WaitingForSnapshot(_, binding) => format!("the complete snapshot of binding {binding}"),
                 QueueState::WaitingForToken(delay) => format!("the rate limit of the hook, {}", left(delay)),
                 QueueState::Retry(delay) => format!("the next try of a job that failed, {}", left(delay)),
+                QueueState::Debounced(delay) => format!("an object to be quiet, {}", left(delay)),
+                QueueState::Held => "the next version of the hook to take over".to_owned(),
+                QueueState::Standby => "this replica to lead".to_owned(),
                 QueueState::Paused => "the end of the hook's pause".to_owned(),
             };
             let behind = if *behind > 0 { format!(", behind {behind} other triggers") } else { String::new() };
