@@ -1,4 +1,4 @@
-//! What a write is told to have made: the exact version, or that nobody knows.
+//! Which version each write is reported to have made, or that it is not known.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use boathook_core::model::{

@@ -9,11 +9,11 @@ use std::{
 use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, Version, Write};
 use crate::model::RunId;
 
-/// What a write takes besides its texts: itself, and its places in the maps.
+/// What a write takes without its texts: itself, and its places in the maps.
 const WRITE: usize = 640;
-/// What a run takes besides its texts.
+/// What a run takes without its texts.
 const RUN: usize = 320;
-/// What a reason takes besides its texts.
+/// What a reason takes without its texts.
 const REASON: usize = size_of::<Reason>();
 
 /// What is not remembered any more.
@@ -129,7 +129,7 @@ impl Memory {
         let caused = |version: &Version| {
             run.reasons.iter().any(|reason| reason.seen.as_ref().is_some_and(|seen| seen.version == *version))
         };
-        // The deletion of an object is made by whoever deletes it first.
+        // The deletion of an object is made by the first write that deletes it.
         if versions.iter().any(|version| self.makers.contains_key(version) || caused(version)) {
             return;
         }

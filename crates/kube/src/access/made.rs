@@ -19,9 +19,9 @@ use serde_json::{Value, value::RawValue};
 
 use super::send::{ApiRequest, RequestStats};
 
-/// The most fields that are told of a write.
+/// The most fields of a write that are reported.
 const FIELDS: usize = 12;
-/// The longest path of a field that is told, in bytes.
+/// The longest path of a field that is reported, in bytes.
 const PATH: usize = 160;
 /// Managed fields with more bytes are not read for the paths.
 const MOST_MANAGED: usize = 64 * 1024;

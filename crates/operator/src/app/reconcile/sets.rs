@@ -224,7 +224,7 @@ struct State {
     referring: HashMap<Reference, BTreeSet<ObjectKey>>,
     /// What each parent refers to.
     references: HashMap<ObjectKey, Vec<Reference>>,
-    /// The changes because of which parents are reconciled again, besides their own.
+    /// The changes because of which parents are reconciled again, without their own changes.
     because: HashMap<ObjectKey, Vec<Reason>>,
     /// The parents whose next run waits in the queue.
     queued: HashSet<ObjectKey>,
