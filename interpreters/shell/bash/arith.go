@@ -527,7 +527,7 @@ func (e *evaluator) read(p place) (int64, error) {
 		if e.at < len(e.text) && strings.IndexByte("\\@#$'\"`.;{}", e.text[e.at]) >= 0 {
 			return 0, e.fail("syntax error: invalid arithmetic operator")
 		}
-		return 0, &shellError{text: p.name + ": unbound variable"}
+		return 0, &shellError{text: p.name + ": unbound variable", inPlace: true}
 	}
 	return s.arithmetic(text)
 }

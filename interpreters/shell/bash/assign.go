@@ -15,7 +15,10 @@ func (s *Shell) subscript(index syntax.ArithmExpr) (string, error) {
 	if err != nil {
 		return "", &shellError{text: "the subscript [" + text + "] is not supported: put it in quotes", status: 2}
 	}
-	return s.expandDerived(d, s.assignedWord)
+	return s.expandDerived(d, func(word *syntax.Word) (string, error) {
+		pieces, err := s.pieces(word, tildeAssignment)
+		return s.joined(pieces), err
+	})
 }
 
 // protectKey escapes what would end a word, because a key may have it.
@@ -421,7 +424,7 @@ func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
 			var pieces []piece
 			pieces, err = s.pieces(a.Value, tildeAssignment)
 			// Unlike in a plain assignment, spaces separate the elements of $* where IFS is empty.
-			values[i].text = s.joined(spaced(pieces))
+			values[i].text = s.joinedValue(spaced(pieces))
 		}
 		if err != nil {
 			return nil, err

@@ -16,6 +16,9 @@ type piece struct {
 	// end says that a field ends here, as between the elements of "$@". The text is what joins them in one string, and a space does if
 	// spaced is set.
 	end, spaced bool
+	// derived says that the elements around the end were changed, as in "${a[@]#x}". Assignments and here-strings join those with the
+	// first character of IFS.
+	derived bool
 }
 
 // fields expands words to the arguments of a command.
@@ -107,7 +110,22 @@ func (s *Shell) assignedAs(word *syntax.Word, tilde tildeMode) (string, error) {
 		return text, nil
 	}
 	pieces, err := s.pieces(word, tilde)
-	return s.joined(pieces), err
+	if tilde == tildeNever {
+		return s.joined(pieces), err
+	}
+	return s.joinedValue(pieces), err
+}
+
+// joinedValue is the text of pieces as the value of an assignment, or as a here-string.
+func (s *Shell) joinedValue(pieces []piece) string {
+	if separator := s.separator(); separator != "" {
+		for i, p := range pieces {
+			if p.derived && p.spaced {
+				pieces[i].spaced, pieces[i].text = false, separator
+			}
+		}
+	}
+	return s.joined(pieces)
 }
 
 // joined is the text of pieces as one string. The elements of "$@" are separated by spaces.
@@ -518,9 +536,10 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	reader, writer := s.world.newPipe()
 	child := s.subshell()
 	child.loops = s.loops
+	child.ignoring, child.substituting = s.quiet > 0, true
 	if s.redirecting {
 		// In a redirection, bash does not see it as a part of the condition around the command.
-		child.quiet, child.lenient = 0, 0
+		child.quiet, child.lenient, child.ignoring = 0, 0, false
 	}
 	ours, theirs, number := reader, writer, 1
 	if part.Op == syntax.CmdOut {

@@ -30,7 +30,11 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	}
 	if e.Excl && e.Index != nil {
 		if sign := subscriptSign(e.Index); sign != 0 && e.Exp == nil && e.Slice == nil && e.Repl == nil {
-			return s.listed(s.variable(name).keys(), sign == '*', quoted), nil
+			pieces := s.listed(s.variable(name).keys(), sign == '*', quoted)
+			if quoted {
+				derive(pieces)
+			}
+			return pieces, nil
 		}
 	}
 	var v value
@@ -80,7 +84,30 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	if err := s.transform(e, name, &v); err != nil {
 		return nil, err
 	}
-	return s.valuePieces(v, quoted), nil
+	pieces := s.valuePieces(v, quoted)
+	if quoted && (e.Exp != nil || e.Repl != nil || e.Slice != nil) || removesOrQuotes(e.Exp) {
+		derive(pieces)
+	}
+	return pieces, nil
+}
+
+// removesOrQuotes says whether an operator is # or %, or one after @.
+func removesOrQuotes(e *syntax.Expansion) bool {
+	if e == nil {
+		return false
+	}
+	switch e.Op {
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.OtherParamOps:
+		return true
+	}
+	return false
+}
+
+// derive marks the elements of a list as changed.
+func derive(pieces []piece) {
+	for i := range pieces {
+		pieces[i].derived = pieces[i].end
+	}
 }
 
 func (s *Shell) badSubstitution(e *syntax.ParamExp) error {
@@ -323,7 +350,7 @@ func (s *Shell) withDefault(e *syntax.ParamExp, name string, v value, quoted boo
 			if err != nil {
 				return nil, err
 			}
-			text := s.joined(pieces)
+			text := s.joinedValue(pieces)
 			if isSpecial(name) {
 				return nil, &shellError{text: "$" + name + ": cannot assign in this way"}
 			}

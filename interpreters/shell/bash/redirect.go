@@ -149,8 +149,8 @@ func (s *Shell) redirectTarget(r *syntax.Redirect) (*descriptor, error) {
 	case syntax.AppOut:
 		return s.redirectFile(r, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	case syntax.WordHdoc:
-		text, err := s.word(r.Word)
-		return reading(text + "\n"), err
+		pieces, err := s.pieces(r.Word, tildeWord)
+		return reading(s.joinedValue(pieces) + "\n"), err
 	case syntax.Hdoc, syntax.DashHdoc:
 		text, err := s.hereDocument(r)
 		return reading(text), err

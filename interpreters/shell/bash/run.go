@@ -44,7 +44,7 @@ func (s *Shell) lines(list []*syntax.Stmt) error {
 func (s *Shell) statement(st *syntax.Stmt) error {
 	err := s.checked(st)
 	if err != nil {
-		err = s.say(s.assignFailed(err))
+		err = s.ending(s.say(s.assignFailed(err)))
 	}
 	if s.over != 0 {
 		return s.ended()
@@ -71,9 +71,13 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 		return s.background(st)
 	}
 	if st.Negated {
-		s.quiet++
+		// As in bash, only errexit makes the commands inside quiet. Without it, the ERR trap runs for them.
+		quiet := s.quiet
+		if s.options.errexit {
+			s.quiet++
+		}
 		err := s.redirected(st)
-		s.quiet--
+		s.quiet = quiet
 		if err != nil {
 			return err
 		}
@@ -171,8 +175,19 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	if err != nil {
 		saved.restore()
 		s.cleanup(cleanups)
-		if err := s.redirectFailed(err); err != nil || checksStatus(st.Cmd) {
+		if err := s.redirectFailed(err); err != nil {
 			return err
+		}
+		switch st.Cmd.(type) {
+		case *syntax.DeclClause:
+			s.pipes = []int{s.status}
+		case *syntax.Subshell:
+			// The process of the parentheses finds it, and negates its own status before it ends.
+			s.status = boolStatus(st.Negated)
+			s.pipes = []int{s.status}
+		}
+		if checksStatus(st.Cmd) {
+			return nil
 		}
 		return s.failed(st)
 	}
@@ -180,7 +195,7 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	defer saved.restore()
 	if err := s.run(st.Cmd); err != nil {
 		// An error goes where the redirections say.
-		return s.say(err)
+		return s.ending(s.say(err))
 	}
 	return nil
 }
@@ -330,8 +345,12 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 	words := c.Loop.(*syntax.WordIter)
 	items := s.params
 	if words.InPos.IsValid() {
+		// For bash, its words are in the loop, too: a break or continue in a substitution ends that.
+		s.loops++
 		var err error
-		if items, err = s.fields(words.Items); err != nil {
+		items, err = s.fields(words.Items)
+		s.loops--
+		if err != nil {
 			return err
 		}
 	}
@@ -369,7 +388,7 @@ func (s *Shell) setLoopVariable(name, item string) error {
 
 func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	if loop.Init != nil {
-		if _, err := s.arithmeticNode(loop.Init); err != nil {
+		if _, err := s.loopArithmetic(loop.Init); err != nil {
 			return s.arithmeticFailed(err)
 		}
 	}
@@ -377,7 +396,7 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	for {
 		s.tick()
 		if loop.Cond != nil {
-			n, err := s.arithmeticNode(loop.Cond)
+			n, err := s.loopArithmetic(loop.Cond)
 			if err != nil {
 				return s.arithmeticFailed(err)
 			}
@@ -392,11 +411,19 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 			return err
 		}
 		if loop.Post != nil {
-			if _, err := s.arithmeticNode(loop.Post); err != nil {
+			if _, err := s.loopArithmetic(loop.Post); err != nil {
 				return s.arithmeticFailed(err)
 			}
 		}
 	}
+}
+
+// loopArithmetic evaluates an expression of a loop, which is in the loop for what it substitutes.
+func (s *Shell) loopArithmetic(expression syntax.ArithmExpr) (int64, error) {
+	s.loops++
+	n, err := s.arithmeticNode(expression)
+	s.loops--
+	return n, err
 }
 
 func (s *Shell) arithmeticFailed(err error) error {
@@ -607,6 +634,7 @@ func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	child.code = code
 	// In a command substitution, break and continue still know the loops around it. They end it.
 	child.loops = s.loops
+	child.ignoring, child.substituting = s.quiet > 0, true
 	if !s.extra["inherit_errexit"] && !s.options.posix {
 		child.options.errexit = false
 	}

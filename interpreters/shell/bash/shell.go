@@ -41,6 +41,10 @@ type Shell struct {
 	quiet int
 	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
 	lenient int
+	// ignoring says that the status of this command substitution is ignored, and so is that of the commands of its EXIT trap.
+	ignoring bool
+	// substituting says that this is the process of a substitution, in which errors of arithmetic end a shell like others.
+	substituting bool
 	// over is the status with which an error ends the shell after the current command.
 	over        int
 	inTrap      bool
@@ -126,8 +130,19 @@ type shellError struct {
 	discards bool
 	// severe says that the shell ends with errexit, even in a condition.
 	severe bool
+	// inPlace says that the shell ends where the error is, so that the EXIT trap sees the variables and the redirections of that
+	// place.
+	inPlace bool
 	// said says that it was printed.
 	said bool
+}
+
+// ending ends the shell for an error that does so in its place.
+func (s *Shell) ending(err error) error {
+	if e, ok := err.(*shellError); ok && e.inPlace && !e.soft && !s.substituting {
+		return s.exit(s.report(e))
+	}
+	return err
 }
 
 // discarded says whether an error ends a line of the script. In a subshell, it ends the subshell.
@@ -300,6 +315,7 @@ func (s *Shell) subshell() *Shell {
 	c.trapStatus, c.returns, c.redirecting = nil, nil, false
 	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
+	c.ignoring, c.substituting = false, false
 	return &c
 }
 
@@ -476,6 +492,9 @@ func (s *Shell) exitTrap() int {
 	}
 	status, quiet, loops := s.status, s.quiet, s.loops
 	s.quiet, s.loops, s.over = 0, 0, 0
+	if s.ignoring {
+		s.quiet = 1
+	}
 	before := status
 	s.trapStatus = &before
 	err := s.runTrap(action)

@@ -47,7 +47,7 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	defer saved.restore()
 	outermost := s.outermost
 	s.outermost = outermost || len(redirects) > 0
-	err = s.call(args, c.Assigns)
+	err = s.ending(s.call(args, c.Assigns))
 	s.outermost = outermost
 	saved.restore()
 	if flow, ok := err.(exitFlow); ok && !outermost && s.signaled == 0 {
@@ -65,7 +65,9 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	saved, err := s.redirect(redirects)
 	saved.restore()
 	if err != nil {
-		return s.redirectFailed(err)
+		err = s.redirectFailed(err)
+		s.pipes = []int{s.status}
+		return err
 	}
 	for _, a := range c.Assigns {
 		if err := s.assign(a, nil); err != nil {
@@ -254,7 +256,7 @@ func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) erro
 		// The descriptors of process substitutions stay, too, until the shell ends.
 		kept := s.cleanups
 		s.cleanups = nil
-		s.ending(kept)
+		s.keepUntilEnd(kept)
 		s.status = 0
 		for _, a := range c.Assigns {
 			if err := s.assign(a, nil); err != nil {
@@ -276,8 +278,8 @@ func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) erro
 	return exitFlow{s.status}
 }
 
-// ending keeps functions for the end of the shell, where closeAll calls them.
-func (s *Shell) ending(list []func()) { s.cleanups = append(list, s.cleanups...) }
+// keepUntilEnd keeps functions for the end of the shell, where closeAll calls them.
+func (s *Shell) keepUntilEnd(list []func()) { s.cleanups = append(list, s.cleanups...) }
 
 // trace prints a command, for set -x.
 func (s *Shell) trace(text string) {

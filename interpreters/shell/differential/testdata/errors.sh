@@ -83,3 +83,5 @@ echo "next $?"; [[ n -lt 5 ]]; echo "test $?"; (( n > 1 )); echo "command $?"; s
 echo "next $?"
 ### trap with one operand
 trap w; echo $?; trap 'echo x' w; echo $?; trap - w; echo $?; trap 'echo left' EXIT; trap EXIT; echo $?
+### PIPESTATUS after a redirection that fails
+{ ( : ) < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; { :; } < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; ! (:) < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; declare x=1 < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; x=1 < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; [[ a ]] < nofile; echo "$? ${PIPESTATUS[*]}"; } 2>/dev/null

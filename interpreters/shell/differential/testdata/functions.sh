@@ -232,3 +232,5 @@ kill -0 99999 2>/dev/null || echo none
 sleep 5 & kill $!; wait $! 2>/dev/null; echo $?
 ### 117 $ x=5  echo $x  true    > e    -e e   && echo ma
 : $((x=5)); echo $x; true; : > e; [ -e e ] && echo made
+### break in the words of a loop
+for x in $(break; echo n) w; do echo $x; done; echo $?; for x in a; do for y in $(break 2; echo n) b; do echo $y; done; done; for ((i=$(echo 1; break; echo 1); i<3; i++)); do echo $i; done; for x in 1 2; do : | { for y in $(continue 2) w; do :; done; echo k; }; done
