@@ -301,10 +301,12 @@ func (s *Shell) length(e *syntax.ParamExp, name string, v value, quoted bool) ([
 		return nil, &shellError{text: name + ": unbound variable", discards: true}
 	}
 	if !v.many {
-		if !v.set {
-			if err := s.checkUnset(e, name); err != nil {
-				return nil, err
-			}
+		switch err := s.checkUnset(e, name); {
+		case v.set || err == nil:
+		case e.Index == nil:
+			return nil, err
+		case v.variable == nil || !v.variable.set:
+			return nil, &shellError{text: name + ": unbound variable", discards: true}
 		}
 		if e.Index != nil && !v.set && v.variable != nil && v.variable.kind != associative {
 			if at, err := s.arithmeticNode(e.Index); err == nil && at < 0 && (v.variable.kind == scalar || v.variable.list.next()+at < 0) {

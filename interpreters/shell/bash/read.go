@@ -76,7 +76,9 @@ options:
 	}
 	text, escaped, ended := s.readLine(d, &o)
 	if err := s.assignRead(&o, text, escaped); err != nil {
-		s.refused("read", err)
+		if err := s.unassigned("read", err); err != nil {
+			return err
+		}
 		return s.done(1)
 	}
 	if o.late {
@@ -338,7 +340,9 @@ options:
 				return err
 			}
 		}
-		s.refused(args[0], err)
+		if err := s.unassigned(args[0], err); err != nil {
+			return err
+		}
 		return s.done(1)
 	}
 	return s.done(0)

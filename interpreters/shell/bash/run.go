@@ -78,11 +78,11 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 		}
 		err := s.redirected(st)
 		s.quiet = quiet
-		if err != nil {
-			return err
+		switch err.(type) {
+		case nil, breakFlow, continueFlow:
+			s.status = boolStatus(s.status != 0)
 		}
-		s.status = boolStatus(s.status != 0)
-		return nil
+		return err
 	}
 	trapped := s.traps["ERR"] != ""
 	if err := s.redirected(st); err != nil {
@@ -95,7 +95,7 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 			delete(s.traps, "ERR")
 			defer func() { s.traps["ERR"] = action }()
 		}
-		if _, ok := st.Cmd.(*syntax.Subshell); ok && st == s.forked {
+		if _, ok := st.Cmd.(*syntax.Subshell); ok && (st == s.forked || st == s.nested) {
 			// It is the same process, which has checked its own commands.
 			return nil
 		}
@@ -185,6 +185,15 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 			// The process of the parentheses finds it, and negates its own status before it ends.
 			s.status = boolStatus(st.Negated)
 			s.pipes = []int{s.status}
+		}
+		if st.Negated {
+			switch st.Cmd.(type) {
+			case nil, *syntax.DeclClause, *syntax.LetClause, *syntax.Subshell:
+			default:
+				// bash does not come to the place where it negates the status.
+				s.status = 0
+			}
+			return nil
 		}
 		if checksStatus(st.Cmd) {
 			return nil
@@ -313,12 +322,18 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 		s.loops++
 		yes, err := s.condition(c.Cond)
 		s.loops--
-		switch err.(type) {
+		switch flow := err.(type) {
 		case nil:
 		case breakFlow:
+			if flow.levels > 1 && s.loops > 0 {
+				return breakFlow{flow.levels - 1}
+			}
 			s.status = last
 			return nil
 		case continueFlow:
+			if flow.levels > 1 && s.loops > 0 {
+				return continueFlow{flow.levels - 1}
+			}
 			continue
 		default:
 			return err
@@ -359,7 +374,9 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 	}
 	for _, item := range items {
 		if err := s.setLoopVariable(words.Name.Value, item); err != nil {
-			s.refused("for", err)
+			if err := s.unassigned("for", err); err != nil {
+				return err
+			}
 			s.status = 1
 			return nil
 		}
@@ -491,6 +508,11 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 		// A part of a pipe in parentheses is one process, and not two.
 		child.level--
 	}
+	if inner := c.Stmts[0]; len(c.Stmts) == 1 && !inner.Negated && !inner.Background {
+		if _, ok := inner.Cmd.(*syntax.Subshell); ok {
+			child.nested = inner
+		}
+	}
 	s.status = s.process(child, func() error {
 		err := child.statements(c.Stmts)
 		if failure, ok := err.(*shellError); ok && failure.discards && len(c.Stmts) == 1 && c.Stmts[0].Negated {
@@ -570,7 +592,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 	s.tick()
 	s.pipes = statuses
 	s.status = statuses[len(statuses)-1]
-	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated {
+	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated && !s.extra["lastpipe"] {
 		// bash checks it as the command in parentheses, and once more as the pipe.
 		if err := s.failed(parts[len(parts)-1]); err != nil {
 			return err

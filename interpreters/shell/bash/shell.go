@@ -35,7 +35,9 @@ type Shell struct {
 	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
 	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
 	parentExit  string            // the EXIT trap of the shell that made this subshell
+	parentErr   string            // and its ERR trap
 	forked      *syntax.Stmt      // the command of a pipe or in the background that this subshell runs
+	nested      *syntax.Stmt      // the only command of this subshell, if it is in parentheses, too
 	signaled    int               // the status of a shell that ended itself by a signal
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
 	quiet int
@@ -199,6 +201,21 @@ func (s *Shell) refused(builtin string, err error) {
 	s.complain("%s: %s", builtin, err)
 }
 
+// unassigned is refused for a builtin that assigns what it reads or makes. A value that is no expression for an integer discards the line.
+func (s *Shell) unassigned(builtin string, err error) error {
+	e, ok := err.(*shellError)
+	switch {
+	case ok && e.soft && !e.severe:
+		copied := *e
+		copied.soft, copied.discards = false, true
+		return &copied
+	case ok && e.inPlace:
+		return err
+	}
+	s.refused(builtin, err)
+	return nil
+}
+
 type readonlyError struct{ name string }
 
 func (e *readonlyError) Error() string { return e.name + ": readonly variable" }
@@ -301,7 +318,7 @@ func (s *Shell) subshell() *Shell {
 	if c.parentTraps == nil {
 		c.parentTraps = s.traps
 	}
-	c.parentExit = s.traps["EXIT"]
+	c.parentExit, c.parentErr = s.traps["EXIT"], s.traps["ERR"]
 	c.traps = map[string]string{}
 	for name, action := range s.traps {
 		// Traps are reset in a subshell; what is ignored stays ignored, ERR stays with errtrace and RETURN with functrace.
@@ -313,7 +330,7 @@ func (s *Shell) subshell() *Shell {
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
 	c.trapStatus, c.returns, c.redirecting = nil, nil, false
-	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
+	c.inbox, c.forked, c.nested, c.piped, c.outermost, c.inDocument = nil, nil, nil, nil, false, false
 	c.loops = 0
 	c.ignoring, c.substituting = false, false
 	return &c
@@ -428,7 +445,10 @@ func (s *Shell) runSource(source *Source) int {
 // settle takes the status of what ended the shell.
 func (s *Shell) settle(err error) {
 	switch flow := err.(type) {
-	case nil, breakFlow, continueFlow:
+	case nil:
+	case breakFlow, continueFlow:
+		// They end the process of a substitution without its EXIT trap.
+		s.exited = s.exited || s.substituting
 	case exitFlow:
 		s.status = flow.status
 	case returnFlow:

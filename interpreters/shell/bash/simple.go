@@ -89,6 +89,9 @@ func (s *Shell) expansionFailed(err error) error {
 	if _, ok := err.(*shellError); ok && s.forked != nil && s.current == s.forked && s.traps["EXIT"] == "" {
 		if s.parentExit != "" {
 			s.traps["EXIT"] = s.parentExit
+			if _, has := s.traps["ERR"]; !has && s.parentErr != "" {
+				s.traps["ERR"] = s.parentErr
+			}
 		}
 	}
 	return err

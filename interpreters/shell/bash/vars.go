@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -611,9 +612,19 @@ func (s *Shell) setList(name string, values []string) error {
 		return err
 	}
 	before := v.size()
+	if v.integer || v.lower || v.upper {
+		values = slices.Clone(values)
+		for i, value := range values {
+			// What comes before a value that is wrong is assigned.
+			if values[i], err = s.shaped(v, value); err != nil {
+				values = values[:i]
+				break
+			}
+		}
+	}
 	v.kind, v.set, v.text, v.list, v.table = indexed, true, "", listOf(values), table{}
 	s.account(name, v.size()-before)
-	return nil
+	return err
 }
 
 // unset removes a variable or an element.

@@ -93,8 +93,8 @@ func difference(t *comparer, script string) string {
 		return ""
 	}
 	// A command that is not there is refused before the run, and so is what is not a script. The parser refuses a[b] as the name of
-	// a command, and a here-document without its end. After an eval of an open quote, bash misreads the commands that follow.
-	if strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "unclosed here-document") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") || strings.HasPrefix(problem, "refused: ") && want.Stderr {
+	// a command. After an eval of an open quote, bash misreads the commands that follow.
+	if strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") || strings.HasPrefix(problem, "refused: ") && want.Stderr {
 		return ""
 	}
 	for range 3 {

@@ -214,7 +214,7 @@ func (w *writer) plain() *part {
 	case 3, 4, 5:
 		return of(statement, `printf '<%s>' `, w.words(), w.redirection())
 	case 6, 7:
-		return of(statement, `echo "$?`, w.pick("", " $#", " ${PIPESTATUS[*]}", " $v1", " ${FUNCNAME[0]-}"), `"`)
+		return of(statement, `echo "$?`, w.pick("", " $#", " ${PIPESTATUS[*]}", " $v1", w.caller()), `"`)
 	case 8, 9, 10:
 		return of(statement, "false")
 	case 11:
@@ -265,6 +265,14 @@ func (w *writer) plain() *part {
 	default:
 		return of(statement, `printf '[%s]' `, w.words())
 	}
+}
+
+// caller is the name of the function. Outside, bash has one where a function ended by an error.
+func (w *writer) caller() string {
+	if w.inFunction {
+		return " ${FUNCNAME[0]-}"
+	}
+	return ""
 }
 
 func (w *writer) simpleTest() *part {

@@ -159,6 +159,44 @@ func restart(c *call) error {
 	})
 }
 
+// pause stops and resumes the rollouts of a Deployment.
+func pause(c *call) error {
+	pauses := c.words[1] == "pause"
+	done, wrong, verb := "resumed", "is not paused", "resuming"
+	var value any
+	if pauses {
+		done, wrong, verb, value = "paused", "is already paused", "pausing", true
+	}
+	if len(c.args) == 0 && len(c.flags["filename"]) == 0 {
+		return errors.New("required resource not specified")
+	}
+	items, p, mode, err := c.chosen(c.args)
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		o, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
+		what := one.resource.Plural
+		if group := group(one.ref.APIVersion); group != "" {
+			what += "." + group
+		}
+		switch {
+		case one.ref.Kind != "Deployment":
+			return fmt.Errorf("%s %q %s is not supported", what, one.ref.Name, verb)
+		case (at(o, "spec", "paused") == true) == pauses:
+			return fmt.Errorf("%s %q %s", what, one.ref.Name, wrong)
+		}
+		o, err = c.send(one.ref, "strategic", encode(map[string]any{"spec": map[string]any{"paused": value}}), "")
+		if err != nil {
+			return fmt.Errorf("failed to patch: %w", err)
+		}
+		return c.done(p, o, one.ref, done, mode)
+	})
+}
+
 func rolloutStatus(c *call) error {
 	s, err := c.select_(c.args)
 	if err != nil {

@@ -234,3 +234,7 @@ sleep 5 & kill $!; wait $! 2>/dev/null; echo $?
 : $((x=5)); echo $x; true; : > e; [ -e e ] && echo made
 ### break in the words of a loop
 for x in $(break; echo n) w; do echo $x; done; echo $?; for x in a; do for y in $(break 2; echo n) b; do echo $y; done; done; for ((i=$(echo 1; break; echo 1); i<3; i++)); do echo $i; done; for x in 1 2; do : | { for y in $(continue 2) w; do :; done; echo k; }; done
+### break and continue in a condition
+for x in 1 2; do echo $x; until echo cond; break 2; do :; done; echo never; done; echo $?; for x in 1 2; do echo $x; while echo cond; continue 2; do :; done; echo never; done; echo $?; for x in 1 2; do while false; break; do :; done; echo "$? $x"; i=0; while ((i++ < 2)); [[ $i == 1 ]] && continue; false; do :; done; echo "$? $i"; until break 5; do :; done; echo never; done; echo end
+### ! before break and continue
+for i in 1 2; do ! continue; done; echo $?; for i in 1 2; do ! break; done; echo $?; f() { ! return 3; }; f; echo $?; for i in 1; do ! { continue; }; done; echo $?; for i in 1; do ! eval continue; done; echo $?; while :; do ! break; done; echo $?

@@ -79,3 +79,7 @@ if [[ $# -eq 0 ]]; then echo none; fi; [[ $1 == "--config" ]] || echo run
 [[ true == true ]] && { echo blk; }
 ### 040 x$y == x   && echo xy    x $y  = x   && echo old
 [[ x$y == x ]] && echo xy; [ x"$y" = x ] && echo old
+### an operator as the first word refused: -e is an operator of [[ ]]
+[[ -e =~ b$ ]]; echo $?
+### an operator as the first word, in quotes
+[[ "-e" =~ e$ ]]; echo $?; x=-e; [[ $x == -e ]]; echo $?

@@ -124,3 +124,11 @@ set -u; trap 'echo "t $? ${v-none}" >> log' EXIT; trap 'echo e' ERR; f() { local
 set -u; x=$(trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; ((w)); }; f >&2); echo "$? [$x]"; x=$( ( trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; ((w)); }; f) ); echo "$? [$x]"; cat <(trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; ((w)); }; f >&2)
 ### EXIT of substitutions whose status is ignored
 set -e; shopt -s inherit_errexit; f() { v=$(trap 'false; echo y' EXIT; :); echo "$? $v"; cat <(trap 'false; echo z' EXIT; :); v=$( ( trap 'false; echo y' EXIT; : ) ); echo "$? $v"; }; f && :; f
+### traps in a process whose words cannot be expanded
+trap 'echo trap; false; echo x' EXIT; trap 'echo trap $?' ERR; a1=('x y'); f() { :; }; f w $((a1[0])) | { cat; :; }
+### ERR in nested parentheses
+set -E; trap 'echo "t $?"' ERR; ( ( (exit 3) ) ); ( (exit 3) ); ( ( (false) ) ); ( { (exit 3); } ); ( (exit 3); : ); ( (exit 3; ) >f ); ( (exit 3; ) ) | cat; { ( (exit 3; ) ); } | cat; ( ( echo $BASH_SUBSHELL ) )
+### ERR of parentheses with lastpipe
+shopt -s lastpipe; trap 'echo in' ERR; : | (false); echo; : | false; echo; : | { false; }; echo; true | (:; exit 3)
+### EXIT of a substitution that break or continue ends
+for x in 1 2; do echo "[$(trap 'echo in' EXIT && continue; echo k)]"; cat <(trap 'echo in' EXIT; break); (trap 'echo out' EXIT; continue) 2>/dev/null; done
