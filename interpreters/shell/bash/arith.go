@@ -48,7 +48,11 @@ type (
 // arithmeticCommand runs (( … )).
 func (s *Shell) arithmeticCommand(c *syntax.ArithmCmd) error {
 	s.pipes = nil
-	n, err := s.arithmeticNode(c.X)
+	var n int64
+	err := s.expose(func() (err error) {
+		n, err = s.arithmeticNode(c.X)
+		return err
+	})
 	if err != nil {
 		if err := s.arithmeticFailed(err); err != nil {
 			return err

@@ -174,11 +174,6 @@ func (c *checker) node(node syntax.Node) {
 		}
 	case *syntax.TestClause:
 		c.test = [2]uint{n.Pos().Offset(), n.End().Offset()}
-	case *syntax.BinaryTest:
-		if word, ok := n.X.(*syntax.Word); ok && len(word.Lit()) == 2 && strings.HasPrefix(word.Lit(), "-") && strings.ContainsAny(word.Lit()[1:], "abcdefghknoprstuvwxzGLNORS") {
-			// bash reads it as a test of the operator.
-			c.refuse(n.Pos(), "%s is an operator of [[ ]]: put it in quotes", word.Lit())
-		}
 	case *syntax.ExtGlob:
 		inTest := c.test[0] <= n.Pos().Offset() && n.Pos().Offset() < c.test[1]
 		if !inTest && !c.extglob {

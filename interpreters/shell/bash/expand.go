@@ -537,7 +537,7 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	child := s.subshell()
 	child.loops = s.loops
 	child.ignoring, child.substituting = s.quiet > 0, true
-	if s.redirecting {
+	if s.exposed {
 		// In a redirection, bash does not see it as a part of the condition around the command.
 		child.quiet, child.lenient, child.ignoring = 0, 0, false
 	}

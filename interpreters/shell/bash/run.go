@@ -363,7 +363,10 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 		// For bash, its words are in the loop, too: a break or continue in a substitution ends that.
 		s.loops++
 		var err error
-		items, err = s.fields(words.Items)
+		err = s.expose(func() (err error) {
+			items, err = s.fields(words.Items)
+			return err
+		})
 		s.loops--
 		if err != nil {
 			return err
@@ -438,7 +441,11 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 // loopArithmetic evaluates an expression of a loop, which is in the loop for what it substitutes.
 func (s *Shell) loopArithmetic(expression syntax.ArithmExpr) (int64, error) {
 	s.loops++
-	n, err := s.arithmeticNode(expression)
+	var n int64
+	err := s.expose(func() (err error) {
+		n, err = s.arithmeticNode(expression)
+		return err
+	})
 	s.loops--
 	return n, err
 }
@@ -457,7 +464,11 @@ func (s *Shell) arithmeticFailed(err error) error {
 }
 
 func (s *Shell) caseClause(c *syntax.CaseClause) error {
-	subject, err := s.word(c.Word)
+	subject := ""
+	err := s.expose(func() (err error) {
+		subject, err = s.word(c.Word)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -469,7 +480,11 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 			if matches {
 				break
 			}
-			pattern, err := s.pattern(p)
+			pattern := ""
+			err := s.expose(func() (err error) {
+				pattern, err = s.pattern(p)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -657,6 +672,9 @@ func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	// In a command substitution, break and continue still know the loops around it. They end it.
 	child.loops = s.loops
 	child.ignoring, child.substituting = s.quiet > 0, true
+	if s.exposed && s.lenient == 0 {
+		child.quiet, child.ignoring = 0, false
+	}
 	if !s.extra["inherit_errexit"] && !s.options.posix {
 		child.options.errexit = false
 	}

@@ -52,7 +52,7 @@ type Shell struct {
 	inTrap      bool
 	returns     *trapReturn
 	trapStatus  *int // $? before the EXIT trap, which exit gives there
-	redirecting bool // the word of a redirection is expanded
+	exposed     bool // what is expanded does not see the condition around the command
 	inDocument  bool // the text of a here-document is expanded
 	inReturn    bool
 	loops       int
@@ -329,7 +329,7 @@ func (s *Shell) subshell() *Shell {
 	c.frames = append([]frame(nil), s.frames...)
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
-	c.trapStatus, c.returns, c.redirecting = nil, nil, false
+	c.trapStatus, c.returns, c.exposed = nil, nil, false
 	c.inbox, c.forked, c.nested, c.piped, c.outermost, c.inDocument = nil, nil, nil, nil, false, false
 	c.loops = 0
 	c.ignoring, c.substituting = false, false

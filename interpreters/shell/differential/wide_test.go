@@ -11,7 +11,7 @@ func (w *writer) wide() *part {
 	case 0:
 		return of(statement, "(\n", w.ownTrap(), "\n", w.list(1+w.IntN(2)), ")", w.redirection())
 	case 1:
-		return of(statement, w.pick("v1=", "local v2=", "echo "), "$(\n", w.ownTrap(), "\n", w.list(1), ")")
+		return of(statement, w.pick("v1=", "local v2=", "echo "), "$(\n", w.ownTrap(), "\n", w.substituted(1), ")")
 	case 2:
 		return w.loopDocument()
 	case 3:
@@ -41,6 +41,9 @@ func (w *writer) wide() *part {
 	case 12:
 		return of(statement, w.statement1(), " | ", w.reader(), " | ", w.reader())
 	case 13:
+		if w.substituting > 0 {
+			return w.plain()
+		}
 		w.number++
 		// Files are in files, so each has an end of its own.
 		file, end := fmt.Sprint("s", w.number), fmt.Sprint("S", w.number)
@@ -101,6 +104,9 @@ func (w *writer) ownTrap() *part {
 
 // loopDocument is a loop with here-documents in it or for it.
 func (w *writer) loopDocument() *part {
+	if w.substituting > 0 {
+		return w.plain()
+	}
 	w.number++
 	end := fmt.Sprint("L", w.number)
 	dash, tab := "", ""

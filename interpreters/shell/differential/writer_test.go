@@ -21,6 +21,8 @@ type writer struct {
 	functions []string
 	// pure says that nothing is assigned: bash expands the redirections of a program in another process.
 	pure bool
+	// substituting counts the command substitutions around: in them, here-documents change the commands after them.
+	substituting int
 	// extglob says that the script sets it at its begin, so that patterns may have the extended operators.
 	extglob bool
 }
@@ -145,6 +147,9 @@ func (w *writer) statement() *part {
 		}
 		return of(statement, w.pick(w.functions...), " ", w.words())
 	case 20:
+		if w.substituting > 0 {
+			return w.plain()
+		}
 		w.number++
 		end := fmt.Sprint("E", w.number)
 		quote := w.pick("", "", "'")
@@ -160,7 +165,7 @@ func (w *writer) statement() *part {
 	case 25:
 		return of(statement, w.pick("v1", "v2", "n1"), "=", w.word(), " ", w.pick("echo", "printf '<%s>'", "f1", "eval", ":"), " ", w.words())
 	case 26:
-		return of(statement, w.pick("v1=", "local v1=", "export v1=", "declare v2=", "readonly r$((n1))="), "$(\n", w.list(1+w.IntN(2)), ")")
+		return of(statement, w.pick("v1=", "local v1=", "export v1=", "declare v2=", "readonly r$((n1))="), "$(\n", w.substituted(1+w.IntN(2)), ")")
 	case 27:
 		return of(statement, "{\n", w.list(1), "} & wait $!")
 	case 28:
@@ -280,10 +285,17 @@ func (w *writer) simpleTest() *part {
 }
 
 func (w *writer) test() *part {
-	if w.chance(4) {
-		return of(other, w.test1(), w.pick(" && ", " || "), w.pick("", "! "), w.test1())
+	not := func() string { return w.pick("", "", "", "! ") }
+	p := of(other, not(), w.test1())
+	for w.chance(3) {
+		p.texts = append(p.texts, w.pick(" && ", " || "), not())
+		if w.chance(4) {
+			p.texts = append(p.texts, "( ", w.test1(), w.pick(" && ", " || "), not(), w.test1(), " )")
+			continue
+		}
+		p.texts = append(p.texts, w.test1())
 	}
-	return w.test1()
+	return p
 }
 
 func (w *writer) test1() *part {
@@ -389,7 +401,14 @@ func (w *writer) simple() *part {
 	if w.depth > 5 {
 		return of(statement, w.pick("echo s", "printf 'a b\\n\\n'", "false", "echo $v1"))
 	}
-	return of(statement, "\n", w.list(1), "")
+	return of(statement, "\n", w.substituted(1), "")
+}
+
+// substituted are the statements of a command substitution.
+func (w *writer) substituted(count int) *part {
+	w.substituting++
+	defer func() { w.substituting-- }()
+	return w.list(count)
 }
 
 // expansion is ${…}.
