@@ -48,29 +48,29 @@ type Shell struct {
 	// substituting says that this is the process of a substitution, in which errors of arithmetic end a shell like others.
 	substituting bool
 	// over is the status with which an error ends the shell after the current command.
-	over        int
-	inTrap      bool
-	returns     *trapReturn
-	trapStatus  *int // $? before the EXIT trap, which exit gives there
-	exposed     bool // what is expanded does not see the condition around the command
-	inDocument  bool // the text of a here-document is expanded
-	inReturn    bool
-	loops       int
-	level       int // BASH_SUBSHELL
-	depth       int
-	owned       int64
-	pid         int
-	lastJob     int
-	jobs        map[int]*job
-	bell        chan struct{} // rings when a job ends
-	inbox       *inbox
-	processID   int    // $$
-	main        *inbox // of the shell that has this process id
-	getoptsAt   int
-	getoptsIn   int
-	dirs        []string
-	seconds     int64
-	aliases     map[string]string
+	over       int
+	inTrap     bool
+	returns    *trapReturn
+	trapStatus *int // $? before the EXIT trap, which exit gives there
+	exposed    bool // what is expanded does not see the condition around the command
+	inDocument bool // the text of a here-document is expanded
+	inReturn   bool
+	loops      int
+	level      int // BASH_SUBSHELL
+	depth      int
+	owned      int64
+	pid        int
+	lastJob    int
+	jobs       map[int]*job
+	bell       chan struct{} // rings when a job ends
+	inbox      *inbox
+	processID  int    // $$
+	main       *inbox // of the shell that has this process id
+	getoptsAt  int
+	getoptsIn  int
+	dirs       []string
+	seconds    int64
+	aliases    map[string]string
 	// declared are the operands of a declaration with redirections.
 	declared    []declaredValue
 	declaredFor *syntax.DeclClause

@@ -3,6 +3,7 @@ package kubectl
 import (
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"path"
@@ -281,6 +282,12 @@ func createTLSSecret(c *call) error {
 			return fmt.Errorf("Cannot read file %s, open %s: no such file or directory", file, file)
 		}
 		data[field] = content
+	}
+	for _, part := range []struct{ field, name string }{{"tls.crt", "certificate"}, {"tls.key", "key"}} {
+		// kubectl also checks that both fit.
+		if block, _ := pem.Decode(data[part.field]); block == nil {
+			return fmt.Errorf("tls: failed to find any PEM data in %s input", part.name)
+		}
 	}
 	return c.generated(secret(name, "kubernetes.io/tls", data))
 }

@@ -119,6 +119,8 @@ type setting struct {
 	// always says that an object without a change gets the patch, too.
 	always bool
 	change func(spec map[string]any) error
+	// named says that the error of a change begins with the object.
+	named bool
 }
 
 // setPods makes a change in the objects that the arguments name.
@@ -137,7 +139,9 @@ func (c *call) setPods(named []string, s setting) error {
 			return err
 		}
 		after := before.copy()
-		if err := s.change(after.fields(place...)); err != nil {
+		if err := s.change(after.fields(place...)); err != nil && s.named {
+			return fmt.Errorf("%s/%s %w", one.resource.Plural, one.ref.Name, err)
+		} else if err != nil {
 			return err
 		}
 		body := threeWay(before, after, before, rules{strategic: true, kind: one.ref.Kind})
@@ -225,7 +229,7 @@ func setEnv(c *call) error {
 			}
 		}
 		return nil
-	}})
+	}, named: true})
 }
 
 // variables reads the arguments of set env. The argument - is lines of standard input.

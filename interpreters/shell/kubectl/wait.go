@@ -69,6 +69,9 @@ func wait(c *call) error {
 				return c.done(p, o, one.ref, "condition met", "none")
 			}
 			if c.World.Now().After(until) {
+				if target == "create" {
+					return errors.New("timed out waiting for the condition")
+				}
 				return fmt.Errorf("timed out waiting for the condition on %s/%s", one.resource.Plural, one.ref.Name)
 			}
 			c.Sleep(poll.Seconds())
@@ -99,11 +102,15 @@ func condition(target string) (func(object) bool, error) {
 		}, nil
 	case "jsonpath":
 		expression, wanted, given := cutValue(rest)
-		if _, err := find(relaxed(expression), object{}); err != nil {
+		expression, err := relaxed(expression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := find(expression, object{}); err != nil {
 			return nil, err
 		}
 		return func(o object) bool {
-			values, err := find(relaxed(expression), o)
+			values, err := find(expression, o)
 			if err != nil || len(values) == 0 {
 				return false
 			}
