@@ -116,10 +116,19 @@ type evaluator struct {
 }
 
 func (e *evaluator) whole() (int64, error) {
-	if e.shell.depth++; e.shell.depth > e.shell.world.Limits.Depth {
+	e.shell.depth++
+	e.shell.expressions++
+	defer func() {
+		e.shell.depth--
+		e.shell.expressions--
+	}()
+	if e.shell.depth > e.shell.world.Limits.Depth {
+		if e.shell.expressions > 50 {
+			// It is a variable whose value names itself.
+			return 0, e.fail("expression recursion level exceeded")
+		}
 		e.shell.tooDeep()
 	}
-	defer func() { e.shell.depth-- }()
 	e.space()
 	if e.at == len(e.text) {
 		return 0, nil

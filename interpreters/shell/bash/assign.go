@@ -611,14 +611,23 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 		}
 	}
 	exports := false
+	var inherited *variable
 	if v == nil && in.function {
 		outer, _ := s.lookup(name)
 		exports = outer != nil && outer.exported
+		if outer != nil && outer.temporary && !d.array && !d.table && !d.nameref {
+			inherited = outer
+		}
 	}
 	if v == nil || !v.readonly {
 		if v, err = s.writableIn(in, name, v); err != nil {
 			return err
 		}
+	}
+	if inherited != nil {
+		// It has the value that is given to the call.
+		v.text, v.set, v.temporary = inherited.text, true, true
+		s.account(name, int64(len(v.text)))
 	}
 	// A local variable is exported if the one that it hides is.
 	v.exported = v.exported || exports

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -385,15 +386,21 @@ func (s *Shell) doubleQuoted(part *syntax.DblQuoted) ([]piece, error) {
 		return []piece{{quoted: true}}, nil
 	}
 	var result []piece
+	none := false
 	for _, inner := range part.Parts {
 		expanded, err := s.part(inner, true)
 		if err != nil {
 			return nil, err
 		}
 		result = append(result, expanded...)
+		none = none || len(expanded) == 0
 	}
 	if result == nil && !onlyList(part.Parts) {
 		return []piece{{quoted: true}}, nil
+	}
+	if none && !slices.ContainsFunc(result, func(p piece) bool { return p.text != "" || p.end }) {
+		// A list without elements removes the word, if nothing else is in the quotes.
+		return nil, nil
 	}
 	return result, nil
 }
@@ -443,9 +450,15 @@ func (s *Shell) split(pieces []piece, fields []field) []field {
 		}
 		pattern.WriteString(part)
 	}
-	for _, p := range pieces {
+	// bash joins the elements of an unquoted list with the first character of IFS, so that an empty one stays if that is no space.
+	first := s.separator()
+	joins := first != "" && !strings.Contains(" \t\n", first)
+	for i, p := range pieces {
 		switch {
 		case p.end:
+			if joins && i > 0 && pieces[i-1].split && !pieces[i-1].quoted {
+				started = true
+			}
 			flush()
 		case !p.split || ifs == "":
 			if p.quoted || p.text != "" {

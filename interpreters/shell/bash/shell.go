@@ -25,6 +25,7 @@ type Shell struct {
 	dir         string
 	arg0        string
 	params      []string
+	paramsSet   bool // by set, which keeps them after a sourced file
 	status      int
 	pipes       []int // PIPESTATUS
 	last        string
@@ -48,29 +49,30 @@ type Shell struct {
 	// substituting says that this is the process of a substitution, in which errors of arithmetic end a shell like others.
 	substituting bool
 	// over is the status with which an error ends the shell after the current command.
-	over       int
-	inTrap     bool
-	returns    *trapReturn
-	trapStatus *int // $? before the EXIT trap, which exit gives there
-	exposed    bool // what is expanded does not see the condition around the command
-	inDocument bool // the text of a here-document is expanded
-	inReturn   bool
-	loops      int
-	level      int // BASH_SUBSHELL
-	depth      int
-	owned      int64
-	pid        int
-	lastJob    int
-	jobs       map[int]*job
-	bell       chan struct{} // rings when a job ends
-	inbox      *inbox
-	processID  int    // $$
-	main       *inbox // of the shell that has this process id
-	getoptsAt  int
-	getoptsIn  int
-	dirs       []string
-	seconds    int64
-	aliases    map[string]string
+	over        int
+	inTrap      bool
+	returns     *trapReturn
+	trapStatus  *int // $? before the EXIT trap, which exit gives there
+	exposed     bool // what is expanded does not see the condition around the command
+	inDocument  bool // the text of a here-document is expanded
+	inReturn    bool
+	loops       int
+	level       int // BASH_SUBSHELL
+	depth       int
+	expressions int // how many expressions evaluate each other
+	owned       int64
+	pid         int
+	lastJob     int
+	jobs        map[int]*job
+	bell        chan struct{} // rings when a job ends
+	inbox       *inbox
+	processID   int    // $$
+	main        *inbox // of the shell that has this process id
+	getoptsAt   int
+	getoptsIn   int
+	dirs        []string
+	seconds     int64
+	aliases     map[string]string
 	// declared are the operands of a declaration with redirections.
 	declared    []declaredValue
 	declaredFor *syntax.DeclClause
@@ -332,7 +334,7 @@ func (s *Shell) subshell() *Shell {
 	c.trapStatus, c.returns, c.exposed = nil, nil, false
 	c.inbox, c.forked, c.nested, c.piped, c.outermost, c.inDocument = nil, nil, nil, nil, false, false
 	c.loops = 0
-	c.ignoring, c.substituting = false, false
+	c.ignoring, c.substituting, c.expressions = false, false, 0
 	return &c
 }
 

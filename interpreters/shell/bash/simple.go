@@ -166,7 +166,7 @@ func (s *Shell) assignBefore(in *scope, assigns []*syntax.Assign) error {
 			before, _ := old.first()
 			value = before + value
 		}
-		in.names[name] = &variable{set: true, text: value, exported: true}
+		in.names[name] = &variable{set: true, text: value, exported: true, temporary: true}
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (s *Shell) popScope() {
 // callFunction runs a function of the script.
 func (s *Shell) callFunction(f *function, args []string) error {
 	return s.deeper(func() error {
-		params, code, line, loops := s.params, s.code, s.line, s.loops
+		params, paramsSet, code, line, loops := s.params, s.paramsSet, s.code, s.line, s.loops
 		s.params = args[1:]
 		s.frames = append(s.frames, frame{f.name, f.source.name, s.line})
 		s.scopes = append(s.scopes, &scope{names: map[string]*variable{}, function: true})
@@ -220,7 +220,7 @@ func (s *Shell) callFunction(f *function, args []string) error {
 		}
 		s.popScope()
 		s.frames = s.frames[:len(s.frames)-1]
-		s.params, s.code, s.line, s.loops = params, code, line, loops
+		s.params, s.paramsSet, s.code, s.line, s.loops = params, paramsSet, code, line, loops
 		switch flow := err.(type) {
 		case returnFlow:
 			s.status = flow.status

@@ -32,6 +32,8 @@ type variable struct {
 	shared   bool
 	// lasting says that export changed an assignment before a function, which then stays after the function.
 	lasting bool
+	// temporary says that the value is of an assignment before a command. A local variable with its name begins with it.
+	temporary bool
 }
 
 // list is an indexed array, which may have gaps. The indices ascend.

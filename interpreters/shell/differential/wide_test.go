@@ -39,7 +39,7 @@ func (w *writer) wide() *part {
 		}
 		return of(statement, w.pick("while ! ", "until "), w.statement1(), "; do\n", w.looped(), "break\ndone")
 	case 12:
-		return of(statement, w.statement1(), " | ", w.reader(), " | ", w.reader())
+		return w.pipe(w.statement1, w.reader, w.reader)
 	case 13:
 		if w.substituting > 0 {
 			return w.plain()
@@ -121,6 +121,9 @@ func (w *writer) loopDocument() *part {
 
 // descriptors opens, uses and closes a descriptor.
 func (w *writer) descriptors() *part {
+	if w.piped > 0 {
+		return w.plain()
+	}
 	n := w.pick("3", "4", "7")
 	switch w.IntN(6) {
 	case 0:

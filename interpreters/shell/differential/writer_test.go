@@ -21,6 +21,8 @@ type writer struct {
 	functions []string
 	// pure says that nothing is assigned: bash expands the redirections of a program in another process.
 	pure bool
+	// piped counts the pipes around: their processes would write to one file in any order.
+	piped int
 	// substituting counts the command substitutions around: in them, here-documents change the commands after them.
 	substituting int
 	// extglob says that the script sets it at its begin, so that patterns may have the extended operators.
@@ -140,7 +142,7 @@ func (w *writer) statement() *part {
 	case 13, 14:
 		return of(statement, "(\n", w.list(1+w.IntN(3)), ")", w.redirection())
 	case 15, 16, 17:
-		return of(statement, w.statement1(), w.pick(" | ", " | ", " |& "), w.reader())
+		return w.pipe(w.statement1, w.reader)
 	case 18, 19:
 		if len(w.functions) == 0 {
 			return w.plain()
@@ -207,7 +209,21 @@ func (w *writer) reader() *part {
 	}
 }
 
+// pipe is a pipe of these parts.
+func (w *writer) pipe(parts ...func() *part) *part {
+	w.piped++
+	defer func() { w.piped-- }()
+	p := of(statement, parts[0]())
+	for _, next := range parts[1:] {
+		p.texts = append(p.texts, w.pick(" | ", " | ", " |& "), next())
+	}
+	return p
+}
+
 func (w *writer) redirection() string {
+	if w.piped > 0 {
+		return w.pick("", "", "", " 2>&1", " 2>/dev/null", " >&2", " < /dev/null", " < nofile", " 3>&1 >&3")
+	}
 	return w.pick("", "", "", " 2>&1", " 2>/dev/null", " > f1", " >> f1", " > f2 2>&1", " 2> f2", " >&2", " < /dev/null", " < nofile", " 3>&1 >&3")
 }
 

@@ -101,3 +101,7 @@ for n in 'p[1][w]s' 'p[w][w]s' 'p]' 'p 1x' 'p 08' 'p[1] [2]' 'w {' 'w;'; do (
 echo $((n))
 echo "here $n"
 ); done
+### a variable that names itself
+x=y y='x + 1'
+echo $((x)); echo never
+echo here; ((x)); echo "$?"; [[ x -eq 1 ]]; echo "$?"; (echo $((x)); echo never); echo "$?"
