@@ -414,7 +414,8 @@ func (s *Shell) operand(word *syntax.Word, quoted bool) ([]piece, error) {
 				pieces = append(pieces, expanded...)
 			}
 		}
-		if pieces == nil && !onlyList(word.Parts) {
+		if pieces == nil {
+			// Unlike "$@", "${x:-$@}" is a word without parameters.
 			pieces = []piece{{quoted: true}}
 		}
 		return pieces, nil

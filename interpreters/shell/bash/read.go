@@ -75,6 +75,7 @@ options:
 		o.until = time.Now().Add(o.patience)
 	}
 	text, escaped, ended := s.readLine(d, &o)
+	d.giveBack()
 	if err := s.assignRead(&o, text, escaped); err != nil {
 		if err := s.unassigned("read", err); err != nil {
 			return err
@@ -414,6 +415,7 @@ func (s *Shell) readArray(d *descriptor, name string, o *mapfileOptions) error {
 			break
 		}
 	}
+	d.giveBack()
 	if !o.keep && o.callback == "" {
 		return s.setList(name, lines)
 	}

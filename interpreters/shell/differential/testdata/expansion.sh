@@ -189,3 +189,5 @@ set -- a b; echo "${@@A}"
 for IFS in : ': ' ' :' '' ,; do a1=('' w); printf '<%s>' ${a1[*]} w; set -- '' w; printf '<%s>' $* w; printf '<%s>' $@ w; a1=('' '' w ''); printf '<%s>' ${a1[*]} w; printf '<%s>' ${a1[@]} w; x=; printf '<%s>' $x w; x=${a1[*]}; printf '<%s>' "$x"; echo; done; a1=('a:' b); IFS=:; printf '<%s>' ${a1[@]}
 ### quotes with a list without elements
 f() { echo "$# [$*]"; }; set --; f "$@$u1"; f "${@:1:1}${u1}"; f "x$@"; f "$@""$u1"; f "${a[@]}$u1"; f "$u1$@"; f "$@"''; f "$u1$u1"; f "$@$(:)"; f "$@$((1))"; f "${@#x}$u1"; v=; f "$v$@$v"; f "$@${v:+x}"; f "${a[*]}$u1"; f "$*$u1"; f "$@"$u1; f "${v:-$@}"; x="$@$v"; echo "[$x]"
+### a list without elements in an operand
+f() { echo "$#"; }; set --; unset u; f "${u-$@}"; f "${u-"$@"}"; f "${u:-${a[@]}}"; f "${u:-$@$@}"; f ${u-"$@"}; f ${u-"$@$v"}; f "${u+$@}"; u=1; f "${u+$@}"; f "${u:+${a[@]}}"; f "k${u:+${a[@]}}"; f "${a[@]-}"; f "${a[@]-$@}"; f "${a[@]:+$@}"
