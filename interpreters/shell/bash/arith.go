@@ -48,7 +48,11 @@ type (
 // arithmeticCommand runs (( … )).
 func (s *Shell) arithmeticCommand(c *syntax.ArithmCmd) error {
 	s.pipes = nil
-	n, err := s.arithmeticNode(c.X)
+	var n int64
+	err := s.expose(func() (err error) {
+		n, err = s.arithmeticNode(c.X)
+		return err
+	})
 	if err != nil {
 		if err := s.arithmeticFailed(err); err != nil {
 			return err
@@ -112,10 +116,19 @@ type evaluator struct {
 }
 
 func (e *evaluator) whole() (int64, error) {
-	if e.shell.depth++; e.shell.depth > e.shell.world.Limits.Depth {
+	e.shell.depth++
+	e.shell.expressions++
+	defer func() {
+		e.shell.depth--
+		e.shell.expressions--
+	}()
+	if e.shell.depth > e.shell.world.Limits.Depth {
+		if e.shell.expressions > 50 {
+			// It is a variable whose value names itself.
+			return 0, e.fail("expression recursion level exceeded")
+		}
 		e.shell.tooDeep()
 	}
-	defer func() { e.shell.depth-- }()
 	e.space()
 	if e.at == len(e.text) {
 		return 0, nil
@@ -124,6 +137,10 @@ func (e *evaluator) whole() (int64, error) {
 	if err == nil {
 		if e.space(); e.at < len(e.text) {
 			err = e.fail("syntax error in expression")
+			if after, ok, _ := e.target(); ok && e.shell.options.nounset && e.shell.variable(after.name) == nil {
+				// bash has read the name before it finds that no operator is before it.
+				err = &shellError{text: after.name + ": unbound variable", inPlace: true}
+			}
 		}
 	}
 	return n, err
@@ -435,7 +452,7 @@ func (e *evaluator) number() (int64, error) {
 			return 0, e.fail("invalid arithmetic base")
 		}
 		base, digits = n, rest
-	case len(text) > 1 && (text[1] == 'x' || text[1] == 'X'):
+	case len(text) > 1 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'):
 		base, digits = 16, text[2:]
 	case len(text) > 1 && text[0] == '0':
 		base, digits = 8, text[1:]
@@ -524,10 +541,17 @@ func (e *evaluator) read(p place) (int64, error) {
 	if !set && s.options.nounset {
 		// bash reads the next operator before it evaluates a name.
 		e.space()
-		if e.at < len(e.text) && strings.IndexByte("\\@#$'\"`.;{}", e.text[e.at]) >= 0 {
-			return 0, e.fail("syntax error: invalid arithmetic operator")
+		if e.at < len(e.text) {
+			switch next := e.text[e.at]; {
+			case next >= '0' && next <= '9':
+				if _, err := e.number(); err != nil {
+					return 0, err
+				}
+			case !isWordByte(next) && strings.IndexByte("+-*/%&|^~!<>=?:,()", next) < 0:
+				return 0, e.fail("syntax error: invalid arithmetic operator")
+			}
 		}
-		return 0, &shellError{text: p.name + ": unbound variable"}
+		return 0, &shellError{text: p.name + ": unbound variable", inPlace: true}
 	}
 	return s.arithmetic(text)
 }

@@ -15,7 +15,10 @@ func (s *Shell) subscript(index syntax.ArithmExpr) (string, error) {
 	if err != nil {
 		return "", &shellError{text: "the subscript [" + text + "] is not supported: put it in quotes", status: 2}
 	}
-	return s.expandDerived(d, s.assignedWord)
+	return s.expandDerived(d, func(word *syntax.Word) (string, error) {
+		pieces, err := s.pieces(word, tildeAssignment)
+		return s.joined(pieces), err
+	})
 }
 
 // protectKey escapes what would end a word, because a key may have it.
@@ -421,7 +424,7 @@ func (s *Shell) declaredValues(args []*syntax.Assign) ([]declaredValue, error) {
 			var pieces []piece
 			pieces, err = s.pieces(a.Value, tildeAssignment)
 			// Unlike in a plain assignment, spaces separate the elements of $* where IFS is empty.
-			values[i].text = s.joined(spaced(pieces))
+			values[i].text = s.joinedValue(spaced(pieces))
 		}
 		if err != nil {
 			return nil, err
@@ -608,14 +611,23 @@ func (s *Shell) declareOne(d *declaring, name string, a *syntax.Assign, value de
 		}
 	}
 	exports := false
+	var inherited *variable
 	if v == nil && in.function {
 		outer, _ := s.lookup(name)
 		exports = outer != nil && outer.exported
+		if outer != nil && outer.temporary && !d.array && !d.table && !d.nameref {
+			inherited = outer
+		}
 	}
 	if v == nil || !v.readonly {
 		if v, err = s.writableIn(in, name, v); err != nil {
 			return err
 		}
+	}
+	if inherited != nil {
+		// It has the value that is given to the call.
+		v.text, v.set, v.temporary = inherited.text, true, true
+		s.account(name, int64(len(v.text)))
 	}
 	// A local variable is exported if the one that it hides is.
 	v.exported = v.exported || exports

@@ -329,7 +329,8 @@ func sourceBuiltin(s *Shell, args []string) error {
 		fmt.Fprintln(s.fds[2], err)
 		return s.done(2)
 	}
-	params := s.params
+	params, paramsSet := s.params, s.paramsSet
+	s.paramsSet = false
 	if len(args) > 1 {
 		s.params = args[1:]
 	}
@@ -339,9 +340,10 @@ func sourceBuiltin(s *Shell, args []string) error {
 		return s.within(source, func() error { return s.lines(source.file.Stmts) })
 	})
 	s.frames = s.frames[:len(s.frames)-1]
-	if len(args) > 1 {
+	if len(args) > 1 && (!s.paramsSet || s.inFunction()) {
 		s.params = params
 	}
+	s.paramsSet = s.paramsSet || paramsSet
 	err = s.returned(err)
 	if flow, ok := err.(returnFlow); ok {
 		return s.done(flow.status)

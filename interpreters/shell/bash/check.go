@@ -183,6 +183,9 @@ func (c *checker) node(node syntax.Node) {
 		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
 			c.refuse(n.Pos(), "${%s@P} is not supported: a hook has no prompt", n.Param.Value)
 		}
+		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "A" && n.Param != nil && (n.Param.Value == "@" || n.Param.Value == "*") {
+			c.refuse(n.Pos(), "${%s@A} is not supported: write set -- \"${@@Q}\"", n.Param.Value)
+		}
 		if n.Repl != nil && n.Repl.All && (n.Repl.Orig == nil || len(n.Repl.Orig.Parts) == 0) {
 			if _, ok := slashPattern(n.Repl); !ok {
 				c.refuse(n.Pos(), "a pattern that begins with a slash is not supported: write \\/")

@@ -59,6 +59,17 @@ func (d *descriptor) readByte() (byte, error) {
 	return d.open.reader.ReadByte()
 }
 
+// giveBack sets the position of a file to the byte after what was read. Writes through the same open file go there, and the next read
+// sees what the file has then.
+func (d *descriptor) giveBack() {
+	d.open.mu.Lock()
+	defer d.open.mu.Unlock()
+	if n := d.open.reader.Buffered(); n > 0 && d.open.file != nil && d.open.file.Info().Mode().IsRegular() {
+		d.open.file.Rewind(n)
+		d.open.reader.Reset(d.open.file)
+	}
+}
+
 // ready waits until there is something to read, or the end of the input. It says whether that came before the time.
 func (d *descriptor) ready(until time.Time) bool {
 	if d.open.pipe == nil || d.open.reader.Buffered() > 0 {

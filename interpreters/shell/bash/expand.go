@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -16,6 +17,9 @@ type piece struct {
 	// end says that a field ends here, as between the elements of "$@". The text is what joins them in one string, and a space does if
 	// spaced is set.
 	end, spaced bool
+	// derived says that the elements around the end were changed, as in "${a[@]#x}". Assignments and here-strings join those with the
+	// first character of IFS.
+	derived bool
 }
 
 // fields expands words to the arguments of a command.
@@ -107,7 +111,22 @@ func (s *Shell) assignedAs(word *syntax.Word, tilde tildeMode) (string, error) {
 		return text, nil
 	}
 	pieces, err := s.pieces(word, tilde)
-	return s.joined(pieces), err
+	if tilde == tildeNever {
+		return s.joined(pieces), err
+	}
+	return s.joinedValue(pieces), err
+}
+
+// joinedValue is the text of pieces as the value of an assignment, or as a here-string.
+func (s *Shell) joinedValue(pieces []piece) string {
+	if separator := s.separator(); separator != "" {
+		for i, p := range pieces {
+			if p.derived && p.spaced {
+				pieces[i].spaced, pieces[i].text = false, separator
+			}
+		}
+	}
+	return s.joined(pieces)
 }
 
 // joined is the text of pieces as one string. The elements of "$@" are separated by spaces.
@@ -367,15 +386,21 @@ func (s *Shell) doubleQuoted(part *syntax.DblQuoted) ([]piece, error) {
 		return []piece{{quoted: true}}, nil
 	}
 	var result []piece
+	none := false
 	for _, inner := range part.Parts {
 		expanded, err := s.part(inner, true)
 		if err != nil {
 			return nil, err
 		}
 		result = append(result, expanded...)
+		none = none || len(expanded) == 0
 	}
 	if result == nil && !onlyList(part.Parts) {
 		return []piece{{quoted: true}}, nil
+	}
+	if none && !slices.ContainsFunc(result, func(p piece) bool { return p.text != "" || p.end }) {
+		// A list without elements removes the word, if nothing else is in the quotes.
+		return nil, nil
 	}
 	return result, nil
 }
@@ -425,9 +450,15 @@ func (s *Shell) split(pieces []piece, fields []field) []field {
 		}
 		pattern.WriteString(part)
 	}
-	for _, p := range pieces {
+	// bash joins the elements of an unquoted list with the first character of IFS, so that an empty one stays if that is no space.
+	first := s.separator()
+	joins := first != "" && !strings.Contains(" \t\n", first)
+	for i, p := range pieces {
 		switch {
 		case p.end:
+			if joins && i > 0 && pieces[i-1].split && !pieces[i-1].quoted {
+				started = true
+			}
 			flush()
 		case !p.split || ifs == "":
 			if p.quoted || p.text != "" {
@@ -518,9 +549,10 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	reader, writer := s.world.newPipe()
 	child := s.subshell()
 	child.loops = s.loops
-	if s.redirecting {
+	child.ignoring, child.substituting = s.quiet > 0, true
+	if s.exposed {
 		// In a redirection, bash does not see it as a part of the condition around the command.
-		child.quiet, child.lenient = 0, 0
+		child.quiet, child.lenient, child.ignoring = 0, 0, false
 	}
 	ours, theirs, number := reader, writer, 1
 	if part.Op == syntax.CmdOut {

@@ -154,6 +154,7 @@ func (s *Shell) background(st *syntax.Stmt) error {
 	child.options.monitor = false
 	copied := *st
 	copied.Background = false
+	copied.Negated = false
 	child.fork(&copied, s.loops)
 	if child.fds[0] != nil {
 		// Without job control, what runs in the background reads nothing.
@@ -172,7 +173,16 @@ func (s *Shell) background(st *syntax.Stmt) error {
 		child.parentTraps = inherited
 	}
 	j := s.startJob(child)
-	go s.runJob(j, child, func() error { return child.statement(&copied) })
+	go s.runJob(j, child, func() error {
+		if !st.Negated {
+			return child.statement(&copied)
+		}
+		// bash forgets that it negates the status, and not that errexit and ERR ignore it.
+		if child.options.errexit {
+			child.quiet++
+		}
+		return child.redirected(&copied)
+	})
 	s.status = 0
 	return nil
 }

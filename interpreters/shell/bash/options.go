@@ -112,13 +112,13 @@ func setBuiltin(s *Shell, args []string) error {
 	for len(args) > 0 {
 		arg := args[0]
 		if arg == "--" {
-			s.params = args[1:]
+			s.params, s.paramsSet = args[1:], true
 			return nil
 		}
 		if arg == "-" {
 			s.options.xtrace = false
 			if len(args) > 1 {
-				s.params = args[1:]
+				s.params, s.paramsSet = args[1:], true
 			}
 			return nil
 		}
@@ -151,7 +151,7 @@ func setBuiltin(s *Shell, args []string) error {
 			return nil
 		}
 	}
-	s.params = args
+	s.params, s.paramsSet = args, true
 	return nil
 }
 

@@ -30,7 +30,11 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	}
 	if e.Excl && e.Index != nil {
 		if sign := subscriptSign(e.Index); sign != 0 && e.Exp == nil && e.Slice == nil && e.Repl == nil {
-			return s.listed(s.variable(name).keys(), sign == '*', quoted), nil
+			pieces := s.listed(s.variable(name).keys(), sign == '*', quoted)
+			if quoted {
+				derive(pieces)
+			}
+			return pieces, nil
 		}
 	}
 	var v value
@@ -80,7 +84,30 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	if err := s.transform(e, name, &v); err != nil {
 		return nil, err
 	}
-	return s.valuePieces(v, quoted), nil
+	pieces := s.valuePieces(v, quoted)
+	if quoted && (e.Exp != nil || e.Repl != nil || e.Slice != nil) || removesOrQuotes(e.Exp) {
+		derive(pieces)
+	}
+	return pieces, nil
+}
+
+// removesOrQuotes says whether an operator is # or %, or one after @.
+func removesOrQuotes(e *syntax.Expansion) bool {
+	if e == nil {
+		return false
+	}
+	switch e.Op {
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.OtherParamOps:
+		return true
+	}
+	return false
+}
+
+// derive marks the elements of a list as changed.
+func derive(pieces []piece) {
+	for i := range pieces {
+		pieces[i].derived = pieces[i].end
+	}
 }
 
 func (s *Shell) badSubstitution(e *syntax.ParamExp) error {
@@ -274,10 +301,12 @@ func (s *Shell) length(e *syntax.ParamExp, name string, v value, quoted bool) ([
 		return nil, &shellError{text: name + ": unbound variable", discards: true}
 	}
 	if !v.many {
-		if !v.set {
-			if err := s.checkUnset(e, name); err != nil {
-				return nil, err
-			}
+		switch err := s.checkUnset(e, name); {
+		case v.set || err == nil:
+		case e.Index == nil:
+			return nil, err
+		case v.variable == nil || !v.variable.set:
+			return nil, &shellError{text: name + ": unbound variable", discards: true}
 		}
 		if e.Index != nil && !v.set && v.variable != nil && v.variable.kind != associative {
 			if at, err := s.arithmeticNode(e.Index); err == nil && at < 0 && (v.variable.kind == scalar || v.variable.list.next()+at < 0) {
@@ -323,7 +352,7 @@ func (s *Shell) withDefault(e *syntax.ParamExp, name string, v value, quoted boo
 			if err != nil {
 				return nil, err
 			}
-			text := s.joined(pieces)
+			text := s.joinedValue(pieces)
 			if isSpecial(name) {
 				return nil, &shellError{text: "$" + name + ": cannot assign in this way"}
 			}
@@ -385,7 +414,8 @@ func (s *Shell) operand(word *syntax.Word, quoted bool) ([]piece, error) {
 				pieces = append(pieces, expanded...)
 			}
 		}
-		if pieces == nil && !onlyList(word.Parts) {
+		if pieces == nil {
+			// Unlike "$@", "${x:-$@}" is a word without parameters.
 			pieces = []piece{{quoted: true}}
 		}
 		return pieces, nil

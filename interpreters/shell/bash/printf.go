@@ -35,11 +35,26 @@ func printfBuiltin(s *Shell, args []string) error {
 	if zone := s.text("TZ"); strings.Contains(rest[0], ")T") && !IsUTC(zone) {
 		return s.usage(1, "printf: TZ=%s: only UTC is supported", zone)
 	}
+	var failure error
+	if name == "" {
+		// As standard output of bash is buffered by lines, what ends with a newline comes before an error.
+		f.complain = func(text string) {
+			if lines := f.lines(); lines != "" && failure == nil {
+				failure = s.print("printf", lines)
+			}
+			s.complain("printf: %s", text)
+		}
+	}
 	text, status := f.Format(rest[0], rest[1:])
+	if failure != nil {
+		return failure
+	}
 	s.checkLength(len(text), "the output of printf")
 	if name != "" {
 		if err := s.assignNamed(name, strings.ReplaceAll(text, "\x00", "")); err != nil {
-			s.refused("printf", err)
+			if err := s.unassigned("printf", err); err != nil {
+				return err
+			}
 			status = 1
 			if e, ok := err.(*shellError); ok && e.severe {
 				status = 2
@@ -90,6 +105,18 @@ func (f *Formatter) Format(format string, args []string) (string, int) {
 			return f.out.String(), f.status
 		}
 	}
+}
+
+// lines takes the whole lines from the output so far.
+func (f *Formatter) lines() string {
+	text := f.out.String()
+	end := strings.LastIndexByte(text, '\n') + 1
+	if end == 0 {
+		return ""
+	}
+	f.out.Reset()
+	f.out.WriteString(text[end:])
+	return text[:end]
 }
 
 func (f *Formatter) next() (string, bool) {

@@ -75,8 +75,11 @@ options:
 		o.until = time.Now().Add(o.patience)
 	}
 	text, escaped, ended := s.readLine(d, &o)
+	d.giveBack()
 	if err := s.assignRead(&o, text, escaped); err != nil {
-		s.refused("read", err)
+		if err := s.unassigned("read", err); err != nil {
+			return err
+		}
 		return s.done(1)
 	}
 	if o.late {
@@ -338,7 +341,9 @@ options:
 				return err
 			}
 		}
-		s.refused(args[0], err)
+		if err := s.unassigned(args[0], err); err != nil {
+			return err
+		}
 		return s.done(1)
 	}
 	return s.done(0)
@@ -410,6 +415,7 @@ func (s *Shell) readArray(d *descriptor, name string, o *mapfileOptions) error {
 			break
 		}
 	}
+	d.giveBack()
 	if !o.keep && o.callback == "" {
 		return s.setList(name, lines)
 	}

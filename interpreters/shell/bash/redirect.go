@@ -149,13 +149,31 @@ func (s *Shell) redirectTarget(r *syntax.Redirect) (*descriptor, error) {
 	case syntax.AppOut:
 		return s.redirectFile(r, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
 	case syntax.WordHdoc:
-		text, err := s.word(r.Word)
-		return reading(text + "\n"), err
+		var pieces []piece
+		err := s.expose(func() (err error) {
+			pieces, err = s.pieces(r.Word, tildeWord)
+			return err
+		})
+		return reading(s.joinedValue(pieces) + "\n"), err
 	case syntax.Hdoc, syntax.DashHdoc:
-		text, err := s.hereDocument(r)
+		text := ""
+		err := s.expose(func() (err error) {
+			text, err = s.hereDocument(r)
+			return err
+		})
 		return reading(text), err
 	}
 	return nil, &shellError{text: "the redirection " + r.Op.String() + " is not one of bash", status: 2}
+}
+
+// expose expands something that is not a simple command. For bash, a substitution in it has errexit also where the status of the command
+// is ignored.
+func (s *Shell) expose(expand func() error) error {
+	exposed := s.exposed
+	s.exposed = true
+	err := expand()
+	s.exposed = exposed
+	return err
 }
 
 func reading(text string) *descriptor {
@@ -235,10 +253,11 @@ func quotedDelimiter(word *syntax.Word) bool {
 }
 
 func (s *Shell) redirectFile(r *syntax.Redirect, flag int) (*descriptor, error) {
-	redirecting := s.redirecting
-	s.redirecting = true
-	names, err := s.fields([]*syntax.Word{r.Word})
-	s.redirecting = redirecting
+	var names []string
+	err := s.expose(func() (err error) {
+		names, err = s.fields([]*syntax.Word{r.Word})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (s *Shell) lines(list []*syntax.Stmt) error {
 func (s *Shell) statement(st *syntax.Stmt) error {
 	err := s.checked(st)
 	if err != nil {
-		err = s.say(s.assignFailed(err))
+		err = s.ending(s.say(s.assignFailed(err)))
 	}
 	if s.over != 0 {
 		return s.ended()
@@ -71,14 +71,18 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 		return s.background(st)
 	}
 	if st.Negated {
-		s.quiet++
-		err := s.redirected(st)
-		s.quiet--
-		if err != nil {
-			return err
+		// As in bash, only errexit makes the commands inside quiet. Without it, the ERR trap runs for them.
+		quiet := s.quiet
+		if s.options.errexit {
+			s.quiet++
 		}
-		s.status = boolStatus(s.status != 0)
-		return nil
+		err := s.redirected(st)
+		s.quiet = quiet
+		switch err.(type) {
+		case nil, breakFlow, continueFlow:
+			s.status = boolStatus(s.status != 0)
+		}
+		return err
 	}
 	trapped := s.traps["ERR"] != ""
 	if err := s.redirected(st); err != nil {
@@ -91,7 +95,7 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 			delete(s.traps, "ERR")
 			defer func() { s.traps["ERR"] = action }()
 		}
-		if _, ok := st.Cmd.(*syntax.Subshell); ok && st == s.forked {
+		if _, ok := st.Cmd.(*syntax.Subshell); ok && (st == s.forked || st == s.nested) {
 			// It is the same process, which has checked its own commands.
 			return nil
 		}
@@ -171,8 +175,28 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	if err != nil {
 		saved.restore()
 		s.cleanup(cleanups)
-		if err := s.redirectFailed(err); err != nil || checksStatus(st.Cmd) {
+		if err := s.redirectFailed(err); err != nil {
 			return err
+		}
+		switch st.Cmd.(type) {
+		case *syntax.DeclClause:
+			s.pipes = []int{s.status}
+		case *syntax.Subshell:
+			// The process of the parentheses finds it, and negates its own status before it ends.
+			s.status = boolStatus(st.Negated)
+			s.pipes = []int{s.status}
+		}
+		if st.Negated {
+			switch st.Cmd.(type) {
+			case nil, *syntax.DeclClause, *syntax.LetClause, *syntax.Subshell:
+			default:
+				// bash does not come to the place where it negates the status.
+				s.status = 0
+			}
+			return nil
+		}
+		if checksStatus(st.Cmd) {
+			return nil
 		}
 		return s.failed(st)
 	}
@@ -180,7 +204,7 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	defer saved.restore()
 	if err := s.run(st.Cmd); err != nil {
 		// An error goes where the redirections say.
-		return s.say(err)
+		return s.ending(s.say(err))
 	}
 	return nil
 }
@@ -298,12 +322,18 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 		s.loops++
 		yes, err := s.condition(c.Cond)
 		s.loops--
-		switch err.(type) {
+		switch flow := err.(type) {
 		case nil:
 		case breakFlow:
+			if flow.levels > 1 && s.loops > 0 {
+				return breakFlow{flow.levels - 1}
+			}
 			s.status = last
 			return nil
 		case continueFlow:
+			if flow.levels > 1 && s.loops > 0 {
+				return continueFlow{flow.levels - 1}
+			}
 			continue
 		default:
 			return err
@@ -330,8 +360,15 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 	words := c.Loop.(*syntax.WordIter)
 	items := s.params
 	if words.InPos.IsValid() {
+		// For bash, its words are in the loop, too: a break or continue in a substitution ends that.
+		s.loops++
 		var err error
-		if items, err = s.fields(words.Items); err != nil {
+		err = s.expose(func() (err error) {
+			items, err = s.fields(words.Items)
+			return err
+		})
+		s.loops--
+		if err != nil {
 			return err
 		}
 	}
@@ -340,7 +377,9 @@ func (s *Shell) forClause(c *syntax.ForClause) error {
 	}
 	for _, item := range items {
 		if err := s.setLoopVariable(words.Name.Value, item); err != nil {
-			s.refused("for", err)
+			if err := s.unassigned("for", err); err != nil {
+				return err
+			}
 			s.status = 1
 			return nil
 		}
@@ -369,7 +408,7 @@ func (s *Shell) setLoopVariable(name, item string) error {
 
 func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	if loop.Init != nil {
-		if _, err := s.arithmeticNode(loop.Init); err != nil {
+		if _, err := s.loopArithmetic(loop.Init); err != nil {
 			return s.arithmeticFailed(err)
 		}
 	}
@@ -377,7 +416,7 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	for {
 		s.tick()
 		if loop.Cond != nil {
-			n, err := s.arithmeticNode(loop.Cond)
+			n, err := s.loopArithmetic(loop.Cond)
 			if err != nil {
 				return s.arithmeticFailed(err)
 			}
@@ -392,11 +431,23 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 			return err
 		}
 		if loop.Post != nil {
-			if _, err := s.arithmeticNode(loop.Post); err != nil {
+			if _, err := s.loopArithmetic(loop.Post); err != nil {
 				return s.arithmeticFailed(err)
 			}
 		}
 	}
+}
+
+// loopArithmetic evaluates an expression of a loop, which is in the loop for what it substitutes.
+func (s *Shell) loopArithmetic(expression syntax.ArithmExpr) (int64, error) {
+	s.loops++
+	var n int64
+	err := s.expose(func() (err error) {
+		n, err = s.arithmeticNode(expression)
+		return err
+	})
+	s.loops--
+	return n, err
 }
 
 func (s *Shell) arithmeticFailed(err error) error {
@@ -413,7 +464,11 @@ func (s *Shell) arithmeticFailed(err error) error {
 }
 
 func (s *Shell) caseClause(c *syntax.CaseClause) error {
-	subject, err := s.word(c.Word)
+	subject := ""
+	err := s.expose(func() (err error) {
+		subject, err = s.word(c.Word)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -425,7 +480,11 @@ func (s *Shell) caseClause(c *syntax.CaseClause) error {
 			if matches {
 				break
 			}
-			pattern, err := s.pattern(p)
+			pattern := ""
+			err := s.expose(func() (err error) {
+				pattern, err = s.pattern(p)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -463,6 +522,11 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 	if s.forked != nil && s.forked.Cmd == syntax.Command(c) {
 		// A part of a pipe in parentheses is one process, and not two.
 		child.level--
+	}
+	if inner := c.Stmts[0]; len(c.Stmts) == 1 && !inner.Negated && !inner.Background {
+		if _, ok := inner.Cmd.(*syntax.Subshell); ok {
+			child.nested = inner
+		}
 	}
 	s.status = s.process(child, func() error {
 		err := child.statements(c.Stmts)
@@ -543,7 +607,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 	s.tick()
 	s.pipes = statuses
 	s.status = statuses[len(statuses)-1]
-	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated {
+	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated && !s.extra["lastpipe"] {
 		// bash checks it as the command in parentheses, and once more as the pipe.
 		if err := s.failed(parts[len(parts)-1]); err != nil {
 			return err
@@ -607,6 +671,10 @@ func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	child.code = code
 	// In a command substitution, break and continue still know the loops around it. They end it.
 	child.loops = s.loops
+	child.ignoring, child.substituting = s.quiet > 0, true
+	if s.exposed && s.lenient == 0 {
+		child.quiet, child.ignoring = 0, false
+	}
 	if !s.extra["inherit_errexit"] && !s.options.posix {
 		child.options.errexit = false
 	}

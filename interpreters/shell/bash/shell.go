@@ -25,6 +25,7 @@ type Shell struct {
 	dir         string
 	arg0        string
 	params      []string
+	paramsSet   bool // by set, which keeps them after a sourced file
 	status      int
 	pipes       []int // PIPESTATUS
 	last        string
@@ -35,23 +36,30 @@ type Shell struct {
 	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
 	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
 	parentExit  string            // the EXIT trap of the shell that made this subshell
+	parentErr   string            // and its ERR trap
 	forked      *syntax.Stmt      // the command of a pipe or in the background that this subshell runs
+	nested      *syntax.Stmt      // the only command of this subshell, if it is in parentheses, too
 	signaled    int               // the status of a shell that ended itself by a signal
 	// quiet counts the constructs around the current command in which errexit and ERR do nothing.
 	quiet int
 	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
 	lenient int
+	// ignoring says that the status of this command substitution is ignored, and so is that of the commands of its EXIT trap.
+	ignoring bool
+	// substituting says that this is the process of a substitution, in which errors of arithmetic end a shell like others.
+	substituting bool
 	// over is the status with which an error ends the shell after the current command.
 	over        int
 	inTrap      bool
 	returns     *trapReturn
 	trapStatus  *int // $? before the EXIT trap, which exit gives there
-	redirecting bool // the word of a redirection is expanded
+	exposed     bool // what is expanded does not see the condition around the command
 	inDocument  bool // the text of a here-document is expanded
 	inReturn    bool
 	loops       int
 	level       int // BASH_SUBSHELL
 	depth       int
+	expressions int // how many expressions evaluate each other
 	owned       int64
 	pid         int
 	lastJob     int
@@ -126,8 +134,19 @@ type shellError struct {
 	discards bool
 	// severe says that the shell ends with errexit, even in a condition.
 	severe bool
+	// inPlace says that the shell ends where the error is, so that the EXIT trap sees the variables and the redirections of that
+	// place.
+	inPlace bool
 	// said says that it was printed.
 	said bool
+}
+
+// ending ends the shell for an error that does so in its place.
+func (s *Shell) ending(err error) error {
+	if e, ok := err.(*shellError); ok && e.inPlace && !e.soft && !s.substituting {
+		return s.exit(s.report(e))
+	}
+	return err
 }
 
 // discarded says whether an error ends a line of the script. In a subshell, it ends the subshell.
@@ -182,6 +201,21 @@ func (s *Shell) refused(builtin string, err error) {
 		return
 	}
 	s.complain("%s: %s", builtin, err)
+}
+
+// unassigned is refused for a builtin that assigns what it reads or makes. A value that is no expression for an integer discards the line.
+func (s *Shell) unassigned(builtin string, err error) error {
+	e, ok := err.(*shellError)
+	switch {
+	case ok && e.soft && !e.severe:
+		copied := *e
+		copied.soft, copied.discards = false, true
+		return &copied
+	case ok && e.inPlace:
+		return err
+	}
+	s.refused(builtin, err)
+	return nil
 }
 
 type readonlyError struct{ name string }
@@ -286,7 +320,7 @@ func (s *Shell) subshell() *Shell {
 	if c.parentTraps == nil {
 		c.parentTraps = s.traps
 	}
-	c.parentExit = s.traps["EXIT"]
+	c.parentExit, c.parentErr = s.traps["EXIT"], s.traps["ERR"]
 	c.traps = map[string]string{}
 	for name, action := range s.traps {
 		// Traps are reset in a subshell; what is ignored stays ignored, ERR stays with errtrace and RETURN with functrace.
@@ -297,9 +331,10 @@ func (s *Shell) subshell() *Shell {
 	c.frames = append([]frame(nil), s.frames...)
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
-	c.trapStatus, c.returns, c.redirecting = nil, nil, false
-	c.inbox, c.forked, c.piped, c.outermost, c.inDocument = nil, nil, nil, false, false
+	c.trapStatus, c.returns, c.exposed = nil, nil, false
+	c.inbox, c.forked, c.nested, c.piped, c.outermost, c.inDocument = nil, nil, nil, nil, false, false
 	c.loops = 0
+	c.ignoring, c.substituting, c.expressions = false, false, 0
 	return &c
 }
 
@@ -412,7 +447,10 @@ func (s *Shell) runSource(source *Source) int {
 // settle takes the status of what ended the shell.
 func (s *Shell) settle(err error) {
 	switch flow := err.(type) {
-	case nil, breakFlow, continueFlow:
+	case nil:
+	case breakFlow, continueFlow:
+		// They end the process of a substitution without its EXIT trap.
+		s.exited = s.exited || s.substituting
 	case exitFlow:
 		s.status = flow.status
 	case returnFlow:
@@ -476,6 +514,9 @@ func (s *Shell) exitTrap() int {
 	}
 	status, quiet, loops := s.status, s.quiet, s.loops
 	s.quiet, s.loops, s.over = 0, 0, 0
+	if s.ignoring {
+		s.quiet = 1
+	}
 	before := status
 	s.trapStatus = &before
 	err := s.runTrap(action)

@@ -47,7 +47,7 @@ func (s *Shell) simple(c *syntax.CallExpr, redirects []*syntax.Redirect) error {
 	defer saved.restore()
 	outermost := s.outermost
 	s.outermost = outermost || len(redirects) > 0
-	err = s.call(args, c.Assigns)
+	err = s.ending(s.call(args, c.Assigns))
 	s.outermost = outermost
 	saved.restore()
 	if flow, ok := err.(exitFlow); ok && !outermost && s.signaled == 0 {
@@ -65,7 +65,9 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 	saved, err := s.redirect(redirects)
 	saved.restore()
 	if err != nil {
-		return s.redirectFailed(err)
+		err = s.redirectFailed(err)
+		s.pipes = []int{s.status}
+		return err
 	}
 	for _, a := range c.Assigns {
 		if err := s.assign(a, nil); err != nil {
@@ -87,6 +89,9 @@ func (s *Shell) expansionFailed(err error) error {
 	if _, ok := err.(*shellError); ok && s.forked != nil && s.current == s.forked && s.traps["EXIT"] == "" {
 		if s.parentExit != "" {
 			s.traps["EXIT"] = s.parentExit
+			if _, has := s.traps["ERR"]; !has && s.parentErr != "" {
+				s.traps["ERR"] = s.parentErr
+			}
 		}
 	}
 	return err
@@ -161,7 +166,7 @@ func (s *Shell) assignBefore(in *scope, assigns []*syntax.Assign) error {
 			before, _ := old.first()
 			value = before + value
 		}
-		in.names[name] = &variable{set: true, text: value, exported: true}
+		in.names[name] = &variable{set: true, text: value, exported: true, temporary: true}
 	}
 	return nil
 }
@@ -187,7 +192,7 @@ func (s *Shell) popScope() {
 // callFunction runs a function of the script.
 func (s *Shell) callFunction(f *function, args []string) error {
 	return s.deeper(func() error {
-		params, code, line, loops := s.params, s.code, s.line, s.loops
+		params, paramsSet, code, line, loops := s.params, s.paramsSet, s.code, s.line, s.loops
 		s.params = args[1:]
 		s.frames = append(s.frames, frame{f.name, f.source.name, s.line})
 		s.scopes = append(s.scopes, &scope{names: map[string]*variable{}, function: true})
@@ -215,7 +220,7 @@ func (s *Shell) callFunction(f *function, args []string) error {
 		}
 		s.popScope()
 		s.frames = s.frames[:len(s.frames)-1]
-		s.params, s.code, s.line, s.loops = params, code, line, loops
+		s.params, s.paramsSet, s.code, s.line, s.loops = params, paramsSet, code, line, loops
 		switch flow := err.(type) {
 		case returnFlow:
 			s.status = flow.status
@@ -254,7 +259,7 @@ func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) erro
 		// The descriptors of process substitutions stay, too, until the shell ends.
 		kept := s.cleanups
 		s.cleanups = nil
-		s.ending(kept)
+		s.keepUntilEnd(kept)
 		s.status = 0
 		for _, a := range c.Assigns {
 			if err := s.assign(a, nil); err != nil {
@@ -276,8 +281,8 @@ func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) erro
 	return exitFlow{s.status}
 }
 
-// ending keeps functions for the end of the shell, where closeAll calls them.
-func (s *Shell) ending(list []func()) { s.cleanups = append(list, s.cleanups...) }
+// keepUntilEnd keeps functions for the end of the shell, where closeAll calls them.
+func (s *Shell) keepUntilEnd(list []func()) { s.cleanups = append(list, s.cleanups...) }
 
 // trace prints a command, for set -x.
 func (s *Shell) trace(text string) {

@@ -53,7 +53,13 @@ func (s *Shell) testExpr(e syntax.TestExpr) (bool, error) {
 
 func (s *Shell) unaryTest(e *syntax.UnaryTest) (bool, error) {
 	if e.Op == syntax.TsNot {
+		if isChain(e.X) {
+			return s.chain(e)
+		}
 		ok, err := s.testExpr(e.X)
+		if _, failed := err.(*testError); failed {
+			return true, nil
+		}
 		return !ok, err
 	}
 	word, ok := e.X.(*syntax.Word)
@@ -126,13 +132,8 @@ func (s *Shell) isElementSet(name, subscript string) (bool, error) {
 }
 
 func (s *Shell) binaryTest(e *syntax.BinaryTest) (bool, error) {
-	switch e.Op {
-	case syntax.AndTest, syntax.OrTest:
-		left, err := s.testExpr(e.X)
-		if err != nil || left == (e.Op == syntax.OrTest) {
-			return left, err
-		}
-		return s.testExpr(e.Y)
+	if isChain(e) {
+		return s.chain(e)
 	}
 	leftWord, ok1 := e.X.(*syntax.Word)
 	rightWord, ok2 := e.Y.(*syntax.Word)
@@ -161,11 +162,11 @@ func (s *Shell) binaryTest(e *syntax.BinaryTest) (bool, error) {
 	case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 		a, err := s.arithmetic(left)
 		if err != nil {
-			return false, err
+			return s.failedTerm(err)
 		}
 		b, err := s.arithmetic(right)
 		if err != nil {
-			return false, err
+			return s.failedTerm(err)
 		}
 		return compareNumbers(e.Op.String(), a, b), nil
 	case syntax.TsBefore:
@@ -174,6 +175,58 @@ func (s *Shell) binaryTest(e *syntax.BinaryTest) (bool, error) {
 		return left > right, nil
 	}
 	return s.compareFiles(e.Op.String(), left, right), nil
+}
+
+// isChain says whether an expression is a && b or a || b, without parentheses around it.
+func isChain(e syntax.TestExpr) bool {
+	b, ok := e.(*syntax.BinaryTest)
+	return ok && (b.Op == syntax.AndTest || b.Op == syntax.OrTest)
+}
+
+// chain evaluates terms with && and || between them. The parser takes ! for an operator of all that follows, and && and || after it for
+// equals. For bash, ! is of the next term, and && comes before ||.
+func (s *Shell) chain(e syntax.TestExpr) (bool, error) {
+	terms, operators := links(e)
+	ok, err := s.testExpr(terms[0])
+	for i, operator := range operators {
+		if _, failed := err.(*testError); failed {
+			ok = false
+		} else if err != nil {
+			return false, err
+		}
+		if operator == syntax.OrTest && ok {
+			return true, nil
+		}
+		if ok == (operator == syntax.AndTest) {
+			ok, err = s.testExpr(terms[i+1])
+		}
+	}
+	return ok, err
+}
+
+// links are the terms of a chain, and the operators between them.
+func links(e syntax.TestExpr) (terms []syntax.TestExpr, operators []syntax.BinTestOperator) {
+	if not, ok := e.(*syntax.UnaryTest); ok && not.Op == syntax.TsNot && isChain(not.X) {
+		terms, operators = links(not.X)
+		terms[0] = &syntax.UnaryTest{OpPos: not.OpPos, Op: syntax.TsNot, X: terms[0]}
+		return terms, operators
+	}
+	if !isChain(e) {
+		return []syntax.TestExpr{e}, nil
+	}
+	b := e.(*syntax.BinaryTest)
+	terms, operators = links(b.X)
+	more, between := links(b.Y)
+	return append(terms, more...), append(append(operators, b.Op), between...)
+}
+
+// failedTerm is the result of a comparison with what is no number. The terms after it are still evaluated.
+func (s *Shell) failedTerm(err error) (bool, error) {
+	if e, ok := err.(*shellError); !ok || !e.soft {
+		return false, err
+	}
+	s.complain("%s", err)
+	return false, nil
 }
 
 // regexTest is =~, which fills BASH_REMATCH.

@@ -1,6 +1,7 @@
 package bash
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -31,6 +32,8 @@ type variable struct {
 	shared   bool
 	// lasting says that export changed an assignment before a function, which then stays after the function.
 	lasting bool
+	// temporary says that the value is of an assignment before a command. A local variable with its name begins with it.
+	temporary bool
 }
 
 // list is an indexed array, which may have gaps. The indices ascend.
@@ -611,9 +614,19 @@ func (s *Shell) setList(name string, values []string) error {
 		return err
 	}
 	before := v.size()
+	if v.integer || v.lower || v.upper {
+		values = slices.Clone(values)
+		for i, value := range values {
+			// What comes before a value that is wrong is assigned.
+			if values[i], err = s.shaped(v, value); err != nil {
+				values = values[:i]
+				break
+			}
+		}
+	}
 	v.kind, v.set, v.text, v.list, v.table = indexed, true, "", listOf(values), table{}
 	s.account(name, v.size()-before)
-	return nil
+	return err
 }
 
 // unset removes a variable or an element.

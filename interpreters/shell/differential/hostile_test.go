@@ -67,7 +67,6 @@ func TestHostileScriptsEndWithTheirOwnError(t *testing.T) {
 		`x=$(yes)`:            "the output of a command substitution exceeds",
 		`echo {1..100000000}`: "a brace expansion exceeds",
 		`i=0; while :; do : > /tmp/f$((i++)); done`:                                                   "the files of the run exceed the limit",
-		`x=1; y=x; x=y; echo $((x))`:                                                                  "nested calls",
 		`printf '%100000000s' x`:                                                                      "the output of printf exceeds 16 MiB",
 		`jq -n '[range(1e12)]'`:                                                                       "jq: its data exceeds 16 MiB",
 		`jq -n 'def f: f | f; f'`:                                                                     "5000 nested calls",

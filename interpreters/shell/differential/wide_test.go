@@ -11,7 +11,7 @@ func (w *writer) wide() *part {
 	case 0:
 		return of(statement, "(\n", w.ownTrap(), "\n", w.list(1+w.IntN(2)), ")", w.redirection())
 	case 1:
-		return of(statement, w.pick("v1=", "local v2=", "echo "), "$(\n", w.ownTrap(), "\n", w.list(1), ")")
+		return of(statement, w.pick("v1=", "local v2=", "echo "), "$(\n", w.ownTrap(), "\n", w.substituted(1), ")")
 	case 2:
 		return w.loopDocument()
 	case 3:
@@ -23,7 +23,7 @@ func (w *writer) wide() *part {
 	case 6:
 		return of(statement, "printf '", w.format(), `\n' `, w.words())
 	case 7:
-		return of(statement, "{\n", w.list(1), w.pick("exit ", "false\nexit ", "return "), w.digit(), w.pick("\n", "\n:\n"), "} & ", w.pick("wait -n", "wait $!", "wait", "wait -n $!", "wait -n -p v1; [[ -n $v1 ]]"), "; echo \"wait $?\"")
+		return of(statement, "{\n", w.list(1), w.pick("exit ", "false\nexit ", "return "), w.digit(), w.pick("\n", "\n:\n"), "} & ", w.pick("wait -n", "wait $!", "wait", "wait -n $!", "wait -n -p p1; [[ -n $p1 ]]"), "; echo \"wait $?\"")
 	case 8:
 		return w.descriptors()
 	case 9:
@@ -39,11 +39,19 @@ func (w *writer) wide() *part {
 		}
 		return of(statement, w.pick("while ! ", "until "), w.statement1(), "; do\n", w.looped(), "break\ndone")
 	case 12:
-		return of(statement, w.statement1(), " | ", w.reader(), " | ", w.reader())
+		return w.pipe(w.statement1, w.reader, w.reader)
 	case 13:
+		if w.substituting > 0 {
+			return w.plain()
+		}
 		w.number++
-		file := fmt.Sprint("s", w.number)
-		return of(statement, "cat > ", file, " <<'S'\n", w.list(1+w.IntN(2)), w.pick("", "return 4\n", "false\n"), "S\n", w.pick(". ./", "source ./", "bash ./", ". ./"), file, w.pick("", " p q"))
+		// Files are in files, so each has an end of its own.
+		file, end := fmt.Sprint("s", w.number), fmt.Sprint("S", w.number)
+		begin := ""
+		if w.extglob {
+			begin = "shopt -s extglob\n"
+		}
+		return of(statement, "cat > ", file, " <<'", end, "'\n", begin, w.list(1+w.IntN(2)), w.pick("", "return 4\n", "false\n"), end, "\n", w.pick(". ./", "source ./", "bash ./", ". ./"), file, w.pick("", " p q"))
 	case 14:
 		return of(statement, "eval \"", w.pick("v1='", "echo '", "set -- '", "echo x'"), "$n2' ", w.pick(`\$v1`, `\"\$v1\"`, "$n1", `; echo \$?`), "\" 2>/dev/null")
 	case 15:
@@ -96,6 +104,9 @@ func (w *writer) ownTrap() *part {
 
 // loopDocument is a loop with here-documents in it or for it.
 func (w *writer) loopDocument() *part {
+	if w.substituting > 0 {
+		return w.plain()
+	}
 	w.number++
 	end := fmt.Sprint("L", w.number)
 	dash, tab := "", ""
@@ -110,6 +121,9 @@ func (w *writer) loopDocument() *part {
 
 // descriptors opens, uses and closes a descriptor.
 func (w *writer) descriptors() *part {
+	if w.piped > 0 {
+		return w.plain()
+	}
 	n := w.pick("3", "4", "7")
 	switch w.IntN(6) {
 	case 0:

@@ -21,6 +21,10 @@ type writer struct {
 	functions []string
 	// pure says that nothing is assigned: bash expands the redirections of a program in another process.
 	pure bool
+	// piped counts the pipes around: their processes would write to one file in any order.
+	piped int
+	// substituting counts the command substitutions around: in them, here-documents change the commands after them.
+	substituting int
 	// extglob says that the script sets it at its begin, so that patterns may have the extended operators.
 	extglob bool
 }
@@ -138,13 +142,16 @@ func (w *writer) statement() *part {
 	case 13, 14:
 		return of(statement, "(\n", w.list(1+w.IntN(3)), ")", w.redirection())
 	case 15, 16, 17:
-		return of(statement, w.statement1(), w.pick(" | ", " | ", " |& "), w.reader())
+		return w.pipe(w.statement1, w.reader)
 	case 18, 19:
 		if len(w.functions) == 0 {
 			return w.plain()
 		}
 		return of(statement, w.pick(w.functions...), " ", w.words())
 	case 20:
+		if w.substituting > 0 {
+			return w.plain()
+		}
 		w.number++
 		end := fmt.Sprint("E", w.number)
 		quote := w.pick("", "", "'")
@@ -160,7 +167,7 @@ func (w *writer) statement() *part {
 	case 25:
 		return of(statement, w.pick("v1", "v2", "n1"), "=", w.word(), " ", w.pick("echo", "printf '<%s>'", "f1", "eval", ":"), " ", w.words())
 	case 26:
-		return of(statement, w.pick("v1=", "local v1=", "export v1=", "declare v2=", "readonly r$((n1))="), "$(\n", w.list(1+w.IntN(2)), ")")
+		return of(statement, w.pick("v1=", "local v1=", "export v1=", "declare v2=", "readonly r$((n1))="), "$(\n", w.substituted(1+w.IntN(2)), ")")
 	case 27:
 		return of(statement, "{\n", w.list(1), "} & wait $!")
 	case 28:
@@ -202,7 +209,21 @@ func (w *writer) reader() *part {
 	}
 }
 
+// pipe is a pipe of these parts.
+func (w *writer) pipe(parts ...func() *part) *part {
+	w.piped++
+	defer func() { w.piped-- }()
+	p := of(statement, parts[0]())
+	for _, next := range parts[1:] {
+		p.texts = append(p.texts, w.pick(" | ", " | ", " |& "), next())
+	}
+	return p
+}
+
 func (w *writer) redirection() string {
+	if w.piped > 0 {
+		return w.pick("", "", "", " 2>&1", " 2>/dev/null", " >&2", " < /dev/null", " < nofile", " 3>&1 >&3")
+	}
 	return w.pick("", "", "", " 2>&1", " 2>/dev/null", " > f1", " >> f1", " > f2 2>&1", " 2> f2", " >&2", " < /dev/null", " < nofile", " 3>&1 >&3")
 }
 
@@ -214,7 +235,7 @@ func (w *writer) plain() *part {
 	case 3, 4, 5:
 		return of(statement, `printf '<%s>' `, w.words(), w.redirection())
 	case 6, 7:
-		return of(statement, `echo "$?`, w.pick("", " $#", " ${PIPESTATUS[*]}", " $v1", " ${FUNCNAME[0]-}"), `"`)
+		return of(statement, `echo "$?`, w.pick("", " $#", " ${PIPESTATUS[*]}", " $v1", w.caller()), `"`)
 	case 8, 9, 10:
 		return of(statement, "false")
 	case 11:
@@ -267,15 +288,30 @@ func (w *writer) plain() *part {
 	}
 }
 
+// caller is the name of the function. Outside, bash has one where a function ended by an error.
+func (w *writer) caller() string {
+	if w.inFunction {
+		return " ${FUNCNAME[0]-}"
+	}
+	return ""
+}
+
 func (w *writer) simpleTest() *part {
 	return of(other, w.pick(`"$v1" = ab`, `-n "$v1"`, `-z "$v1"`, `$n1 -lt 5`, `"$v1" != "$v2"`, `-e f1`, `! -n "$v1"`, `"$n1" -eq "$n2"`, `-n "$v1" -a "$n1" -gt 3`, `-v v1`, `"$v1"`, ``))
 }
 
 func (w *writer) test() *part {
-	if w.chance(4) {
-		return of(other, w.test1(), w.pick(" && ", " || "), w.pick("", "! "), w.test1())
+	not := func() string { return w.pick("", "", "", "! ") }
+	p := of(other, not(), w.test1())
+	for w.chance(3) {
+		p.texts = append(p.texts, w.pick(" && ", " || "), not())
+		if w.chance(4) {
+			p.texts = append(p.texts, "( ", w.test1(), w.pick(" && ", " || "), not(), w.test1(), " )")
+			continue
+		}
+		p.texts = append(p.texts, w.test1())
 	}
-	return w.test1()
+	return p
 }
 
 func (w *writer) test1() *part {
@@ -381,7 +417,14 @@ func (w *writer) simple() *part {
 	if w.depth > 5 {
 		return of(statement, w.pick("echo s", "printf 'a b\\n\\n'", "false", "echo $v1"))
 	}
-	return of(statement, "\n", w.list(1), "")
+	return of(statement, "\n", w.substituted(1), "")
+}
+
+// substituted are the statements of a command substitution.
+func (w *writer) substituted(count int) *part {
+	w.substituting++
+	defer func() { w.substituting-- }()
+	return w.list(count)
 }
 
 // expansion is ${…}.

@@ -32,6 +32,9 @@ var unsupported = map[string]string{
 	"cluster-info": "", "completion": "", "cp": "", "debug": "", "describe": "kubectl get -o yaml", "diff": "boathook serve --plan outside of the script", "drain": "kubectl cordon, and a deletion of the Pods",
 	"edit": "kubectl patch", "events": "kubectl get events", "exec": "", "explain": "", "expose": "kubectl create -f", "kustomize": "kubectl apply -f with what it prints", "logs": "", "options": "",
 	"plugin": "", "port-forward": "", "proxy": "", "run": "kubectl create -f", "top": "",
+	"apply edit-last-applied": "", "apply set-last-applied": "", "apply view-last-applied": "", "auth reconcile": "kubectl apply", "auth whoami": "",
+	"create token": "", "rollout history": "kubectl get replicasets", "rollout undo": "kubectl apply of the objects as they were",
+	"set selector": "kubectl patch", "set subject": "kubectl patch",
 }
 
 func refused(name string) error {
@@ -48,12 +51,19 @@ func refused(name string) error {
 
 // uncalled refuses a call whose words are known before a run. Other words are empty.
 func uncalled(args []string) error {
+	first := ""
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
 		case arg == "-n" || arg == "--namespace":
 			i++
-		case !strings.HasPrefix(arg, "-"):
-			return refused(arg)
+		case strings.HasPrefix(arg, "-"):
+		case first != "":
+			return refused(first + " " + arg)
+		default:
+			if err := refused(arg); err != nil {
+				return err
+			}
+			first = arg
 		}
 	}
 	return nil
@@ -103,7 +113,7 @@ var known = map[string]flag{
 	"warnings-as-errors": {alone: boolean}, "watch": {"w", boolean}, "watch-only": {alone: boolean}, "client": {alone: boolean},
 	"node-port": {}, "external-name": {}, "hard": {}, "scopes": {}, "description": {}, "preemption-policy": {},
 	"global-default": {alone: boolean}, "max-unavailable": {}, "min-available": {}, "default-backend": {},
-	"subresources": {}, "contexts": {}, "containers": {},
+	"containers": {short: "c"}, "env": {short: "e"}, "keys": {}, "limits": {}, "prefix": {}, "requests": {}, "resolve": {alone: boolean}, "restart": {},
 }
 
 // everywhere are the flags of all subcommands. Those that say how to reach a cluster are refused: see credentials.
@@ -128,6 +138,7 @@ var commands map[string]command
 
 func init() {
 	create := "filename recursive dry-run field-manager save-config validate record " + printing
+	setting := "filename recursive selector all field-manager local record dry-run "
 	commands = map[string]command{
 		"get": {"filename recursive selector field-selector all-namespaces ignore-not-found no-headers show-labels show-kind label-columns sort-by " +
 			"chunk-size subresource server-print watch watch-only output-watch-events raw " + printing, get},
@@ -139,10 +150,15 @@ func init() {
 		"label":                         {"filename recursive selector field-selector all-namespaces all overwrite resource-version dry-run field-manager record list local " + printing, label},
 		"annotate":                      {"filename recursive selector field-selector all-namespaces all overwrite resource-version dry-run field-manager record list local " + printing, annotate},
 		"taint":                         {"selector all overwrite dry-run field-manager validate " + printing, taint},
-		"set image":                     {"filename recursive selector all field-manager local record dry-run " + printing, setImage},
+		"set env":                       {setting + "containers env from keys list overwrite prefix resolve " + printing, setEnv},
+		"set image":                     {setting + printing, setImage},
+		"set resources":                 {setting + "containers limits requests " + printing, setResources},
+		"set serviceaccount":            {setting + printing, setServiceAccount},
 		"scale":                         {"filename recursive selector all replicas current-replicas resource-version timeout record dry-run " + printing, scale},
 		"cordon":                        {"selector dry-run", cordon},
 		"uncordon":                      {"selector dry-run", cordon},
+		"rollout pause":                 {"filename recursive selector field-manager " + printing, pause},
+		"rollout resume":                {"filename recursive selector field-manager " + printing, pause},
 		"rollout restart":               {"filename recursive selector field-manager " + printing, restart},
 		"rollout status":                {"filename recursive selector revision timeout watch", rolloutStatus},
 		"wait":                          {"filename recursive selector field-selector all-namespaces all for timeout local " + printing, wait},
@@ -162,10 +178,22 @@ func init() {
 		"create clusterrolebinding":     {create + " role clusterrole user group serviceaccount", createBinding},
 		"create job":                    {create + " image from", createJob},
 		"create quota":                  {create + " hard scopes", createQuota},
+		"create deployment":             {create + " image port replicas", createDeployment},
+		"create cronjob":                {create + " image schedule restart", createCronJob},
+		"create service clusterip":      {create + " tcp clusterip", createService("ClusterIP")},
+		"create service nodeport":       {create + " tcp node-port", createService("NodePort")},
+		"create service loadbalancer":   {create + " tcp", createService("LoadBalancer")},
+		"create service externalname":   {create + " tcp external-name", createService("ExternalName")},
+		"create ingress":                {create + " annotation class default-backend rule", createIngress},
+		"create poddisruptionbudget":    {create + " max-unavailable min-available selector", createBudget},
+		"create priorityclass":          {create + " description global-default preemption-policy value", createPriorityClass},
 	}
 	for alias, name := range map[string]string{
 		"create cm": "create configmap", "create ns": "create namespace", "create sa": "create serviceaccount",
-		"create resourcequota": "create quota",
+		"create resourcequota": "create quota", "create deploy": "create deployment", "create dep": "create deployment", "create cj": "create cronjob",
+		"create svc clusterip": "create service clusterip", "create svc nodeport": "create service nodeport", "create svc loadbalancer": "create service loadbalancer",
+		"create svc externalname": "create service externalname", "create ing": "create ingress", "create pdb": "create poddisruptionbudget",
+		"create pc": "create priorityclass", "set sa": "set serviceaccount",
 	} {
 		commands[alias] = commands[name]
 	}
@@ -190,9 +218,6 @@ func (c *call) dispatch() error {
 	words, err := c.parse(c.Args[1:])
 	if err != nil {
 		return err
-	}
-	if len(words) > 0 && words[0] == "set" && len(words) > 1 && words[1] != "image" {
-		return fmt.Errorf("kubectl set %s is not supported in a hook: use kubectl patch", words[1])
 	}
 	if len(words) == 0 {
 		return errors.New("a subcommand is needed, such as kubectl get pods")

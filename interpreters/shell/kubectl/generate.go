@@ -3,6 +3,7 @@ package kubectl
 import (
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"path"
@@ -33,7 +34,7 @@ func (c *call) generated(o object) error {
 	err = c.createOne(p, *one)
 	var failure *Error
 	if what := failures[o.kind()]; what != "" && errors.As(err, &failure) {
-		return errors.New("failed to create " + what + failure.Message)
+		return errors.New("failed to create " + strings.Replace(what, "TYPE", text(o, "spec", "type"), 1) + failure.Message)
 	}
 	return err
 }
@@ -41,7 +42,8 @@ func (c *call) generated(o object) error {
 // failures begin the errors of some generators.
 var failures = map[string]string{
 	"ConfigMap": "configmap: ", "Secret": "secret ", "ServiceAccount": "serviceaccount: ", "Job": "job: ", "ResourceQuota": "quota: ",
-	"RoleBinding": "rolebinding: ", "ClusterRoleBinding": "clusterrolebinding: ",
+	"RoleBinding": "rolebinding: ", "ClusterRoleBinding": "clusterrolebinding: ", "Deployment": "deployment: ", "CronJob": "cronjob: ",
+	"Service": "TYPE service: ", "Ingress": "ingress: ", "PodDisruptionBudget": "poddisruptionbudgets: ", "PriorityClass": "priorityclass: ",
 }
 
 // oneName is the argument that names the object.
@@ -281,6 +283,12 @@ func createTLSSecret(c *call) error {
 		}
 		data[field] = content
 	}
+	for _, part := range []struct{ field, name string }{{"tls.crt", "certificate"}, {"tls.key", "key"}} {
+		// kubectl also checks that both fit.
+		if block, _ := pem.Decode(data[part.field]); block == nil {
+			return fmt.Errorf("tls: failed to find any PEM data in %s input", part.name)
+		}
+	}
 	return c.generated(secret(name, "kubernetes.io/tls", data))
 }
 
@@ -426,12 +434,8 @@ func createJob(c *call) error {
 	if image == "" {
 		return errors.New("either --image or --from must be specified")
 	}
-	container := map[string]any{"name": c.args[0], "image": image, "resources": map[string]any{}}
-	if len(c.args) > 1 {
-		container["command"] = texts(c.args[1:])
-	}
 	o["spec"] = map[string]any{"template": map[string]any{
-		"metadata": map[string]any{}, "spec": map[string]any{"containers": []any{container}, "restartPolicy": "Never"},
+		"metadata": map[string]any{}, "spec": map[string]any{"containers": []any{container(c.args[0], image, c.args[1:])}, "restartPolicy": "Never"},
 	}}
 	o["status"] = map[string]any{}
 	return c.generated(o)

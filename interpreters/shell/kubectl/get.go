@@ -107,17 +107,25 @@ func (c *call) sort(objects []object, resources []Resource) error {
 	if expression == "" {
 		return nil
 	}
+	expression, err := relaxed(expression)
+	if err != nil {
+		return err
+	}
 	keys := make([]any, len(objects))
 	order := make([]int, len(objects))
+	found := false
 	for i, o := range objects {
-		values, err := find(relaxed(expression), o)
+		values, err := find(expression, o)
 		if err != nil {
 			return err
 		}
 		if len(values) > 0 {
-			keys[i] = values[0]
+			keys[i], found = values[0], true
 		}
 		order[i] = i
+	}
+	if !found && len(objects) > 0 {
+		return fmt.Errorf("couldn't find any field with path %q in the list of objects", expression)
 	}
 	sort.SliceStable(order, func(i, j int) bool { return less(keys[order[i]], keys[order[j]]) })
 	sortedObjects, sortedResources := make([]object, len(order)), make([]Resource, len(order))

@@ -526,7 +526,7 @@ func TestWhatAHookMayDo(t *testing.T) {
 		"kubectl auth can-i --list":        "--list is not supported in a hook",
 		"kubectl auth can-i get":           "you must specify two arguments",
 		"kubectl auth can-i get /healthz":  "it has objects only",
-		"kubectl auth whoami":              "kubectl auth is not supported in a hook",
+		"kubectl auth whoami":              "kubectl auth whoami is not supported in a hook",
 		"kubectl auth can-i get po --as=x": "--as: a hook's requests are made with its own permissions",
 	} {
 		if got := run(t, cluster(t), script); !strings.Contains(got, want) || !strings.HasSuffix(got, "status 1\n") {

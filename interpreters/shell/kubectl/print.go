@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -219,13 +220,18 @@ func (c *call) jsonpath(p *printer, expression string, asJSON bool) error {
 	return nil
 }
 
+var pathForms = regexp.MustCompile(`^\{\.?([^{}]+)\}$|^\.?([^{}]+)$`)
+
 // relaxed accepts .a.b and a.b for {.a.b}.
-func relaxed(expression string) string {
-	expression = strings.TrimSuffix(strings.TrimPrefix(expression, "{"), "}")
-	if !strings.HasPrefix(expression, ".") {
-		expression = "." + expression
+func relaxed(expression string) (string, error) {
+	parts := pathForms.FindStringSubmatch(expression)
+	switch {
+	case expression == "":
+		return "", nil
+	case parts == nil:
+		return "", errors.New("unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or '{.name1.name2}'")
 	}
-	return "{" + expression + "}"
+	return "{." + parts[1] + parts[2] + "}", nil
 }
 
 // find is what an expression selects.
@@ -275,10 +281,14 @@ func (p *printer) columns(spec string, noHeaders bool) error {
 	var headers, expressions []string
 	for _, part := range strings.Split(spec, ",") {
 		header, expression, found := strings.Cut(part, ":")
-		if !found || strings.Contains(expression, ":") {
+		if !found {
 			return fmt.Errorf("unexpected custom-columns spec: %s, expected <header>:<json-path-expr>", part)
 		}
-		headers, expressions = append(headers, header), append(expressions, relaxed(expression))
+		expression, err := relaxed(expression)
+		if err != nil {
+			return err
+		}
+		headers, expressions = append(headers, header), append(expressions, expression)
 	}
 	p.print = func(out io.Writer, o object) error {
 		table := tabwriter.NewWriter(out, 6, 4, 3, ' ', 0)
@@ -299,7 +309,8 @@ func (p *printer) columns(spec string, noHeaders bool) error {
 			for i, expression := range expressions {
 				values, err := find(expression, row)
 				if err != nil {
-					return err
+					// The lines before it are printed.
+					return errors.Join(table.Flush(), err)
 				}
 				cells[i] = cell(values)
 			}

@@ -69,6 +69,9 @@ func wait(c *call) error {
 				return c.done(p, o, one.ref, "condition met", "none")
 			}
 			if c.World.Now().After(until) {
+				if target == "create" {
+					return errors.New("timed out waiting for the condition")
+				}
 				return fmt.Errorf("timed out waiting for the condition on %s/%s", one.resource.Plural, one.ref.Name)
 			}
 			c.Sleep(poll.Seconds())
@@ -99,11 +102,15 @@ func condition(target string) (func(object) bool, error) {
 		}, nil
 	case "jsonpath":
 		expression, wanted, given := cutValue(rest)
-		if _, err := find(relaxed(expression), object{}); err != nil {
+		expression, err := relaxed(expression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := find(expression, object{}); err != nil {
 			return nil, err
 		}
 		return func(o object) bool {
-			values, err := find(relaxed(expression), o)
+			values, err := find(expression, o)
 			if err != nil || len(values) == 0 {
 				return false
 			}
@@ -156,6 +163,44 @@ func restart(c *call) error {
 			return err
 		}
 		return c.done(p, o, one.ref, "restarted", mode)
+	})
+}
+
+// pause stops and resumes the rollouts of a Deployment.
+func pause(c *call) error {
+	pauses := c.words[1] == "pause"
+	done, wrong, verb := "resumed", "is not paused", "resuming"
+	var value any
+	if pauses {
+		done, wrong, verb, value = "paused", "is already paused", "pausing", true
+	}
+	if len(c.args) == 0 && len(c.flags["filename"]) == 0 {
+		return errors.New("required resource not specified")
+	}
+	items, p, mode, err := c.chosen(c.args)
+	if err != nil {
+		return err
+	}
+	return each(items, func(one item) error {
+		o, err := c.read(one.ref, "")
+		if err != nil {
+			return err
+		}
+		what := one.resource.Plural
+		if group := group(one.ref.APIVersion); group != "" {
+			what += "." + group
+		}
+		switch {
+		case one.ref.Kind != "Deployment":
+			return fmt.Errorf("%s %q %s is not supported", what, one.ref.Name, verb)
+		case (at(o, "spec", "paused") == true) == pauses:
+			return fmt.Errorf("%s %q %s", what, one.ref.Name, wrong)
+		}
+		o, err = c.send(one.ref, "strategic", encode(map[string]any{"spec": map[string]any{"paused": value}}), "")
+		if err != nil {
+			return fmt.Errorf("failed to patch: %w", err)
+		}
+		return c.done(p, o, one.ref, done, mode)
 	})
 }
 

@@ -3,7 +3,6 @@ package kubectl
 import (
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -707,100 +706,4 @@ func scale(c *call) error {
 		o.fields("spec")["replicas"] = int64(replicas)
 		return c.done(p, o, one.ref, "scaled", mode)
 	})
-}
-
-// podTemplates are where kinds have the containers of their Pods.
-var podTemplates = map[string][]string{
-	"v1 Pod": {"spec"}, "v1 ReplicationController": {"spec", "template", "spec"}, "apps/v1 Deployment": {"spec", "template", "spec"},
-	"apps/v1 DaemonSet": {"spec", "template", "spec"}, "apps/v1 StatefulSet": {"spec", "template", "spec"},
-	"apps/v1 ReplicaSet": {"spec", "template", "spec"}, "batch/v1 Job": {"spec", "template", "spec"},
-	"batch/v1 CronJob": {"spec", "jobTemplate", "spec", "template", "spec"},
-}
-
-// setImage changes the images of containers: NAME=IMAGE, or *=IMAGE for all.
-func setImage(c *call) error {
-	var named, names []string
-	images := map[string]string{}
-	for _, arg := range c.args {
-		name, image, found := strings.Cut(arg, "=")
-		switch {
-		case !found && len(images) > 0:
-			return fmt.Errorf("all resources must be specified before image changes: %s", arg)
-		case !found:
-			named = append(named, arg)
-		case name == "" || image == "":
-			return fmt.Errorf("invalid image format: %s", arg)
-		default:
-			images[name] = image
-			names = append(names, name)
-		}
-	}
-	var problems []string
-	if len(named) == 0 && len(c.flags["filename"]) == 0 {
-		problems = append(problems, "one or more resources must be specified as <resource> <name> or <resource>/<name>")
-	}
-	if _, everything := images["*"]; len(images) == 0 {
-		problems = append(problems, "at least one image update is required")
-	} else if everything && len(images) > 1 {
-		problems = append(problems, "all containers are already specified by *, but saw more than one container_name=container_image pairs")
-	}
-	switch len(problems) {
-	case 0:
-	case 1:
-		return errors.New(problems[0])
-	default:
-		return fmt.Errorf("[%s]", strings.Join(problems, ", "))
-	}
-	items, p, mode, err := c.chosen(named)
-	if err != nil {
-		return err
-	}
-	return each(items, func(one item) error { return c.imagesOf(p, one, mode, names, images) })
-}
-
-func (c *call) imagesOf(p *printer, one item, mode string, names []string, images map[string]string) error {
-	o, err := c.read(one.ref, "")
-	if err != nil {
-		return err
-	}
-	place, ok := podTemplates[one.ref.APIVersion+" "+one.ref.Kind]
-	if !ok {
-		return fmt.Errorf("%s/%s the object is not a pod or does not have a pod template: *%s.%s", one.resource.Plural, one.ref.Name, path.Base(one.ref.APIVersion), one.ref.Kind)
-	}
-	spec := o.fields(place...)
-	changed := map[string]any{}
-	var failures []error
-	for _, name := range names {
-		found := false
-		for _, field := range []string{"initContainers", "containers"} {
-			for _, container := range list(spec, field) {
-				fields, ok := container.(map[string]any)
-				if !ok || name != "*" && text(fields, "name") != name {
-					continue
-				}
-				found = true
-				if text(fields, "image") != images[name] {
-					fields["image"] = images[name]
-					before, _ := changed[field].([]any)
-					changed[field] = append(before, map[string]any{"name": fields["name"], "image": images[name]})
-				}
-			}
-		}
-		if !found {
-			failures = append(failures, fmt.Errorf("unable to find container named %q", name))
-		}
-	}
-	if len(changed) > 0 && mode != "client" {
-		body := object{}
-		for field, containers := range changed {
-			body.fields(place...)[field] = containers
-		}
-		if o, err = c.send(one.ref, "strategic", encode(body), ""); err != nil {
-			return errors.Join(append(failures, fmt.Errorf("failed to patch image update to pod template: %w", err))...)
-		}
-	}
-	if len(changed) > 0 {
-		failures = append(failures, c.done(p, o, one.ref, "image updated", mode))
-	}
-	return errors.Join(failures...)
 }

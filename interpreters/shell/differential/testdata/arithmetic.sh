@@ -88,3 +88,20 @@ x=1; ((x++,x++)); echo $x
 test 1 -lt 2 -a 2 -lt 3 && echo and; [ 1 -eq abc ]; echo $?
 ### 045 RANDOM=1  a=$RANDOM    $a -ge 0   &&   $a -le 3276
 RANDOM=1; a=$RANDOM; [ $a -ge 0 ] && [ $a -le 32767 ] && echo range
+### numbers that are not hexadecimal
+n=1x
+echo $((n)) r
+(( 2X0 ))
+echo "$? $((0x1f)) $((0XfF))"
+echo $((1x2))
+echo here
+### an unset name before what is no operator
+set -u
+for n in 'p[1][w]s' 'p[w][w]s' 'p]' 'p 1x' 'p 08' 'p[1] [2]' 'w {' 'w;'; do (
+echo $((n))
+echo "here $n"
+); done
+### a variable that names itself
+x=y y='x + 1'
+echo $((x)); echo never
+echo here; ((x)); echo "$?"; [[ x -eq 1 ]]; echo "$?"; (echo $((x)); echo never); echo "$?"

@@ -236,3 +236,8 @@ set -e; f() { local r=; r=$(false) || r=x; echo $r; }; f
 set -e; trap - ERR; false || echo z
 ### the status before a for loop
 false; for x in a b; do echo $?; false; done; false; for x in $(true) a; do echo $?; done; false; for x in; do :; done; echo $?
+### inherit_errexit in what is no simple command
+set -e; shopt -s inherit_errexit; f() { case $(false; echo x) in x) echo yes;; *) echo no;; esac; for x in $(false; echo x); do echo "f $x"; done; (( $(false; echo 1) )) && echo yes; cat <<< $(false; echo 1); cat <<E1
+$(false; echo 2)
+E1
+case x in $(false; echo x)) echo yes;; *) echo no;; esac; [[ $(false; echo x) == x ]] && echo test; v=$(false; echo 1); local w=$(false; echo 2); echo "$v $w $(false; echo 3)"; eval 'case $(false; echo x) in x) echo yes;; *) echo no;; esac'; }; f && :

@@ -83,3 +83,28 @@ echo "next $?"; [[ n -lt 5 ]]; echo "test $?"; (( n > 1 )); echo "command $?"; s
 echo "next $?"
 ### trap with one operand
 trap w; echo $?; trap 'echo x' w; echo $?; trap - w; echo $?; trap 'echo left' EXIT; trap EXIT; echo $?
+### PIPESTATUS after a redirection that fails
+{ ( : ) < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; { :; } < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; ! (:) < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; declare x=1 < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; x=1 < nofile; echo "$? ${PIPESTATUS[*]}"; true | false; [[ a ]] < nofile; echo "$? ${PIPESTATUS[*]}"; } 2>/dev/null
+### ! before a command whose redirection fails
+{ ! : < nofile; echo $?; ! { :; } < nofile; echo $?; ! cat < nofile; echo $?; ! [[ a ]] < nofile; echo $?; ! ((1)) < nofile; echo $?; ! while false; do :; done < nofile; echo $?; f() { :; }; ! f < nofile; echo $?; ! (:) < nofile; echo $?; ! x=1 < nofile; echo $?; ! declare x=1 < nofile; echo $?; trap 'echo t' ERR; ! { :; } < nofile; echo $?; set -e; ! { :; } < nofile; echo $?; } 2>/dev/null
+### the length of an element that is not set
+set -u
+for v in 1 2; do
+echo "$v ${#a1[0]}"; echo never
+done
+echo here
+a1=(1); echo "${#a1[2]}"
+declare -A m
+echo "${#m[a]}"
+(echo "${#v2}"; echo never)
+echo here
+### an unset name where an operator is needed
+set -u
+x=1
+for n in 'x y' '2 y' 'x[0] y'; do (
+echo $((n))
+echo never
+); echo "$?"; done
+y=2 n='x y'
+echo $((n))
+echo here

@@ -179,3 +179,15 @@ declare -n r='a[1]'; a=(x y z); echo $r; r=Q; echo ${a[@]}
 declare -A conf=([k]=v); f() { local -n m=$1; m[n]=w; for k in "${!m[@]}"; do echo "$k=${m[$k]}"; done | sort; }; f conf
 ### part of what is not set, to a negative length
 echo "<${u:0:-1}>"; e=; echo "<${e:0:-1}>"; echo next
+### elements that are changed, in an assignment
+a1=(w w); IFS=,; x="${a1[@]/w/x}"; echo "$x"; x="${a1[@]:0}"; echo "$x"; x="${!a1[@]}"; echo "$x"; x=${!a1[@]}; echo "$x"; x=${a1[@]#w}; echo "$x"; x=a${a1[@]#w}; echo "$x"; x=${a1[@]/w/x}; echo "$x"; x="${a1[@]}"; echo "$x"; set -- a b; x="$@"; echo "$x"; x="${@:1}"; echo "$x"; x=${@#a}; echo "$x"; local_() { local x="${a1[@]^}"; echo "$x"; }; local_; unset x; echo "${x:="${a1[@]@Q}"}"; IFS=; x="${a1[@]#x}"; echo "$x"
+### elements that are changed, in a here-string
+a1=(w w); IFS=,; cat <<< "${a1[@]/w/x}"; cat <<< "${!a1[@]}"; cat <<< ${a1[@]#a}; cat <<< "${a1[@]}"; cat <<< "x${a1[@]#a}y${a1[@]}"; case "${!a1[@]}" in '0 1') echo space;; esac; declare -A m; m["${a1[@]/w/x}"]=k; echo "${!m[@]}"
+### the parameters as a command refused: ${@@A} is not supported
+set -- a b; echo "${@@A}"
+### empty elements of an unquoted list
+for IFS in : ': ' ' :' '' ,; do a1=('' w); printf '<%s>' ${a1[*]} w; set -- '' w; printf '<%s>' $* w; printf '<%s>' $@ w; a1=('' '' w ''); printf '<%s>' ${a1[*]} w; printf '<%s>' ${a1[@]} w; x=; printf '<%s>' $x w; x=${a1[*]}; printf '<%s>' "$x"; echo; done; a1=('a:' b); IFS=:; printf '<%s>' ${a1[@]}
+### quotes with a list without elements
+f() { echo "$# [$*]"; }; set --; f "$@$u1"; f "${@:1:1}${u1}"; f "x$@"; f "$@""$u1"; f "${a[@]}$u1"; f "$u1$@"; f "$@"''; f "$u1$u1"; f "$@$(:)"; f "$@$((1))"; f "${@#x}$u1"; v=; f "$v$@$v"; f "$@${v:+x}"; f "${a[*]}$u1"; f "$*$u1"; f "$@"$u1; f "${v:-$@}"; x="$@$v"; echo "[$x]"
+### a list without elements in an operand
+f() { echo "$#"; }; set --; unset u; f "${u-$@}"; f "${u-"$@"}"; f "${u:-${a[@]}}"; f "${u:-$@$@}"; f ${u-"$@"}; f ${u-"$@$v"}; f "${u+$@}"; u=1; f "${u+$@}"; f "${u:+${a[@]}}"; f "k${u:+${a[@]}}"; f "${a[@]-}"; f "${a[@]-$@}"; f "${a[@]:+$@}"

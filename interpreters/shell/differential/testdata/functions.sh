@@ -232,3 +232,13 @@ kill -0 99999 2>/dev/null || echo none
 sleep 5 & kill $!; wait $! 2>/dev/null; echo $?
 ### 117 $ x=5  echo $x  true    > e    -e e   && echo ma
 : $((x=5)); echo $x; true; : > e; [ -e e ] && echo made
+### break in the words of a loop
+for x in $(break; echo n) w; do echo $x; done; echo $?; for x in a; do for y in $(break 2; echo n) b; do echo $y; done; done; for ((i=$(echo 1; break; echo 1); i<3; i++)); do echo $i; done; for x in 1 2; do : | { for y in $(continue 2) w; do :; done; echo k; }; done
+### break and continue in a condition
+for x in 1 2; do echo $x; until echo cond; break 2; do :; done; echo never; done; echo $?; for x in 1 2; do echo $x; while echo cond; continue 2; do :; done; echo never; done; echo $?; for x in 1 2; do while false; break; do :; done; echo "$? $x"; i=0; while ((i++ < 2)); [[ $i == 1 ]] && continue; false; do :; done; echo "$? $i"; until break 5; do :; done; echo never; done; echo end
+### ! before break and continue
+for i in 1 2; do ! continue; done; echo $?; for i in 1 2; do ! break; done; echo $?; f() { ! return 3; }; f; echo $?; for i in 1; do ! { continue; }; done; echo $?; for i in 1; do ! eval continue; done; echo $?; while :; do ! break; done; echo $?
+### local takes the value that is given to the call
+f2() { local v1 v2; echo ${v1-u}; }; v1=w f2; v1=w eval f2; v1=k; f2; export v1; f2; f3() { f2; }; v1=w f3; f4() { local v1=z; f2; }; f4; v1=w f4; f5() { local -a v1; echo ${v1-u}; }; v1=w f5; f6() { local v1+=x; echo $v1; }; v1=w f6; f7() { declare v1; v1+=y; env | grep ^v1; }; v1=w f7; echo $v1
+### set in a file that is sourced with arguments
+echo 'set -- a b c' > s; set -- k; . ./s; echo "$*"; set -- k; . ./s p q; echo "$*"; f() { source ./s p q; echo "$*"; }; f x; echo 'shift; echo "in $*"' > s; set -- k l; . ./s p q; echo "$*"; echo 'g() { set -- 1; }; g' > s; . ./s p; echo "$*"

@@ -88,3 +88,18 @@ let n=3; printf '%*s\n' $n ''; printf '=%.0s' {1..5}; echo
 printf '%s\n' 'a%b' | head -1; printf 'x%sy%sz\n' 1; printf '%d-%d\n' 1 2 3
 ### 045 printf  -10s| 10s| n  left right  printf  | 5 1f|
 printf '%-10s|%10s|\n' left right; printf '|%5.1f|%-8.3f|\n' 2.25 1.5
+### mapfile and read of integers
+declare -ai a=(1) b=(1); mapfile -t a <<< '1+2'; echo "$? ${a[*]}"; read -ra b <<< '1+2 3*4'; echo "$? ${b[*]}"; declare -au c; mapfile -t c <<< 'abc'; echo "${c[*]}"; declare -al d; read -ra d <<< 'ABC D'; echo "${d[*]}"
+### mapfile and read of what is no integer
+declare -ai a=(1) b=(1) c
+mapfile -t a < <(printf '1\n2\n$x\n4\n'); echo never
+echo "$? ${a[*]}"
+read -ra b <<< '1+2 $x 4'; echo never
+echo "$? ${b[*]}"
+declare -i n=1
+(printf -v n '$x'; echo never); echo "$? $n"
+(read -r n <<< '$x'; echo never); echo "$? $n"
+for n in '$x' 2; do echo never; done; echo never
+echo "$? $n"
+### printf with errors between lines
+printf '%%%6.2f|a%+d|\n' w a b 2>&1 | grep -c . ; printf 'line1\n%d\nline2 %d\n' w x |& sed 's/.*: printf/printf/'

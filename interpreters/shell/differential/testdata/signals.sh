@@ -115,3 +115,7 @@ f() { trap 'echo E' ERR; return 3; }; f; echo a; f; g() { trap 'echo X' EXIT; };
 for i in 1 2; do { continue; echo no; } 2>&1 | cat; done; for i in 1; do (continue; echo s) 2>&1; done; for i in 1; do continue 2 2>&1 | cat; done; for i in 1; do { continue; echo bg; } 2>&1 & wait; done; for i in 1; do continue 2>&1 & wait; done; for i in 1; do if true; then continue; echo iff; fi 2>&1 | cat; done; f() { continue; echo f; }; for i in 1; do f 2>&1 | cat; done
 ### errors go where redirections say
 set -u; ([[ $zz == x ]] 2> f; echo no); cat f | wc -l; ( ((zz > 1)) 2> g; echo no); wc -l < g; (for i in $zz; do :; done 2> h); wc -l < h; (case $zz in x) ;; esac) 2> k; wc -l < k; (case $zz in x) ;; esac 2> m); wc -l < m; (declare x=$zz 2> n); wc -l < n; rm -f f g h k m n
+### ! in the background
+! { :; } & wait $!; echo $?; ! { (exit 3); } & wait $!; echo $?; ! false & wait $!; echo $?; ! (exit 3) & wait $!; echo $?; ! false | false & wait $!; echo $?; ! { exit 3; } > f & wait $!; echo $?; ! [[ -z a ]] & wait $!; echo $?
+### ! in the background with errexit
+set -e; ! { false; echo x; } & wait $! || echo $?; ! false & wait $! || echo $?; f() { false; echo f; }; ! f & wait $! || echo $?; set +e -E; trap 'echo t' ERR; ! { false; echo x; } & wait $! || echo $?; ! false & wait $! || echo $?

@@ -79,3 +79,11 @@ if [[ $# -eq 0 ]]; then echo none; fi; [[ $1 == "--config" ]] || echo run
 [[ true == true ]] && { echo blk; }
 ### 040 x$y == x   && echo xy    x $y  = x   && echo old
 [[ x$y == x ]] && echo xy; [ x"$y" = x ] && echo old
+### an operator as the first word refused: test operator words must consist of a single literal
+[[ -e =~ b$ ]]; echo $?
+### an operator as the first word, in quotes
+[[ "-e" =~ e$ ]]; echo $?; x=-e; [[ $x == -e ]]; echo $?
+### a term that is wrong, among others
+[[ 0ww -eq 1 || -n x ]]; echo "a $?"; [[ ! 0ww -eq 1 && -n x ]]; echo "b $?"; [[ 0ww -eq 1 && -n $(echo >f) ]]; echo "c $?"; [[ a =~ [ || -n x ]]; echo "d $?"; [[ ! a =~ [ ]]; echo "e $?"; [[ a =~ [ && -n x ]]; echo "f $?"; [[ a =~ [ ]]; echo "g $?"; [[ ( 0ww -eq 1 ) || -n $(echo >f2) ]]; echo "h $?"
+### ! before one term of several
+[[ ! a == a || x == x ]]; echo $?; [[ ! a == a && x == y ]]; echo $?; [[ ! -n a || x == x ]]; echo $?; [[ ! ( a == a ) || x == x ]]; echo $?; [[ ! a == a && x == y || z == z ]]; echo $?; [[ ! ! a || b == c ]]; echo $?; [[ ! -e nofile && ! -d nofile || -n $(echo >f) ]]; echo $?; [[ ! ( a == a || x == x ) ]]; echo $?; [[ ! a == b || -n $(echo >f2) ]]; echo $?; [ ! a = a -o x = x ]; echo $?; [ ! a = a -a x = y ]; echo $?; [[ a == a && ! b == b || c == c ]]; echo $?

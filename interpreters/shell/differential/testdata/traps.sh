@@ -110,3 +110,25 @@ f() { trap 'echo "r $?"' RETURN; false; echo went on; }; f || echo no; (set -e; 
 f() { trap 'echo r' RETURN; exit 3; }; (f); echo $?; g() { trap 'echo r; exit 5' RETURN; }; g; echo never
 ### RETURN that is ignored
 f() { trap 'echo r' RETURN; trap '' RETURN; }; f; echo 'echo s' > s; . ./s
+### ERR in what is negated
+trap 'echo t' ERR; ! { false; }; ! { (exit 3); true; }; if :; then ! { [[ a == b ]]; }; fi; ! for x in 1; do false; done; ! f; ! (false); ! false | true; f() { false; echo f; }; ! f; ! { ( false; false ); }
+### ERR in what is negated, with errtrace
+set -E; trap 'echo t' ERR; f() { false; echo f; }; ! f; ! f | cat; ! { false; echo g; } | cat; if ! f; then :; fi; ! eval 'false; echo'; ! (false; echo k); ! cat | (false); ! { false; } | ( false; )
+### ERR in what is negated, with errexit
+trap 'echo trap $?' ERR; set -e; ! { false; set +e; false; }; ! { false; echo x; }; set +e; f() { ! { false; return 3; }; }; f; echo $?; ! { set -e; false; echo never; }; echo never
+### EXIT where arithmetic reads what is unset
+set -u; trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; echo $((w)); }; f
+### EXIT where arithmetic reads what is unset, with redirections
+set -u; trap 'echo "t $? ${v-none}" >> log' EXIT; trap 'echo e' ERR; f() { local v=in; { ((w)); } >&2; }; f >> log
+### EXIT of substitutions where arithmetic reads what is unset
+set -u; x=$(trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; ((w)); }; f >&2); echo "$? [$x]"; x=$( ( trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; ((w)); }; f) ); echo "$? [$x]"; cat <(trap 'echo "t $? ${v-none}"' EXIT; f() { local v=in; ((w)); }; f >&2)
+### EXIT of substitutions whose status is ignored
+set -e; shopt -s inherit_errexit; f() { v=$(trap 'false; echo y' EXIT; :); echo "$? $v"; cat <(trap 'false; echo z' EXIT; :); v=$( ( trap 'false; echo y' EXIT; : ) ); echo "$? $v"; }; f && :; f
+### traps in a process whose words cannot be expanded
+trap 'echo trap; false; echo x' EXIT; trap 'echo trap $?' ERR; a1=('x y'); f() { :; }; f w $((a1[0])) | { cat; :; }
+### ERR in nested parentheses
+set -E; trap 'echo "t $?"' ERR; ( ( (exit 3) ) ); ( (exit 3) ); ( ( (false) ) ); ( { (exit 3); } ); ( (exit 3); : ); ( (exit 3; ) >f ); ( (exit 3; ) ) | cat; { ( (exit 3; ) ); } | cat; ( ( echo $BASH_SUBSHELL ) )
+### ERR of parentheses with lastpipe
+shopt -s lastpipe; trap 'echo in' ERR; : | (false); echo; : | false; echo; : | { false; }; echo; true | (:; exit 3)
+### EXIT of a substitution that break or continue ends
+for x in 1 2; do echo "[$(trap 'echo in' EXIT && continue; echo k)]"; cat <(trap 'echo in' EXIT; break); (trap 'echo out' EXIT; continue) 2>/dev/null; done

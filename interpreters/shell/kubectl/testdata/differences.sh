@@ -25,11 +25,26 @@ kubectl get pods -l app=none -o jsonpath='{.items[0].metadata.name}'
 # kubectl looks whether the namespace is there. A hook may not read it.
 kubectl get cm settings --namespace nowhere-at-all
 
-# Refused: a generator that hooks hardly use.
-kubectl create deployment x --image=nginx --dry-run=client -o yaml
-
 # Refused: the warnings of the API server do not reach a hook.
 printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"frob":1}' | kubectl create -f - --validate=warn
 
 # Refused: a hook has objects only.
 kubectl auth can-i get /healthz
+
+# Prints another error.
+kubectl create frob x
+
+# Refused, because a token is a credential outside of the hook's permissions.
+kubectl create token robot
+
+# Refused: revisions are in ReplicaSets.
+kubectl rollout history deploy/web
+
+# Refused: kubectl patch does it.
+kubectl set selector svc web app=x
+
+# Refused, because it deletes what the command does not name.
+kubectl apply -f cm.yaml --prune -l app=web
+
+# Prints the error without the object that it is about.
+kubectl get pod lone -o jsonpath='{.spec.containers[5].name}'

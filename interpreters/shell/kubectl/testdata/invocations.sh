@@ -1095,3 +1095,338 @@ kubectl auth can-i get pods --subresource=log
 kubectl auth can-i get /healthz
 
 kubectl auth can-i delete clusterroles.rbac.authorization.k8s.io
+
+# What hooks use, in more forms.
+
+kubectl get pod lone -o jsonpath='{range .spec.containers[*]}{.name}={.image}{"\n"}{end}'
+
+kubectl get cm -l app -o jsonpath='{range .items[?(@.metadata.labels.app=="web")]}{.metadata.name}:{range .data.*}{@}{","}{end}{"\n"}{end}'
+
+kubectl get pod lone -o jsonpath='{.spec.containers[?(@.image!="busybox")].name}'
+
+kubectl get svc web -o jsonpath='{.spec.ports[?(@.port>100)].name}'
+
+kubectl get pod lone -o jsonpath='{.spec.containers[0:1].name} {.spec.containers[-1].name}'
+
+kubectl get deploy web -o jsonpath="{.metadata.labels['app']}{.spec.template.spec.containers[?(@.name=='main')].ports[0].containerPort}"
+
+kubectl get cm settings -o jsonpath='{.metadata.name}{"\t"}{.data.none}{"|\n"}'
+
+kubectl get pod lone -o jsonpath='{.spec.containers[5].name}'
+
+kubectl get pod lone -o jsonpath='{.spec.containers[?(@.name=="zzz")].image}'
+
+kubectl get cm -l app -o jsonpath='{.items[?(@.metadata.annotations.note)].metadata.name}'
+
+kubectl get cm settings -o jsonpath='{range}'
+
+kubectl get pod lone -o custom-columns='FIRST:.spec.containers[0].name,LAST:.spec.containers[-1:].image,NONE:.spec.containers[7].name'
+
+kubectl get cm -l app -o custom-columns='N:metadata.name,L:{.metadata.labels.app},D:.data'
+
+kubectl get deploy web -o custom-columns='R:.spec.replicas,P:.spec.paused,C:.spec.template.spec.containers'
+
+printf 'NAME APP\nmetadata.name metadata.labels.app\n' > columns
+kubectl get cm -l app -o custom-columns-file=columns
+
+kubectl get cm,secret -l app -o custom-columns=K:.kind,N:.metadata.name --sort-by=.metadata.name --no-headers
+
+kubectl get cm -l app --sort-by='{.metadata.labels.app}' -o name
+
+kubectl get cm -l app --sort-by=.data.none -o name
+
+kubectl get pods --sort-by=.metadata.name --no-headers -o custom-columns=:metadata.name
+
+kubectl get pods --field-selector=status.phase!=Running,metadata.name=lone -o name
+
+kubectl get pods --field-selector=spec.restartPolicy=Always -o name
+
+kubectl get secrets --field-selector type=Opaque -o name
+
+kubectl get cm --field-selector=metadata.name!=settings,metadata.name!=kube-root-ca.crt -o name
+
+kubectl get cm -l 'app in (web, db),tier' -o name
+
+kubectl get cm -l 'app notin (db),!none' -o name --field-selector=metadata.name=settings
+
+kubectl get cm -l 'app==web' -o name
+
+kubectl get cm -l '!app' --field-selector=metadata.name!=kube-root-ca.crt -o name
+
+kubectl get cm -l app,app=db --show-labels --no-headers -o wide | awk '{print $1, $NF}'
+
+kubectl label cm -l 'tier in (back)' seen=yes --overwrite
+
+kubectl delete cm -l 'app in (web,db)' --wait=false
+
+kubectl delete cm --field-selector=metadata.name=other
+
+kubectl delete pods,cm -l app=web --ignore-not-found --wait=false
+
+kubectl delete secret -l app=none --ignore-not-found
+
+kubectl delete cm settings missing other
+
+kubectl delete deploy web --cascade=orphan --wait=false -o name
+
+kubectl patch deploy web --type=strategic -p '{"spec":{"template":{"spec":{"containers":[{"name":"main","env":[{"name":"A","value":"9"}]}]}}}}' -o jsonpath='{.spec.template.spec.containers[*].env}'
+
+kubectl patch deploy web --type=merge -p '{"spec":{"template":{"spec":{"containers":[{"name":"only","image":"nginx"}]}}}}' -o jsonpath='{.spec.template.spec.containers[*].name}'
+
+kubectl patch cm settings --type=json --patch='[{"op":"add","path":"/metadata/labels/a~1b","value":"c"},{"op":"move","from":"/data/a","path":"/data/moved"}]' -o json | jq -c '.metadata.labels, .data'
+
+kubectl patch cm settings --type=merge -p '{"metadata":{"finalizers":["example.com/f"]}}' && kubectl delete cm settings --wait=false && kubectl patch cm settings --type=json -p '[{"op":"remove","path":"/metadata/finalizers"}]'
+
+kubectl patch deploy web -p '{"spec":{"replicas":"x"}}'
+
+kubectl patch deploy missing --type=merge -p '{}'
+
+kubectl patch cm settings --type=merge -p $'data:\n  a: yaml\n' -o jsonpath='{.data.a}'
+
+kubectl apply -f cm.yaml --prune -l app=web
+
+kubectl apply -f cm.yaml --server-side --field-manager=hook -o jsonpath='{.metadata.managedFields[*].manager}' --show-managed-fields
+
+kubectl apply -f two.yaml --dry-run=server -o name
+
+kubectl apply -f - --dry-run=server <<< '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"},"data":{"a":"5"}}'
+kubectl get cm settings -o jsonpath='{.data.a}'
+
+kubectl apply -f - <<'EOF'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+---
+# nothing
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: two}}
+- {apiVersion: v1, kind: Secret, metadata: {name: three}}
+---
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "four"}}
+EOF
+
+kubectl create -f - <<'EOF'
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}}
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "two"}}
+EOF
+
+kubectl create -f - <<'EOF'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: one}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: two}
+EOF
+
+kubectl delete -f - --ignore-not-found <<'EOF'
+apiVersion: v1
+kind: ConfigMapList
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: missing}}
+EOF
+
+kubectl replace -f - <<'EOF'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: missing}
+EOF
+
+kubectl replace -f - --dry-run=server -o name <<< '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}'
+
+kubectl create deployment x --image=nginx --image=registry.example.com/a/busybox:1.36 --replicas=0 --port=80 --dry-run=client -o yaml
+
+kubectl create deployment x --image=nginx --dry-run=client -o yaml -- sleep 5
+
+kubectl create deployment x --image=nginx --replicas=0
+
+kubectl create deploy web --image=nginx
+
+kubectl create deployment x
+
+kubectl create deployment x --image=nginx --image=b -- sleep
+
+kubectl create cronjob x --image=busybox --schedule='*/5 * * * *' --dry-run=client -o yaml -- echo hi
+
+kubectl create cj x --image=busybox --schedule='0 0 * * *' --restart=Never -o jsonpath='{.spec.jobTemplate.spec.template.spec.restartPolicy}'
+
+kubectl create cronjob x --image=busybox
+
+kubectl create cronjob nightly --image=busybox --schedule='0 0 * * *'
+
+kubectl create service clusterip x --tcp=80:8080 --tcp=443 --dry-run=client -o yaml
+
+kubectl create svc clusterip x --clusterip=None -o jsonpath='{.spec.clusterIP}'
+
+kubectl create service nodeport x --tcp=80:http --dry-run=client -o yaml
+
+kubectl create service loadbalancer x --tcp=80 --dry-run=client -o yaml
+
+kubectl create service externalname x --external-name=example.com --dry-run=client -o yaml
+
+kubectl create service externalname x
+
+kubectl create service clusterip x
+
+kubectl create service clusterip web --tcp=80
+
+kubectl create service clusterip x --tcp=80:99999
+
+kubectl create ingress x --class=nginx --rule='a.example.com/=web:80' --rule='a.example.com/api*=web:http,tls=cert' --rule='b.example.com/x=web:443,tls' --annotation=k=v --default-backend=web:80 --dry-run=client -o yaml
+
+kubectl create ingress x --rule=bad
+
+kubectl create ingress x
+
+kubectl create ingress x --rule='/p*=web:80' -o jsonpath='{.spec.rules}'
+
+kubectl create poddisruptionbudget x --selector=app=web --min-available=50% --dry-run=client -o yaml
+
+kubectl create pdb x --selector=app=web,tier=back --max-unavailable=1 -o jsonpath='{.spec}'
+
+kubectl create pdb x --min-available=1
+
+kubectl create pdb x --selector=app=web --min-available=1Gb
+
+kubectl create priorityclass "$NS-high" --value=1000 --description='for hooks' --dry-run=client -o yaml
+
+kubectl create priorityclass "$NS-low" --value=-5 --preemption-policy=Never -o jsonpath='{.value} {.preemptionPolicy}'
+kubectl delete priorityclass "$NS-low"
+
+kubectl set env deploy/web B=2 C=three
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[*].env}'
+
+kubectl set env deployment web A=9 -c main
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[*].env}'
+
+kubectl set env deploy/web A- B=x
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[*].env}'
+
+kubectl set env deploy/web A=1 -c main
+
+kubectl set env deploy/web --list
+
+kubectl set env deploy/web --list D=4 -c side
+
+kubectl set env deploy/web --from=secret/token --keys=user -c 'ma*'
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[*].env}'
+
+kubectl set env deploy/web --from=configmap/other --prefix=CM_ --dry-run=server -o jsonpath='{.spec.template.spec.containers[*].env}'
+
+kubectl set env deploy/web A=2 --overwrite=false
+
+kubectl set env deploy/web
+
+kubectl set env A=1
+
+kubectl set env deploy/web A=1 A-
+
+kubectl set env cronjob/nightly X=y -o name
+
+kubectl set env deploy/missing A=1
+
+kubectl set resources deploy web --limits=cpu=200m,memory=64Mi --requests=cpu=100m
+kubectl get deploy web -o jsonpath='{.spec.template.spec.containers[*].resources}'
+
+kubectl set resources deploy/web -c main --limits=cpu=1 --dry-run=client
+
+kubectl set resources deploy/web -c none --limits=cpu=1
+
+kubectl set resources deploy/web
+
+kubectl set serviceaccount deploy web robot
+kubectl get deploy web -o jsonpath='{.spec.template.spec.serviceAccountName}'
+
+kubectl set sa deploy/web robot --dry-run=client
+
+kubectl set selector svc web app=x
+
+kubectl rollout pause deploy/web
+kubectl rollout pause deploy/web
+kubectl rollout resume deploy/web
+kubectl rollout resume deploy web
+
+kubectl rollout pause cm/settings
+
+kubectl rollout restart deploy -l app=web
+
+kubectl rollout status deploy/web deploy/web
+
+kubectl rollout history deploy/web
+
+kubectl wait --for=jsonpath='{.spec.containers[0].name}'=a pod/lone --timeout=1s
+
+kubectl wait --for=jsonpath='{.status.phase}'=Running pod/lone --timeout=1s
+
+kubectl wait --for=condition=Available=true deployment/web --timeout=10s
+
+kubectl wait --for=condition=available deploy --all --timeout=10s
+
+kubectl wait --for=condition=Progressing=False deploy/web --timeout=1s
+
+kubectl delete cm settings --wait=false && kubectl wait --for=delete cm/settings --timeout=5s
+
+kubectl wait --for=delete cm/other --timeout=1s
+
+kubectl wait --for=jsonpath='{.data.none}' cm/settings --timeout=1s
+
+kubectl wait --for=create cm/missing --timeout=1s
+
+kubectl wait --for=jsonpath='{.data.a' cm/settings --timeout=1s
+
+kubectl annotate --local=false cm settings x=y
+
+kubectl annotate cm settings --list
+
+kubectl annotate cm settings a=1 --dry-run=client -o jsonpath='{.metadata.annotations}'
+
+kubectl label cm settings --list
+
+kubectl label cm settings a=1 b- --overwrite -o name
+
+kubectl get cm settings -o yaml --show-managed-fields=false | grep -c managedFields
+
+kubectl get deploy/web svc/web -o jsonpath='{.items[*].kind}'
+
+kubectl get deploy,cm -l app=web -o json | jq -r '.items[] | .kind + "/" + .metadata.name'
+
+kubectl get pods -o go-template='{{range .items}}{{.metadata.name}}{{range .spec.containers}} {{.name}}{{end}}{{"\n"}}{{end}}'
+
+kubectl get cm settings -o go-template='{{printf "%s-%d\n" .metadata.name (len .data)}}'
+
+kubectl get cm settings -o go-template='{{if eq .data.a "2"}}two{{else}}other{{end}}'
+
+kubectl get cm missing -o json 2>&1; echo "$?"
+
+kubectl get cm settings --ignore-not-found -o name; kubectl get cm missing --ignore-not-found -o json; echo "$?"
+
+kubectl scale deploy/web --replicas=1 --current-replicas=0 -o name && kubectl scale --replicas=0 deploy -l app=web
+
+kubectl create secret generic s --from-literal=a='x=y' --from-literal=b= --from-file=key.txt -o jsonpath='{.data}'
+
+kubectl create secret tls t --cert=key.txt --key=key.txt
+
+kubectl create cm x --from-env-file=vars.env --from-literal=a=b
+
+kubectl create token robot
+
+kubectl create frob x
+
+kubectl auth can-i create pods --subresource=exec; kubectl auth can-i delete deploy/web -q; echo "$?"
+
+kubectl auth can-i list secrets --all-namespaces; kubectl auth can-i get ns
+
+kubectl api-resources --api-group=policy --no-headers; kubectl api-resources --api-group=none; echo "$?"
+
+kubectl api-resources --namespaced=true --verbs=list --api-group=batch -o name
+
+kubectl version --client | grep -c Client
