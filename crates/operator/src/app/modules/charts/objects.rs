@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::super::releases::ReleaseError;
 
 /// The members that a module wants.
-pub(super) struct Wanted {
+pub(in super::super) struct Wanted {
     pub answer: Answer,
     pub rules: Rules,
     /// Their kinds.
@@ -25,7 +25,7 @@ pub(super) struct Wanted {
 }
 
 /// Reads manifests, each with the template that it is from.
-pub(super) async fn wanted(
+pub(in super::super) async fn wanted(
     discovery: &Discovery,
     manifests: &[(&str, &str)],
     identity: &Identity,
