@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::SystemTime};
 
 use clap::{Args, Subcommand};
 
-use super::Output;
+use super::{Connection, Output};
 
 /// `boathook modules`
 #[derive(Debug, Args)]
@@ -25,6 +25,169 @@ pub enum ModulesCommand {
     Render(Render),
     /// Show in which order modules run, which modules they need, and why they are on or off
     Graph(Graph),
+    /// Show what the operator would do with all modules: what it would create, change and delete
+    Plan(Plan),
+    /// Show how the objects of a module would change, as `kubectl diff` does
+    Diff(Diff),
+    /// List the revisions of a module that are kept in the cluster
+    History(History),
+    /// Have the operator apply the manifests of an earlier revision of a module again
+    Rollback(Rollback),
+    /// Turn a module on in the ConfigMap
+    Enable(Turn),
+    /// Turn a module off in the ConfigMap
+    Disable(Turn),
+}
+
+/// The operator whose modules are meant.
+#[derive(Debug, Args)]
+pub struct Place {
+    /// The cluster.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Namespace of the operator [default: that of the context]
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+}
+
+/// The ConfigMap with the configuration.
+#[derive(Debug, Args)]
+pub struct Configured {
+    /// ConfigMap with the configuration of modules, in the operator's namespace
+    #[arg(long, value_name = "NAME", default_value = "addon-operator", env = "BOATHOOK_MODULES_CONFIG_MAP")]
+    pub modules_config_map: String,
+}
+
+/// What is compared with the cluster.
+#[derive(Debug, Args)]
+pub struct Compared {
+    /// Directory of modules, in addon-operator's layout. May be repeated, and may be a list with `:`. If two directories
+    /// have the same module, the first one counts
+    #[arg(long, value_name = "DIR", required = true, value_delimiter = ':')]
+    pub modules: Vec<PathBuf>,
+    /// Directory of global hooks, for the schemas in its `openapi/`
+    #[arg(long, value_name = "DIR")]
+    pub global_hooks: Option<PathBuf>,
+    /// The ConfigMap.
+    #[command(flatten)]
+    pub config: Configured,
+    /// Place in the order of modules whose directories have no number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub unnumbered_order: u32,
+    /// Each directory of modules and each module needs a `values.yaml`
+    #[arg(long)]
+    pub strict: bool,
+    /// The cluster and the namespace.
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// `boathook modules plan`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules plan --modules modules/ --namespace boathook
+  boathook modules plan --modules modules/ -o json
+
+The charts are rendered here, from the directories, the ConfigMap in the cluster and what hooks wrote to values,
+and compared with what the operator applied. Nothing is written, and no hook runs: values that hooks would write
+now are not known, and a module with an `enabled` script counts as on. Files of crds/ are not compared.
+
+Exit codes: 0 when nothing would change, 1 when something would, 2 when it cannot be said.")]
+pub struct Plan {
+    /// What is compared with the cluster.
+    #[command(flatten)]
+    pub compared: Compared,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// `boathook modules diff`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules diff web --modules modules/ --namespace boathook
+
+`boathook modules plan --help` says what is compared. The values of Secrets are hidden.
+
+Exit codes: 0 when nothing would change, 1 when something would, 2 when it cannot be said.")]
+pub struct Diff {
+    /// The module
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// What is compared with the cluster.
+    #[command(flatten)]
+    pub compared: Compared,
+}
+
+/// `boathook modules history`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules history web --namespace boathook
+  boathook modules history web -o json
+
+The last ten revisions are kept. CHANGED says why there is a revision: chart (its files), settings (the ConfigMap),
+hook values, static values (values.yaml, defaults), cluster (what the chart looks up), rollback.
+
+Exit codes: 0 when the module is installed, 2 when it is not, or the cluster cannot be read.")]
+pub struct History {
+    /// The module
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The cluster and the namespace.
+    #[command(flatten)]
+    pub place: Place,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// `boathook modules rollback`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules rollback web --namespace boathook
+  boathook modules rollback web --to 3
+  boathook modules rollback web --end
+
+The operator applies the manifests of the revision as a new revision, also if the chart or its values are wrong now.
+It stays there until the chart or the values of the module change, or until --end. The module's configuration stays
+as it is: correct it before --end. Definitions of crds/ do not go back.
+
+Exit codes: 0 when the operator was asked, 2 when there is no such revision, or the cluster cannot be written.")]
+pub struct Rollback {
+    /// The module
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Revision whose manifests are applied [default: the newest that was deployed and has other manifests]
+    #[arg(long, value_name = "REVISION", conflicts_with = "end")]
+    pub to: Option<u64>,
+    /// End a rollback: apply what the chart and the values give
+    #[arg(long)]
+    pub end: bool,
+    /// The cluster and the namespace.
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// `boathook modules enable` and `disable`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules enable web --namespace boathook
+  boathook modules disable web --namespace boathook
+
+This writes the key NAMEEnabled of the ConfigMap, which wins over values.yaml and over global hooks. The script
+`enabled` of a module and the modules that it needs can still turn it off.
+
+Exit codes: 0 when the ConfigMap says so now, 2 when it cannot be written.")]
+pub struct Turn {
+    /// The module
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// The ConfigMap.
+    #[command(flatten)]
+    pub config: Configured,
+    /// The cluster and the namespace.
+    #[command(flatten)]
+    pub place: Place,
 }
 
 /// Where modules and their values come from.

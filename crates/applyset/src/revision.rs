@@ -63,12 +63,21 @@ pub struct Revision {
 
 /// Encodes a desired set. The same set with the same number gives the same pieces.
 pub fn encode(desired: &Desired, number: u64) -> Vec<Piece> {
+    pack(&text(desired), number)
+}
+
+fn text(desired: &Desired) -> String {
     let mut text = String::from("[");
     for (n, member) in desired.members.iter().enumerate() {
         text.push_str(if n > 0 { "," } else { "" });
         text.push_str(&member.body);
     }
     text.push(']');
+    text
+}
+
+/// Encodes the text of a revision, whatever it is.
+pub fn pack(text: &str, number: u64) -> Vec<Piece> {
     let digest = Digest::of([text.as_bytes()]);
     let packed = compress_to_vec_zlib(text.as_bytes(), LEVEL);
     let parts = packed.chunks(PIECE).len();
@@ -77,9 +86,17 @@ pub fn encode(desired: &Desired, number: u64) -> Vec<Piece> {
     packed.chunks(PIECE).enumerate().map(piece).collect()
 }
 
-/// Puts a revision together, and verifies it. `max_bytes` bounds the decompressed text, because a client that can write
-/// the pieces chooses what they expand to.
+/// Puts a desired set together, and verifies it, as [`unpack`] does.
 pub fn decode(pieces: &[Piece], max_bytes: usize) -> Result<Revision, InvalidRevision> {
+    let text = unpack(pieces, max_bytes)?;
+    let first = pieces.first().ok_or(InvalidRevision::Nothing)?;
+    let members = serde_json::from_slice(&text).map_err(|_| InvalidRevision::Damaged(first.revision))?;
+    Ok(Revision { number: first.revision, digest: first.digest.clone(), members })
+}
+
+/// Puts the text of a revision together, and verifies it. `max_bytes` bounds the decompressed text, because a client that
+/// can write the pieces chooses what they expand to.
+pub fn unpack(pieces: &[Piece], max_bytes: usize) -> Result<Vec<u8>, InvalidRevision> {
     let first = pieces.first().ok_or(InvalidRevision::Nothing)?;
     let (revision, parts) = (first.revision, first.parts);
     let same = |piece: &&Piece| piece.digest == first.digest && piece.revision == revision && piece.parts == parts;
@@ -102,8 +119,7 @@ pub fn decode(pieces: &[Piece], max_bytes: usize) -> Result<Revision, InvalidRev
     if Digest::of([text.as_slice()]) != first.digest {
         return Err(InvalidRevision::Damaged(revision));
     }
-    let members = serde_json::from_slice(&text).map_err(|_| InvalidRevision::Damaged(revision))?;
-    Ok(Revision { number: revision, digest: first.digest.clone(), members })
+    Ok(text)
 }
 
 /// The revisions that are dropped so that `keep` remain. The one in use always stays.

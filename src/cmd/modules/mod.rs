@@ -1,5 +1,7 @@
-//! `boathook modules`: what directories of modules have, where values come from, and what charts render. Runs no hook.
+//! `boathook modules`: what directories of modules have, where values come from, what charts render, and what the cluster has
+//! of them. Runs no hook.
 
+mod cluster;
 mod render;
 
 use std::{
@@ -34,6 +36,12 @@ pub(super) fn run(args: Modules) -> ExitCode {
         ModulesCommand::Values(args) => values(&args),
         ModulesCommand::Render(args) => render::run(&args),
         ModulesCommand::Graph(args) => graph(&args),
+        ModulesCommand::Plan(args) => cluster::plan(args),
+        ModulesCommand::Diff(args) => cluster::diff(args),
+        ModulesCommand::History(args) => cluster::history(args),
+        ModulesCommand::Rollback(args) => cluster::rollback(args),
+        ModulesCommand::Enable(args) => cluster::turn(args, true),
+        ModulesCommand::Disable(args) => cluster::turn(args, false),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -205,14 +213,17 @@ fn dot(modules: &[Placed<'_>]) -> String {
 }
 
 fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
-    let layout = Layout {
+    read_catalogue(&Layout {
         modules: sources.modules.clone(),
         global: sources.global_hooks.clone(),
         unnumbered: sources.unnumbered_order,
         strict: sources.strict,
         ..Layout::default()
-    };
-    let catalogue = Catalogue::read(&layout)?;
+    })
+}
+
+fn read_catalogue(layout: &Layout) -> anyhow::Result<Catalogue> {
+    let catalogue = Catalogue::read(layout)?;
     for (_, error) in &catalogue.broken {
         eprintln!("boathook: this module cannot be used: {}", chain(error));
     }

@@ -48,34 +48,34 @@ metadata:
   annotations: {helm.sh/resource-policy: keep}
 "#;
 
-struct Bench {
-    cluster: TestCluster,
-    modules: TempDir,
+pub(super) struct Bench {
+    pub cluster: TestCluster,
+    pub modules: TempDir,
 }
 
 impl Bench {
-    async fn new(files: &[(&str, &str)]) -> Self {
+    pub async fn new(files: &[(&str, &str)]) -> Self {
         let bench = Self { cluster: TestCluster::start().await, modules: TempDir::new().unwrap() };
         files.iter().for_each(|(file, text)| bench.put(file, text));
         bench
     }
 
-    async fn web() -> Self {
+    pub async fn web() -> Self {
         let values = "webEnabled: true\nweb: {port: 80, more: 0}\n";
         Self::new(&[("values.yaml", values), ("010-web/templates/web.yaml", WEB)]).await
     }
 
-    fn put(&self, file: &str, text: &str) {
+    pub fn put(&self, file: &str, text: &str) {
         let path = self.modules.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    async fn start(&self) -> Operator {
+    pub async fn start(&self) -> Operator {
         self.start_with(self.cluster.admin.client.clone()).await
     }
 
-    async fn start_with(&self, client: Client) -> Operator {
+    pub async fn start_with(&self, client: Client) -> Operator {
         let directories = vec![self.modules.path().to_owned()];
         Operator::start(client, &[], |options| {
             let retry = Duration::from_millis(200);
@@ -87,27 +87,27 @@ impl Bench {
     }
 
     /// Writes the configuration of modules.
-    async fn configure(&self, data: Value) {
+    pub async fn configure(&self, data: Value) {
         let config = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": "addon-operator", "namespace": "default"}, "data": data});
         self.cluster.admin.apply(&config).await.unwrap();
     }
 
-    async fn get(&self, kind: &str, name: &str) -> Option<Value> {
+    pub async fn get(&self, kind: &str, name: &str) -> Option<Value> {
         self.cluster.admin.get(&object(kind, name)).await.unwrap()
     }
 
-    async fn is_there(&self, kind: &str, name: &str) -> Value {
+    pub async fn is_there(&self, kind: &str, name: &str) -> Value {
         until(&format!("{kind} {name} exists"), async || self.get(kind, name).await).await
     }
 
-    async fn is_gone(&self, kind: &str, name: &str) {
+    pub async fn is_gone(&self, kind: &str, name: &str) {
         let gone = async || self.get(kind, name).await.is_none().then_some(());
         until(&format!("{kind} {name} is gone"), gone).await;
     }
 
     /// Waits until the ConfigMap `web` has this port.
-    async fn port(&self, port: &str) -> Value {
+    pub async fn port(&self, port: &str) -> Value {
         let mut shown = Value::Null;
         let has = async || {
             let found = self.get("ConfigMap", "web").await.unwrap_or_default();
@@ -121,7 +121,7 @@ impl Bench {
     }
 
     /// Does what the controller of Jobs does when a Job has ended.
-    async fn end(&self, job: &str, how: &str) {
+    pub async fn end(&self, job: &str, how: &str) {
         self.is_there("Job", job).await;
         let condition = json!({"type": how, "status": "True", "reason": "Test", "message": "it ended"});
         let status = json!({"status": {"conditions": [condition]}});
@@ -132,7 +132,7 @@ impl Bench {
     }
 }
 
-fn object(kind: &str, name: &str) -> Value {
+pub(super) fn object(kind: &str, name: &str) -> Value {
     let api_version = match kind {
         "Job" => "batch/v1",
         "CustomResourceDefinition" => "apiextensions.k8s.io/v1",
@@ -146,19 +146,19 @@ fn object(kind: &str, name: &str) -> Value {
     object
 }
 
-fn report(operator: &Operator, module: &str) -> Option<Report> {
+pub(super) fn report(operator: &Operator, module: &str) -> Option<Report> {
     let of = format!("the module {module}");
     operator.app.modules().into_iter().find(|report| report.subject.to_string() == of)
 }
 
 /// Waits until a module is at this point of its life.
-async fn at(operator: &Operator, module: &str, place: &str) {
+pub(super) async fn at(operator: &Operator, module: &str, place: &str) {
     let is_there = |operator: &Operator| report(operator, module).filter(|report| report.at == place).map(drop);
     operator.until(&format!("{module} is {place}"), is_there).await;
 }
 
 /// Waits until a module has failed with this.
-async fn failed(operator: &Operator, module: &str, why: &str) -> String {
+pub(super) async fn failed(operator: &Operator, module: &str, why: &str) -> String {
     let has = |operator: &Operator| report(operator, module)?.error.filter(|error| error.contains(why));
     operator.until(&format!("{module} fails with {why:?}"), has).await
 }
@@ -238,7 +238,7 @@ async fn nothing_is_written_while_nothing_changes() {
     assert!(!writes.lock().unwrap().is_empty());
 }
 
-fn hook(name: &str, event: &str, more: &str) -> String {
+pub(super) fn hook(name: &str, event: &str, more: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n  annotations: {{helm.sh/hook: '{event}'{more}}}\nspec:\n  \
          template: {{spec: {{restartPolicy: Never, containers: [{{name: c, image: 'example.com/c:1'}}]}}}}\n"
@@ -478,7 +478,7 @@ async fn a_module_is_ready_when_its_objects_are() {
 }
 
 /// Runs an operator until it dies after its last write, or until the module is at this point of its life.
-async fn until_death(bench: &Bench, life: &Arc<Life>, place: &str) {
+pub(super) async fn until_death(bench: &Bench, life: &Arc<Life>, place: &str) {
     let operator = bench.start_with(mortal(&bench.cluster.cluster.url(), life)).await;
     let is_there = || report(&operator, "web").is_some_and(|report| report.at == place);
     until("it died, or is done", async || (life.is_over() || is_there()).then_some(())).await;

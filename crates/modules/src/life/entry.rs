@@ -201,7 +201,7 @@ impl Entry {
         self.slot.hold = Hold::None;
     }
 
-    /// Its objects are no longer as they were applied.
+    /// Its objects are no longer as they were applied, or are to be others.
     pub fn drifted(&mut self) {
         match self.phase {
             Phase::Ready => self.phase = Phase::BeforeHelm,
@@ -211,6 +211,8 @@ impl Entry {
                 self.phase = Phase::BeforeHelm;
                 self.slot.hold = Hold::None;
             }
+            // It failed or was refused, and an admin asks for something else.
+            Phase::Chart => self.slot.hold = Hold::None,
             // The chart is applied later, or not any more.
             _ => {}
         }

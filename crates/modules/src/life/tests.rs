@@ -359,6 +359,17 @@ fn a_drift_is_not_forgotten_while_a_step_runs() {
     assert_eq!(run.took(), ["web BeforeHelm"]);
 }
 
+// mutant: crates/modules/src/life/entry.rs: `Phase::Chart => self.slot.hold = Hold::None,` => `Phase::Chart => {}`
+#[test]
+fn a_chart_that_was_refused_is_tried_again_when_somebody_asks_for_another_revision() {
+    for end in [End::Refused("no".to_owned()), End::Failed("no".to_owned())] {
+        let mut run = Run::of(&["web"]);
+        run.vote(&["web"]).open().done("web Start").done("web BeforeHelm").end("web Chart", end).took();
+        run.send(Event::Drifted(name("web")));
+        assert_eq!(run.took(), ["web Chart"]);
+    }
+}
+
 #[test]
 fn a_failure_after_a_change_is_tried_at_once_only_once() {
     let failed = || End::Failed("no".to_owned());

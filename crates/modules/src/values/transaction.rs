@@ -46,6 +46,12 @@ impl Store {
         written(prepared.kept.as_ref().or(of_part), &votes).to_string()
     }
 
+    /// What hooks changed in a section, in order, each with the hook.
+    pub fn changes(&self, key: &str) -> Value {
+        let kept = self.parts.get(key).map(|part| &part.kept);
+        written(kept, &BTreeMap::new()).get_mut("changes").map(Value::take).unwrap_or_default()
+    }
+
     /// Takes what was kept of a section before a restart. Returns false if there is no such section any more.
     ///
     /// # Errors

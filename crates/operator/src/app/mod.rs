@@ -108,7 +108,10 @@ pub use bundles::{SettingsConfig, serve_settings};
 pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
 pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
-pub use modules::ModulesError;
+pub use modules::{
+    Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
+    InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
+};
 pub use options::{ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;

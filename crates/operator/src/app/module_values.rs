@@ -28,7 +28,7 @@ use tracing::{info, warn};
 /// The section that all modules see.
 const GLOBAL: &str = "global";
 /// The label of the Secrets. Its value is the module, or `global`.
-const LABEL: &str = "boathook.dev/module-values";
+pub(super) const LABEL: &str = "boathook.dev/module-values";
 /// The field of the Secrets.
 const FIELD: &str = "changes.json";
 /// Who writes the Secrets.
@@ -45,6 +45,19 @@ pub(super) enum News {
     Values(Subject, Option<Stage>),
     /// Which modules are on, or maintained.
     Flags,
+}
+
+/// What a module's chart is made with.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Given {
+    /// What Helm gets: `{"global": …, "<key of the module>": …}`.
+    pub values: Value,
+    /// What of them users configured.
+    pub settings: Value,
+    /// What of them hooks changed.
+    pub hooks: Value,
+    /// Why the chart cannot have these values.
+    pub unfit: Option<String>,
 }
 
 pub(super) struct ModuleValues {
@@ -139,15 +152,9 @@ impl ModuleValues {
         found.ok_or_else(|| format!("{of} is not there"))?.map_err(|error| error.to_string())
     }
 
-    /// What the chart of a module needs and does not have, if anything.
-    pub fn missing_for_chart(&self, module: &ModuleName) -> Result<(), String> {
-        let store = self.store();
-        let mut problems = Vec::new();
-        for key in [GLOBAL, module.key()] {
-            problems.extend(store.problems(key, true).map_err(|error| error.to_string())?);
-        }
-        let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        if texts.is_empty() { Ok(()) } else { Err(format!("its values do not fit its schema: {}", texts.join("; "))) }
+    /// What the chart of a module gets.
+    pub fn given(&self, module: &ModuleName) -> Result<Given, String> {
+        given(&self.store(), module)
     }
 
     /// Takes the data of the ConfigMap. Without a ConfigMap, nothing is configured. Returns whether it could be read.
@@ -320,13 +327,9 @@ impl ModuleValues {
     pub async fn restore(&self) -> Result<(), kube::Error> {
         let found = self.secrets().list(&ListParams::default().labels(LABEL)).await?;
         for object in found.items {
-            let name = object.metadata.name.unwrap_or_default();
-            let keys = self.modules.iter().map(ModuleName::key).chain([GLOBAL]);
-            // What is kept of a module that is gone stays, because its directory may come back.
-            let Some(key) = keys.into_iter().find(|key| secret(key) == name) else { continue };
-            let text = object.data.and_then(|mut data| data.remove(FIELD)).unwrap_or(ByteString(b"{}".to_vec())).0;
-            let text = String::from_utf8_lossy(&text).into_owned();
-            match self.store().restore(key, &text) {
+            let Some((key, text)) = restored(&self.modules, object) else { continue };
+            let name = secret(&key);
+            match self.store().restore(&key, &text) {
                 Ok(_) => info!(secret = name, "values that hooks wrote are restored"),
                 Err(why) => {
                     warn!(
@@ -336,7 +339,7 @@ impl ModuleValues {
                     continue;
                 }
             }
-            self.kept().insert(key.to_owned(), text);
+            self.kept().insert(key, text);
         }
         Ok(())
     }
@@ -355,6 +358,30 @@ impl ModuleValues {
         self.store().forget(module);
         Ok(())
     }
+}
+
+/// The section of which a Secret has the changes, and their text for [`Store::restore`]. What is kept of a module that is
+/// gone stays, because its directory may come back.
+pub(super) fn restored(modules: &[ModuleName], object: Secret) -> Option<(String, String)> {
+    let name = object.metadata.name.unwrap_or_default();
+    let mut keys = modules.iter().map(ModuleName::key).chain([GLOBAL]);
+    let key = keys.find(|key| secret(key) == name)?.to_owned();
+    let text = object.data.and_then(|mut data| data.remove(FIELD)).unwrap_or(ByteString(b"{}".to_vec())).0;
+    Some((key, String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// What the chart of a module gets.
+pub(super) fn given(store: &Store, module: &ModuleName) -> Result<Given, String> {
+    let found = store.values(module.key()).ok_or_else(|| format!("the module {module} is not there"))?;
+    let values = found.map_err(|error| error.to_string())?;
+    let mut problems = Vec::new();
+    for key in [GLOBAL, module.key()] {
+        let found = store.problems(key, true).map_err(|error| error.to_string())?;
+        problems.extend(found.iter().map(ToString::to_string));
+    }
+    let unfit = (!problems.is_empty()).then(|| format!("its values do not fit its schema: {}", problems.join("; ")));
+    let hooks = json!([store.changes(GLOBAL), store.changes(module.key())]);
+    Ok(Given { values, settings: store.configuration(Some(module)), hooks, unfit })
 }
 
 fn failure(message: String) -> Failure {

@@ -1,8 +1,10 @@
 //! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
 
 pub(super) mod charts;
+mod commands;
 mod configuration;
 mod hooks;
+mod preview;
 pub(super) mod releases;
 mod scripts;
 mod steps;
@@ -27,7 +29,10 @@ use super::{
     module_values::{ModuleValues, News},
     options::ModulesOptions,
 };
+pub use charts::revisions::Entry;
+pub use commands::{CommandError, InCluster};
 use configuration::Configuration;
+pub use preview::{Changed, Planned, Preview};
 use releases::Releases;
 use steps::Steps;
 
@@ -221,7 +226,7 @@ impl Driver {
                     self.ended(ended);
                 }
                 name = self.steps.releases.drifted() => {
-                    info!(module = %name, "objects of the module are no longer as they were applied");
+                    info!(module = %name, "the module is applied again: its objects or its Secret are no longer as they were");
                     self.take(Event::Drifted(name));
                 }
             }

@@ -2,7 +2,8 @@
 
 use boathook_modules::{Module, ModuleName};
 use futures::future::BoxFuture;
-use serde_json::Value;
+
+use super::super::module_values::Given;
 
 /// Why a module's chart is not in the cluster as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,9 +21,9 @@ pub(crate) trait Releases: Send + Sync + 'static {
     /// There are these modules. Call it before anything else.
     fn announce(&self, modules: &[ModuleName]);
 
-    /// Renders the module's chart, applies it, and waits until it is ready. Dropping the future ends the wait. `values` are
-    /// those that Helm gets: `{"global": …, "<key of the module>": …}`.
-    fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>>;
+    /// Renders the module's chart, or takes the manifests of the revision that an admin asked for, applies them, and waits until
+    /// they are ready. Dropping the future ends the wait.
+    fn apply<'a>(&'a self, module: &'a Module, given: &'a Given) -> BoxFuture<'a, Result<(), ReleaseError>>;
 
     /// Deletes the module's objects, in order, and returns when they are gone. Succeeds if there are none.
     fn delete<'a>(&'a self, module: &'a ModuleName) -> BoxFuture<'a, Result<(), ReleaseError>>;
@@ -30,7 +31,7 @@ pub(crate) trait Releases: Send + Sync + 'static {
     /// The modules that have a release in the cluster, also those that are gone from disk.
     fn installed<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ModuleName>, ReleaseError>>;
 
-    /// The next module whose release no longer is as it was applied and needs another `apply`. Dropping the future loses
+    /// The next module whose release needs another `apply`: it is no longer as it was applied, or an admin asked for something. Dropping the future loses
     /// nothing: the next one returns the same module.
     fn drifted<'a>(&'a self) -> BoxFuture<'a, ModuleName>;
 }

@@ -49,7 +49,7 @@ impl Steps {
         };
         let done = match step {
             Step::Script { on } => return self.ask(module, &on).await,
-            Step::Chart => return self.chart(of, module).await,
+            Step::Chart => return self.chart(module).await,
             Step::Delete => return self.delete(of).await,
             Step::Start => self.hooks.start(of, module, |why| self.tell(Event::Trouble(task, why))).await,
             Step::BeforeAll => self.hooks.run(of, module, Stage::BeforeAll).await,
@@ -82,16 +82,12 @@ impl Steps {
         }
     }
 
-    async fn chart(&self, of: &Subject, module: Option<&Module>) -> End {
+    async fn chart(&self, module: Option<&Module>) -> End {
         let Some(module) = module else { return End::Done };
-        if let Err(why) = self.values.missing_for_chart(&module.name) {
-            return End::Refused(why);
+        match self.values.given(&module.name) {
+            Ok(given) => end(self.releases.apply(module, &given).await),
+            Err(why) => End::Failed(why),
         }
-        let values = match self.values.values(of) {
-            Ok(values) => values,
-            Err(why) => return End::Failed(why),
-        };
-        end(self.releases.apply(module, &values).await)
     }
 
     async fn delete(&self, of: &Subject) -> End {

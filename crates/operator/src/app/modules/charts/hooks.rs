@@ -23,11 +23,13 @@ const RUN: &str = "boathook.dev/hook-run";
 
 /// When hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(in super::super) enum Event {
     PreInstall,
     PostInstall,
     PreUpgrade,
     PostUpgrade,
+    PreRollback,
+    PostRollback,
     PreDelete,
     PostDelete,
 }
@@ -39,6 +41,8 @@ impl Event {
             Self::PostInstall => "post-install",
             Self::PreUpgrade => "pre-upgrade",
             Self::PostUpgrade => "post-upgrade",
+            Self::PreRollback => "pre-rollback",
+            Self::PostRollback => "post-rollback",
             Self::PreDelete => "pre-delete",
             Self::PostDelete => "post-delete",
         }
@@ -48,7 +52,7 @@ impl Event {
 /// One hook of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Hook {
+pub(in super::super) struct Hook {
     /// The template.
     pub source: String,
     pub name: String,
@@ -77,7 +81,7 @@ const SUCCEEDED: &str = "hook-succeeded";
 const FAILED: &str = "hook-failed";
 
 /// The hooks of an event, in the order in which they run: by weight, then by name.
-pub(super) fn of_event(hooks: &[Hook], event: Event) -> Vec<&Hook> {
+pub(in super::super) fn of_event(hooks: &[Hook], event: Event) -> Vec<&Hook> {
     let mut chosen: Vec<_> = hooks.iter().filter(|hook| hook.is_for(event)).collect();
     chosen.sort_by(|one, other| (one.weight, &one.name).cmp(&(other.weight, &other.name)));
     chosen
@@ -328,8 +332,16 @@ fn ended(object: &Object) -> Progress {
 
 /// Hooks that Boathook does not run, by event, for one line of the log.
 pub(super) fn ignored(hooks: &[Hook]) -> BTreeMap<&str, usize> {
-    const RUN_BY_US: [&str; 6] =
-        ["pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-delete", "post-delete"];
+    const RUN_BY_US: [&str; 8] = [
+        "pre-install",
+        "post-install",
+        "pre-upgrade",
+        "post-upgrade",
+        "pre-rollback",
+        "post-rollback",
+        "pre-delete",
+        "post-delete",
+    ];
     let mut ignored = BTreeMap::new();
     for event in hooks.iter().flat_map(|hook| &hook.events).filter(|event| !RUN_BY_US.contains(&event.as_str())) {
         *ignored.entry(event.as_str()).or_default() += 1;

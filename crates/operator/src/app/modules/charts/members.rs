@@ -45,8 +45,10 @@ pub(super) struct Members {
 #[derive(Default)]
 struct State {
     kinds: HashMap<Arc<Resource>, Kind>,
-    /// By the identity of their sets.
+    /// Those that know their members, by the identity of their sets.
     releases: HashMap<Box<str>, Arc<Release>>,
+    /// All of them.
+    known: HashMap<ModuleName, Arc<Release>>,
     /// The sets that some module has, or may get.
     sets: HashSet<Box<str>>,
 }
@@ -154,13 +156,20 @@ impl Members {
         all.filter(|member| *member.set == *set).for_each(|member| release.saw(&member.object));
     }
 
-    pub fn remove(&self, set: &str) {
-        self.state().releases.remove(set);
+    /// Tells a release what becomes of its Secret.
+    pub fn know(&self, release: &Arc<Release>) {
+        self.state().known.insert(release.module.clone(), release.clone());
+    }
+
+    pub fn remove(&self, module: &ModuleName, set: &str) {
+        let mut state = self.state();
+        state.known.remove(module);
+        state.releases.remove(set);
     }
 
     fn heard(&self, resource: &Arc<Resource>, change: Change) {
         let mut state = self.state();
-        let State { kinds, releases, sets } = &mut *state;
+        let State { kinds, releases, sets, .. } = &mut *state;
         let Some(kind) = kinds.get_mut(resource) else { return };
         let gone = |member: &Member| {
             let (object, uid) = (member.object.reference(), &member.object.uid);
@@ -230,15 +239,68 @@ impl Members {
         } else {
             let (_, approved) = Marks::read(&secret, &Names::of(None));
             release.approved(approved.as_deref());
+            if let Ok(read) = record::read(&secret) {
+                release.asks(read.asked, &read.record);
+            }
         }
     }
 
     fn of(&self, module: &ModuleName) -> Option<Arc<Release>> {
-        self.state().releases.values().find(|release| release.module == *module).cloned()
+        self.state().known.get(module).cloned()
     }
 }
 
 /// All members of a kind, of whatever set.
 fn selection(resource: &Arc<Resource>) -> Selection {
     Selection { label_selector: Some(PART_OF.to_owned()), ..Selection::of(resource.clone()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use boathook_applyset::SetId;
+    use boathook_core::model::ObjectRef;
+    use boathook_kube::watch::{Observer, StreamConfig};
+    use serde_json::json;
+
+    use super::*;
+
+    struct Silent;
+
+    impl Observer for Silent {}
+
+    fn secret(module: &str) -> ObjectRef {
+        record::reference("ops", &module.parse().unwrap())
+    }
+
+    fn change(name: &str, set: &str) -> Change {
+        let text = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "ops", "uid": name,
+            "resourceVersion": "1", "labels": {PART_OF: set}}});
+        Change::Upsert(Arc::new(Object::from_json(&text.to_string(), &"v1".into(), &"ConfigMap".into()).unwrap()))
+    }
+
+    // mutant: crates/operator/src/app/modules/charts/members.rs: `.filter(|set| sets.contains(set))` => ``
+    #[tokio::test]
+    async fn only_members_of_modules_are_kept() {
+        // Nothing answers there.
+        let config = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let client = kube::Client::try_from(config).unwrap();
+        let (members, _wanted) = Members::new(Streams::new(client, StreamConfig::default(), Arc::new(Silent)));
+        let resource = Arc::new(Resource::of("v1", "ConfigMap", "configmaps", true));
+        members.state().kinds.insert(resource.clone(), Kind::default());
+        let own = SetId::of(&secret("web"));
+        members.announce([own.clone()].into_iter());
+        let kept = || {
+            let mut names: Vec<_> =
+                members.state().kinds[&resource].objects.values().map(|member| member.object.uid.to_string()).collect();
+            names.sort();
+            names
+        };
+        members.heard(&resource, change("a", own.as_str()));
+        members.heard(&resource, change("b", SetId::of(&secret("other")).as_str()));
+        members.heard(&resource, change("c", "applyset-of-somebody-else-v1"));
+        assert_eq!(kept(), ["a"]);
+        // It goes to another set.
+        members.heard(&resource, change("a", "applyset-of-somebody-else-v1"));
+        assert_eq!(kept(), [""; 0]);
+    }
 }

@@ -8,6 +8,8 @@
 //! | `dependants` | what is deleted without an approval |
 //! | `hooks` | Helm's hooks |
 //! | `record` | the Secret of a module, which survives restarts |
+//! | `revisions` | the revisions of a module, with what they rendered to |
+//! | `kept` | reads and writes the Secrets of both |
 //! | `release` | one module's set in this process |
 //! | `members` | what watches show of the members of all modules |
 //! | `verdict` | how far a set is |
@@ -19,11 +21,13 @@
 mod crds;
 mod dependants;
 mod hooks;
+mod kept;
 mod members;
-mod objects;
-mod record;
+pub(super) mod objects;
+pub(super) mod record;
 mod release;
-mod render;
+pub(super) mod render;
+pub(super) mod revisions;
 mod verdict;
 
 use std::{
@@ -32,18 +36,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Desired, Hold, SetId};
+use boathook_applyset::{Desired, SetId};
 use boathook_core::{
     model::{
-        CallError, CallReason, Caller, Delete, HookName, ListQuery, ObjectRef, Operation, Patch, PatchBody, Permission,
-        Propagation, Resource,
+        CallError, Caller, Delete, HookName, ListQuery, ObjectRef, Operation, Permission, Propagation, Resource, RunId,
     },
     tasks::Task,
 };
 use boathook_modules::{Module, ModuleName, manifest::Identity};
-use boathook_sandbox::Chart;
 use futures::{FutureExt as _, future::BoxFuture};
-use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tracing::info;
@@ -53,13 +54,15 @@ use self::{
     members::Members,
     record::{Record, State},
     release::Release,
-    render::{Rendered, Renderer},
+    render::{Rendered, Renderer, Sources},
+    revisions::Inputs,
     verdict::{Goal, Verdict, is_under_way, judge},
 };
 use super::{
     super::{
         Services,
         applying::{Applier, HasSet as _},
+        module_values::Given,
         reconcile::marks::Names,
     },
     releases::{ReleaseError, Releases},
@@ -95,7 +98,11 @@ struct Line {
 impl Charts {
     /// Starts to watch. `patience`: addon-operator's `HELM_TIMEOUT`.
     pub fn new(services: Arc<Services>, namespace: String, patience: Duration) -> Self {
-        let renderer = Renderer::new(services.clone());
+        let renderer = Renderer::new(Sources {
+            sandbox: services.sandbox.clone(),
+            discovery: services.discovery.clone(),
+            access: services.operator.access.clone(),
+        });
         let (members, wanted) = Members::new(services.streams.clone());
         let watching = services.tasks.spawn("members of modules", members.clone().run(namespace.clone(), wanted));
         let (drifted, reports) = mpsc::unbounded_channel();
@@ -147,14 +154,32 @@ impl Charts {
     }
 
     fn one(&self, module: &ModuleName) -> Result<One<'_>, ReleaseError> {
-        let name = format!("module.{}", module.as_str());
-        let name = HookName::new(&name).map_err(|error| ReleaseError::Refused(error.to_string()))?;
-        // A module is the admin's, and acts as the operator. The API server says what the operator may do.
-        let caller = Caller::new(name, self.services.run_ids.next(), everything().into(), self.services.plan);
-        let labels = BTreeMap::from([(HERITAGE.0.to_owned(), HERITAGE.1.to_owned())]);
-        let identity = Identity { name: module.as_str().to_owned(), namespace: self.namespace.clone(), labels };
-        Ok(One { charts: self, module: module.clone(), caller, identity })
+        let caller = caller(module, self.services.run_ids.next(), self.services.plan)?;
+        Ok(One { charts: self, module: module.clone(), caller, identity: identity(module, &self.namespace) })
     }
+}
+
+/// A module is the admin's, and acts as the operator. The API server says what the operator may do.
+pub(super) fn caller(module: &ModuleName, run: RunId, dry_run: bool) -> Result<Caller, ReleaseError> {
+    let name = HookName::new(&format!("module.{}", module.as_str()));
+    let name = name.map_err(|error| ReleaseError::Refused(error.to_string()))?;
+    Ok(Caller::new(name, run, everything().into(), dry_run))
+}
+
+/// What the objects of a module have in common.
+pub(super) fn identity(module: &ModuleName, namespace: &str) -> Identity {
+    let labels = BTreeMap::from([(HERITAGE.0.to_owned(), HERITAGE.1.to_owned())]);
+    Identity { name: module.as_str().to_owned(), namespace: namespace.to_owned(), labels }
+}
+
+/// The hooks of an event in their order, each with the event and its template.
+pub(super) fn hooks_of(hooks: &[hooks::Hook], event: Event) -> Vec<(&'static str, String)> {
+    hooks::of_event(hooks, event).into_iter().map(|hook| (event.name(), hook.source.clone())).collect()
+}
+
+/// Those of a module's deletion.
+pub(super) fn hooks_at_deletion(hooks: &[hooks::Hook]) -> Vec<(&'static str, String)> {
+    [Event::PreDelete, Event::PostDelete].into_iter().flat_map(|event| hooks_of(hooks, event)).collect()
 }
 
 fn everything() -> Vec<Permission> {
@@ -176,8 +201,8 @@ impl Releases for Charts {
         self.members.announce(modules.iter().map(set));
     }
 
-    fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>> {
-        let apply = async move { self.one(&module.name)?.apply(module, values).await };
+    fn apply<'a>(&'a self, module: &'a Module, given: &'a Given) -> BoxFuture<'a, Result<(), ReleaseError>> {
+        let apply = async move { self.one(&module.name)?.apply(module, given).await };
         self.newest(&module.name, apply).boxed()
     }
 
@@ -247,13 +272,30 @@ impl One<'_> {
         &self.charts.services
     }
 
-    async fn apply(&self, module: &Module, values: &Value) -> Result<(), ReleaseError> {
-        let (chart, definitions) = render::read(module).await?;
-        let files: Vec<_> = definitions.iter().map(|(source, text)| (source.as_str(), text.as_str())).collect();
-        self.define(&files).await?;
-        let Some(chart) = chart else {
+    async fn apply(&self, module: &Module, given: &Given) -> Result<(), ReleaseError> {
+        let files = render::read(module).await?;
+        let inputs = Inputs::new(files.digest, given);
+        let mut answers = false;
+        if let Some(release) = self.known().await?
+            && !release.record().is_ending()
+        {
+            let asked = release.asked();
+            answers = asked.is_some();
+            if let Some(earlier) = self.earlier(&release, asked, &inputs).await? {
+                release.begins();
+                return self.bring(Some(release), earlier, answers).await;
+            }
+        }
+        if let Some(why) = &given.unfit {
+            return Err(ReleaseError::Refused(why.clone()));
+        }
+        let definitions: Vec<_> =
+            files.definitions.iter().map(|(source, text)| (source.as_str(), text.as_str())).collect();
+        self.define(&definitions).await?;
+        let known = self.known().await?;
+        let Some(chart) = files.chart else {
             // It may have had one before, which may be missing by mistake, for example in an image.
-            return match self.known().await? {
+            return match known {
                 None => Ok(()),
                 Some(release) if release.record().is_ending() => self.delete().await,
                 Some(_) => Err(ReleaseError::Refused(
@@ -263,48 +305,81 @@ impl One<'_> {
                 )),
             };
         };
-        let known = self.known().await?;
         let record = known.as_ref().map(|release| release.record());
         if let Some(release) = &known {
             release.begins();
         }
-        let (mut rendered, mut next) = self.render(module, &chart, values, record.as_ref()).await?;
-        if self.define(&rendered.definitions()).await? {
+        let request = render::Request {
+            caller: &self.caller,
+            namespace: &self.charts.namespace,
+            module,
+            chart: &chart,
+            values: &given.values,
+            inputs: &inputs,
+        };
+        let renderer = &self.charts.renderer;
+        let mut next = renderer.next(&request, record.as_ref()).await?;
+        if self.define(&next.0.definitions()).await? {
             // Templates may do more with kinds that are served now.
-            (rendered, next) = self.render(module, &chart, values, record.as_ref()).await?;
+            next = renderer.next(&request, record.as_ref()).await?;
         }
+        for (event, count) in hooks::ignored(&next.0.content.hooks) {
+            let module = self.module.as_str();
+            info!(module, event, count, "hooks of the chart are ignored, because this event does not happen");
+        }
+        self.bring(known, next, answers).await
+    }
+
+    /// Makes the cluster this revision, which may be the one that it has. `answers`: it is what an admin asked for.
+    async fn bring(
+        &self,
+        known: Option<Arc<Release>>,
+        (rendered, next): (Rendered, Record),
+        answers: bool,
+    ) -> Result<(), ReleaseError> {
+        let record = known.as_ref().map(|release| release.record());
         let ended = record.as_ref().is_some_and(Record::is_ending);
         let is_new = record.as_ref() != Some(&next);
+        let follows = record.as_ref().is_none_or(|record| record.revision != next.revision);
+        if follows {
+            // Before the record, which names it.
+            self.keep(&next, &rendered.content).await?;
+        }
+        let hold = known.as_ref().and_then(|release| release.hold());
         let release = match known {
             // The set of a module that was being deleted begins again.
             Some(release) if ended => {
-                let hold = release.hold();
                 self.forget(&release);
                 self.store(None, &next, hold).await?
             }
-            Some(release) if !is_new => release,
-            other => self.store(other, &next, None).await?,
+            Some(release) if !is_new && !answers => release,
+            known => self.store_with(known, &next, hold.filter(|_| !follows), answers).await?,
         };
-        self.reach(&release, &rendered, next).await?;
+        if follows {
+            self.trim(&next).await?;
+        }
+        tokio::select! {
+            done = self.reach(&release, &rendered, next) => done?,
+            () = release.asked_for() => {
+                return Err(ReleaseError::Failed("the admin asks for another revision".to_owned()));
+            }
+        }
         release.settles();
         Ok(())
     }
 
     /// Makes the cluster what was rendered, with the hooks before and after that.
     async fn reach(&self, release: &Arc<Release>, rendered: &Rendered, mut record: Record) -> Result<(), ReleaseError> {
-        let (before, after) = match record.install {
-            true => (Event::PreInstall, Event::PostInstall),
-            false => (Event::PreUpgrade, Event::PostUpgrade),
-        };
+        let hooks = &rendered.content.hooks;
         if record.state == State::Pending {
-            self.run_hooks(&rendered.hooks, before, &record).await?;
+            self.run_hooks(hooks, record.before(), &record).await?;
             record.state = State::Applying;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         self.desire(release, rendered, record.revision).await?;
         self.settle(release, record.revision, Goal::Ready).await?;
         if record.state == State::Applying {
-            self.run_hooks(&rendered.hooks, after, &record).await?;
+            self.run_hooks(hooks, record.afterwards(), &record).await?;
             record.state = State::Deployed;
             self.store(Some(release.clone()), &record, release.hold()).await?;
             // The next module's chart may ask for kinds that this one has brought.
@@ -337,6 +412,7 @@ impl One<'_> {
         });
         self.settle(&release, record.revision, Goal::Deleted).await?;
         self.run_hooks(&record.hooks, Event::PostDelete, &record).await?;
+        self.trim_to(&[]).await?;
         let uid = release.with(|set| set.parent().uid.to_string());
         self.forget(&release);
         let delete = Delete {
@@ -375,103 +451,6 @@ impl One<'_> {
         Ok(written)
     }
 
-    /// Renders the chart. If it gives what was rendered for the revision that is there, that revision stays. Otherwise, the
-    /// next revision begins.
-    async fn render(
-        &self,
-        module: &Module,
-        chart: &Arc<Chart>,
-        values: &Value,
-        has: Option<&Record>,
-    ) -> Result<(Rendered, Record), ReleaseError> {
-        let (renderer, namespace) = (&self.charts.renderer, &*self.charts.namespace);
-        if let Some(record) = has.filter(|record| !record.is_ending()) {
-            // A template may contain the number of the revision, and its time.
-            let rendered = renderer.render(&self.caller, namespace, chart, values, (module, record)).await?;
-            if rendered.digest == record.digest {
-                return Ok((rendered, record.clone()));
-            }
-        }
-        let mut next = Record::after(has, Timestamp::now());
-        let rendered = renderer.render(&self.caller, namespace, chart, values, (module, &next)).await?;
-        let before = if next.install { Event::PreInstall } else { Event::PreUpgrade };
-        if !rendered.hooks.iter().any(|hook| hook.is_for(before)) {
-            next.state = State::Applying;
-        }
-        let deletes = |hook: &&hooks::Hook| hook.is_for(Event::PreDelete) || hook.is_for(Event::PostDelete);
-        next.hooks = rendered.hooks.iter().filter(deletes).cloned().collect();
-        next.digest.clone_from(&rendered.digest);
-        for (event, count) in hooks::ignored(&rendered.hooks) {
-            info!(
-                module = self.module.as_str(),
-                event, count, "hooks of the chart are ignored, because this event does not happen"
-            );
-        }
-        Ok((rendered, next))
-    }
-
-    /// The release as this process or the cluster knows it.
-    async fn known(&self) -> Result<Option<Arc<Release>>, ReleaseError> {
-        let known = self.charts.releases().get(&self.module).cloned();
-        match known {
-            Some(release) if release.is_lost() => self.forget(&release),
-            Some(release) => return Ok(Some(release)),
-            None => {}
-        }
-        let text = match self.services().operator.access.get(&self.caller, &self.secret(), None).await {
-            Ok(text) => text,
-            Err(error) if error.reason == CallReason::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        let secret: Value = serde_json::from_str(&text).unwrap_or_default();
-        let read = record::read(&secret).map_err(|error| ReleaseError::Failed(error.to_string()))?;
-        Ok(Some(self.remember(Release::new(&self.module, read, self.charts.drifted.clone()))))
-    }
-
-    fn remember(&self, release: Arc<Release>) -> Arc<Release> {
-        self.charts.releases().insert(self.module.clone(), release.clone());
-        release
-    }
-
-    fn forget(&self, release: &Release) {
-        self.charts.releases().remove(&self.module);
-        self.charts.members.remove(release.with(|set| set.id().clone()).as_str());
-    }
-
-    /// Writes the Secret. Without a release, there is one from here on.
-    async fn store(
-        &self,
-        release: Option<Arc<Release>>,
-        record: &Record,
-        hold: Option<Hold>,
-    ) -> Result<Arc<Release>, ReleaseError> {
-        let uid = release.as_ref().map(|release| release.with(|set| set.parent().uid.to_string()));
-        let body = record::body(&self.charts.namespace, &self.module, uid.as_deref(), record, hold.as_ref());
-        let patch = Patch {
-            target: self.secret(),
-            body: PatchBody::Apply { object: body, force: true, field_manager: Some(record::MANAGER.to_owned()) },
-            subresource: None,
-            ignore_missing: false,
-        };
-        let written = self.services().operator.access.write(&self.caller, &Operation::Patch(patch)).await;
-        let text = written.map_err(|error| {
-            // What is known about the Secret may be wrong. Another try reads it.
-            if let Some(release) = &release {
-                self.forget(release);
-            }
-            failed(error)
-        })?;
-        let secret: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let read = record::read(&secret).map_err(|error| ReleaseError::Failed(error.to_string()))?;
-        match release {
-            Some(release) => {
-                release.wrote(read.parent, record.clone(), hold);
-                Ok(release)
-            }
-            None => Ok(self.remember(Release::new(&self.module, read, self.charts.drifted.clone()))),
-        }
-    }
-
     /// Has the set know all of its members, of these kinds and of those that it had before.
     async fn learn(&self, release: &Arc<Release>, resources: &[Arc<Resource>]) -> Result<(), ReleaseError> {
         let (id, kinds) = release.with(|set| (set.id().clone(), set.parent().kinds().clone()));
@@ -487,7 +466,7 @@ impl One<'_> {
     async fn desire(&self, release: &Arc<Release>, rendered: &Rendered, revision: u64) -> Result<(), ReleaseError> {
         let generation = i64::try_from(revision).unwrap_or(i64::MAX);
         let discovery = &self.services().discovery;
-        let wanted = objects::wanted(discovery, &rendered.manifests(), &self.identity, generation).await?;
+        let wanted = objects::wanted(discovery, &rendered.content.manifests(), &self.identity, generation).await?;
         let namespace = |member: &Value| member.pointer("/metadata/namespace")?.as_str().map(str::to_owned);
         let namespaces = wanted.answer.members.iter().filter_map(namespace).collect();
         release.wants(wanted.versions, namespaces);

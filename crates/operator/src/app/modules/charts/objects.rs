@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::super::releases::ReleaseError;
 
 /// The members that a module wants.
-pub(super) struct Wanted {
+pub(in super::super) struct Wanted {
     pub answer: Answer,
     pub rules: Rules,
     /// Their kinds.
@@ -25,7 +25,7 @@ pub(super) struct Wanted {
 }
 
 /// Reads manifests, each with the template that it is from.
-pub(super) async fn wanted(
+pub(in super::super) async fn wanted(
     discovery: &Discovery,
     manifests: &[(&str, &str)],
     identity: &Identity,
@@ -94,12 +94,22 @@ async fn find(
             let own = defined.iter().find(|one| one.kind == *kind && one.api_version() == *api_version);
             own.cloned().map(Arc::new).ok_or_else(|| {
                 ReleaseError::Failed(format!(
-                    "{source}: the API server serves no {kind} in {api_version}: install its CustomResourceDefinition first, \
-                     for example from the module's crds/"
+                    "{source}: the API server serves no {kind} in {api_version}: {}",
+                    remedy(api_version)
                 ))
             })
         }
         Err(error) => Err(ReleaseError::Failed(format!("{source}: {}", error_chain(&error)))),
+    }
+}
+
+/// What to do about a kind that is not served. Groups of custom resources have a dot.
+fn remedy(api_version: &str) -> &'static str {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if group.contains('.') && !group.ends_with(".k8s.io") {
+        "install its CustomResourceDefinition first, for example from the module's crds/"
+    } else {
+        "this Kubernetes does not have it, or no longer: change the template to a version that `kubectl api-resources` shows"
     }
 }
 
@@ -155,6 +165,18 @@ mod tests {
         let mut other = json!({"apiVersion": "x.io/v1", "kind": "Secret", "stringData": {"b": "c"}});
         encode(&mut other);
         assert_eq!(other["stringData"]["b"], "c");
+    }
+
+    #[test]
+    fn a_kind_that_is_not_served_has_a_remedy() {
+        for (version, word) in [
+            ("extensions/v1beta1", "change the template"),
+            ("policy/v1beta1", "change the template"),
+            ("networking.k8s.io/v1beta1", "change the template"),
+            ("example.com/v1", "CustomResourceDefinition"),
+        ] {
+            assert!(remedy(version).contains(word), "{version}");
+        }
     }
 
     #[test]

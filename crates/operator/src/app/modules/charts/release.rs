@@ -9,12 +9,13 @@ use std::{
 use boathook_applyset::{Hold, Parent, Plan, Policy, Set, set::Adopt};
 use boathook_core::model::{Object, ObjectRef};
 use boathook_modules::ModuleName;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     super::super::applying::HasSet,
     record::{Read, Record},
+    revisions::Asked,
 };
 
 /// The field manager of what a module's chart renders to.
@@ -29,6 +30,8 @@ pub(super) struct Release {
     known: Mutex<Known>,
     /// Notified when there may be something to do.
     pub news: Notify,
+    /// What an admin asks for, and is not done yet.
+    asked: watch::Sender<Option<Asked>>,
     drifted: mpsc::UnboundedSender<ModuleName>,
 }
 
@@ -58,7 +61,7 @@ impl Release {
         // addon-operator takes over what exists, and so can a module that was installed by Helm before. What another set has
         // stays that set's.
         let policy = Policy { adopt: Adopt::IfUnowned, ..Policy::new(&manager(module)) };
-        let Read { parent, record, hold, approved } = read;
+        let Read { parent, record, hold, approved, asked } = read;
         let mut set = Set::new(parent, policy);
         set.recall(hold.clone());
         set.approve(approved.as_deref());
@@ -73,7 +76,8 @@ impl Release {
             lost: false,
         };
         let (set, known) = (Mutex::new(set), Mutex::new(known));
-        Arc::new(Self { module: module.clone(), set, known, news: Notify::new(), drifted })
+        let (news, asked) = (Notify::new(), watch::Sender::new(asked));
+        Arc::new(Self { module: module.clone(), set, known, news, asked, drifted })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -88,8 +92,8 @@ impl Release {
         self.known().hold.clone()
     }
 
-    /// The Secret was written.
-    pub fn wrote(&self, mut parent: Parent, record: Record, hold: Option<Hold>) {
+    /// The Secret was written. `answers`: that was what an admin asked for.
+    pub fn wrote(&self, mut parent: Parent, record: Record, hold: Option<Hold>, answers: bool) {
         self.with(|set| {
             // The members go when the module is deleted, which is not when somebody deletes the Secret.
             parent.deleting = set.parent().deleting;
@@ -98,6 +102,42 @@ impl Release {
         });
         let mut known = self.known();
         (known.record, known.hold) = (record, hold);
+        if answers {
+            // Under the lock, so that what a watch shows of the Secret before this write counts no more.
+            self.asked.send_replace(None);
+        }
+    }
+
+    /// What an admin asks for.
+    pub fn asked(&self) -> Option<Asked> {
+        self.asked.borrow().clone()
+    }
+
+    /// Returns when an admin asks for something.
+    pub async fn asked_for(&self) {
+        // The sender lives as long as this.
+        let _ = self.asked.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// A watch showed what an admin asks for, in a Secret with this record.
+    pub fn asks(&self, asked: Option<Asked>, record: &Record) {
+        let known = self.known();
+        let newer = (known.record.revision, known.record.rollback_to);
+        if record.revision < newer.0 || record.revision == newer.0 && record.rollback_to != newer.1 {
+            // The Secret was written since then.
+            return;
+        }
+        let is_new = self.asked.send_if_modified(|known| {
+            let differs = *known != asked;
+            *known = asked;
+            differs && known.is_some()
+        });
+        drop(known);
+        if is_new {
+            self.known().settled = false;
+            // Nobody listens any more when the operator ends.
+            let _ = self.drifted.send(self.module.clone());
+        }
     }
 
     /// The versions and the namespaces of what is to be desired. Call it before the members are learned.
@@ -228,12 +268,16 @@ mod tests {
     use boathook_applyset::SetId;
     use serde_json::{Value, json};
 
-    use super::{super::record, *};
+    use super::{
+        super::{record, revisions::Inputs},
+        *,
+    };
 
     fn release() -> (Arc<Release>, mpsc::UnboundedReceiver<ModuleName>) {
         let module: ModuleName = "web".parse().unwrap();
-        let record = Record::after(None, jiff::Timestamp::UNIX_EPOCH);
-        let mut secret: Value = serde_json::from_str(&record::body("ops", &module, Some("u"), &record, None)).unwrap();
+        let record = Record::after(None, &Inputs::default(), jiff::Timestamp::UNIX_EPOCH);
+        let body = record::body("ops", &module, (Some("u"), false), &record, None);
+        let mut secret: Value = serde_json::from_str(&body).unwrap();
         secret["metadata"]["resourceVersion"] = json!("1");
         secret["metadata"]["annotations"] = json!({"applyset.kubernetes.io/additional-namespaces": "shop"});
         let (drifted, reports) = mpsc::unbounded_channel();
@@ -267,5 +311,30 @@ mod tests {
         assert!(reports.try_recv().is_err(), "the apply goes on");
         release.settles();
         assert_eq!(reports.try_recv().unwrap().as_str(), "web");
+    }
+
+    // mutant: crates/operator/src/app/modules/charts/release.rs: `if record.revision < newer.0 ||` => `if false && record.revision < newer.0 ||`
+    #[tokio::test]
+    async fn what_an_admin_asks_for_is_reported_once_and_not_again_by_an_old_event() {
+        let (release, mut reports) = release();
+        let record = release.record();
+        release.begins();
+        release.asks(Some(Asked::Rollback(3)), &record);
+        release.asks(Some(Asked::Rollback(3)), &record);
+        release.asked_for().await;
+        assert_eq!((release.asked(), reports.try_recv().is_ok(), reports.len()), (Some(Asked::Rollback(3)), true, 0));
+        // It is done. A watch may be behind.
+        let next = Record {
+            rollback_to: Some(3),
+            ..Record::after(Some(&record), &Inputs::default(), jiff::Timestamp::UNIX_EPOCH)
+        };
+        let parent = release.with(|set| set.parent().clone());
+        release.wrote(parent, next.clone(), None, true);
+        release.asks(Some(Asked::Rollback(3)), &record);
+        assert_eq!((release.asked(), reports.len()), (None, 0));
+        release.asks(Some(Asked::Rollback(3)), &next);
+        assert_eq!((release.asked(), reports.len()), (Some(Asked::Rollback(3)), 1));
+        release.asks(None, &next);
+        assert_eq!((release.asked(), reports.len()), (None, 1), "somebody took it back");
     }
 }

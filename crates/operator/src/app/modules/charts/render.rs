@@ -11,21 +11,25 @@ use boathook_core::{
     fair::Tenant,
     model::{CallError, CallReason, Caller, ListQuery, ObjectRef, error_chain},
 };
-use boathook_kube::discovery::DiscoveryError;
+use boathook_kube::{
+    access::Access,
+    discovery::{Discovery, DiscoveryError},
+};
 use boathook_modules::{Module, chart};
 use boathook_sandbox::{
     Capabilities, Chart, ChartFile, KubeVersion, Lookup, LookupQuery, Operation, Release, RenderError, RenderRequest,
-    Secret,
+    Sandbox, Secret,
 };
 use futures::{FutureExt as _, future::BoxFuture};
+use jiff::Timestamp;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 
 use super::{
-    super::{super::Services, releases::ReleaseError},
+    super::releases::ReleaseError,
     hooks::Hook,
     record::Record,
+    revisions::{Content, Inputs, Manifest},
 };
 
 /// How long the answer of discovery holds. Definitions that a module applies count at once.
@@ -34,42 +38,35 @@ const DISCOVERED: Duration = Duration::from_secs(30);
 const MAX_LIST: usize = 32 << 20;
 
 /// What a chart rendered to.
-pub(super) struct Rendered {
-    all: Arc<boathook_sandbox::Rendered>,
-    pub hooks: Vec<Hook>,
+pub(in super::super) struct Rendered {
+    pub content: Content,
     /// Of manifests and hooks.
     pub digest: String,
+    /// The definitions of the chart's dependencies, each with its file. Its own are files of the module.
+    definitions: Vec<(String, String)>,
 }
 
 impl Rendered {
-    fn new(all: Arc<boathook_sandbox::Rendered>) -> Self {
-        let mut digest = Sha256::new();
-        let mut add = |text: &str| {
-            digest.update((text.len() as u64).to_le_bytes());
-            digest.update(text);
-        };
-        for one in &all.manifests {
-            add(&one.source);
-            add(&one.text);
-        }
-        let hooks: Vec<_> = all.hooks.iter().map(hook).collect();
-        for hook in &hooks {
-            add(&hook.source);
-            add(&hook.text);
-        }
-        let digest = digest.finalize().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
-        Self { all, hooks, digest }
+    fn new(all: &boathook_sandbox::Rendered) -> Self {
+        let manifest =
+            |one: &boathook_sandbox::Manifest| Manifest { source: one.source.clone(), text: one.text.clone() };
+        let manifests = all.manifests.iter().map(manifest).collect();
+        let content = Content { manifests, hooks: all.hooks.iter().map(hook).collect() };
+        let of_others = all.definitions.iter().filter(|one| one.source.contains("/charts/"));
+        let definitions = of_others.map(|one| (one.source.clone(), one.text.clone())).collect();
+        Self { digest: content.digest(), content, definitions }
     }
 
-    /// Each manifest, with its template.
-    pub fn manifests(&self) -> Vec<(&str, &str)> {
-        self.all.manifests.iter().map(|one| (one.source.as_str(), one.text.as_str())).collect()
-    }
-
-    /// The definitions of the chart's dependencies. Its own are files of the module.
+    /// The definitions of the chart's dependencies.
     pub fn definitions(&self) -> Vec<(&str, &str)> {
-        let all = self.all.definitions.iter().map(|one| (one.source.as_str(), one.text.as_str()));
-        all.filter(|(source, _)| source.contains("/charts/")).collect()
+        self.definitions.iter().map(|(source, text)| (source.as_str(), text.as_str())).collect()
+    }
+}
+
+impl From<Content> for Rendered {
+    /// What was applied before. Definitions never go back.
+    fn from(content: Content) -> Self {
+        Self { digest: content.digest(), content, definitions: Vec::new() }
     }
 }
 
@@ -85,33 +82,67 @@ fn hook(of: &boathook_sandbox::ChartHook) -> Hook {
     }
 }
 
+/// What rendering asks: the sandbox, and the cluster.
+#[derive(Clone)]
+pub(in super::super) struct Sources {
+    pub sandbox: Arc<Sandbox>,
+    pub discovery: Arc<Discovery>,
+    pub access: Access,
+}
+
 /// Renders the charts of modules.
-pub(super) struct Renderer {
-    services: Arc<Services>,
+pub(in super::super) struct Renderer {
+    sources: Sources,
     /// What the API server serves, and when it said so.
     served: Mutex<Option<(Instant, Arc<Capabilities>)>>,
 }
 
+/// What is rendered, and who looks things up for it.
+pub(in super::super) struct Request<'a> {
+    pub caller: &'a Caller,
+    /// That of the release.
+    pub namespace: &'a str,
+    pub module: &'a Module,
+    pub chart: &'a Arc<Chart>,
+    pub values: &'a Value,
+    pub inputs: &'a Inputs,
+}
+
 impl Renderer {
-    pub fn new(services: Arc<Services>) -> Self {
-        Self { services, served: Mutex::default() }
+    pub fn new(sources: Sources) -> Self {
+        Self { sources, served: Mutex::default() }
+    }
+
+    /// Renders the chart. If it gives what was rendered for the revision that is there, that revision stays. Otherwise, the next
+    /// revision begins.
+    pub async fn next(&self, of: &Request<'_>, has: Option<&Record>) -> Result<(Rendered, Record), ReleaseError> {
+        if let Some(record) = has.filter(|record| !record.is_ending()) {
+            // A template may contain the number of the revision, and its time.
+            let rendered = self.render(of, record).await?;
+            if rendered.digest == record.digest {
+                let mut same = record.clone();
+                if same.rollback_to.take().is_some() {
+                    // What the chart gives is what was rolled back to.
+                    same.inputs = of.inputs.clone();
+                }
+                return Ok((rendered, same));
+            }
+        }
+        let mut next = Record::after(has, of.inputs, Timestamp::now());
+        let rendered = self.render(of, &next).await?;
+        next.chart = of.module.definition.version.as_ref().map(ToString::to_string);
+        next.begin(&rendered.content.hooks, &rendered.digest);
+        Ok((rendered, next))
     }
 
     /// Renders a revision of a module's chart.
-    pub async fn render(
-        &self,
-        caller: &Caller,
-        namespace: &str,
-        chart: &Arc<Chart>,
-        values: &Value,
-        (module, revision): (&Module, &Record),
-    ) -> Result<Rendered, ReleaseError> {
+    async fn render(&self, of: &Request<'_>, revision: &Record) -> Result<Rendered, ReleaseError> {
         let request = RenderRequest {
-            chart: chart.clone(),
-            values: values.clone(),
+            chart: of.chart.clone(),
+            values: of.values.clone(),
             release: Release {
-                name: module.name.as_str().to_owned(),
-                namespace: namespace.to_owned(),
+                name: of.module.name.as_str().to_owned(),
+                namespace: of.namespace.to_owned(),
                 revision: u32::try_from(revision.revision).unwrap_or(u32::MAX),
                 operation: if revision.install { Operation::Install } else { Operation::Upgrade },
             },
@@ -120,10 +151,10 @@ impl Renderer {
             now: UNIX_EPOCH + Duration::from_secs(revision.time),
             secret: Secret(revision.seed),
         };
-        let tenant = Tenant::hook(caller.hook.as_str());
-        let cluster = Arc::new(Cluster { services: self.services.clone(), caller: caller.clone() });
-        let rendered = self.services.sandbox.charts().render(&tenant, request, cluster).await;
-        rendered.map(Rendered::new).map_err(|error| match error {
+        let tenant = Tenant::hook(of.caller.hook.as_str());
+        let cluster = Arc::new(Cluster { sources: self.sources.clone(), caller: of.caller.clone() });
+        let rendered = self.sources.sandbox.charts().render(&tenant, request, cluster).await;
+        rendered.map(|all| Rendered::new(&all)).map_err(|error| match error {
             RenderError::Limit(_) => ReleaseError::Refused(format!("the chart: {error}")),
             // A template may fail because of what the cluster has, and does not have yet.
             _ => ReleaseError::Failed(format!("the chart: {error}")),
@@ -140,7 +171,7 @@ impl Renderer {
         if let Some((_, known)) = known.filter(|(since, _)| since.elapsed() < DISCOVERED) {
             return Ok(known);
         }
-        let server = self.services.discovery.server().await;
+        let server = self.sources.discovery.server().await;
         let server = server.map_err(|error| ReleaseError::Failed(error_chain(&error)))?;
         let (version, major, minor) = (server.version, server.major, server.minor);
         let kube = KubeVersion { version, major, minor };
@@ -150,8 +181,17 @@ impl Renderer {
     }
 }
 
-/// A module's chart, if it has one, and the files of its definitions, as they are now.
-pub(super) async fn read(module: &Module) -> Result<(Option<Arc<Chart>>, Vec<(String, String)>), ReleaseError> {
+/// What a module brings, as it is now.
+pub(in super::super) struct Files {
+    pub chart: Option<Arc<Chart>>,
+    /// Of the chart's files.
+    pub digest: String,
+    /// The files of its definitions.
+    pub definitions: Vec<(String, String)>,
+}
+
+/// Reads a module's chart, if it has one, and the files of its definitions.
+pub(in super::super) async fn read(module: &Module) -> Result<Files, ReleaseError> {
     let module = module.clone();
     let read = move || -> Result<_, String> {
         let definition = |path: &PathBuf| {
@@ -160,8 +200,11 @@ pub(super) async fn read(module: &Module) -> Result<(Option<Arc<Chart>>, Vec<(St
         };
         let definitions = module.crds.iter().map(definition).collect::<Result<_, String>>()?;
         let files = chart::of_module(&module).map_err(|error| error_chain(&error))?;
+        let parts = files.iter().flat_map(|(path, content)| [path.as_bytes(), content.as_slice()]);
+        let digest = boathook_applyset::Digest::of(parts).to_string();
         let files = files.into_iter().map(|(path, content)| ChartFile { path, content }).collect();
-        Ok((module.chart.map(|_| Arc::new(Chart::of_directory(files))), definitions))
+        let chart = module.chart.map(|_| Arc::new(Chart::of_directory(files)));
+        Ok(Files { chart, digest, definitions })
     };
     let read = spawn_blocking(read).await.map_err(|error| ReleaseError::Failed(error.to_string()))?;
     read.map_err(ReleaseError::Failed)
@@ -169,7 +212,7 @@ pub(super) async fn read(module: &Module) -> Result<(Option<Arc<Chart>>, Vec<(St
 
 /// Answers `lookup` with what the operator itself may read.
 struct Cluster {
-    services: Arc<Services>,
+    sources: Sources,
     caller: Caller,
 }
 
@@ -182,7 +225,7 @@ impl Lookup for Cluster {
 impl Cluster {
     async fn answer(&self, query: LookupQuery) -> Result<Option<String>, String> {
         let LookupQuery { api_version, kind, namespace, name } = query;
-        let resource = match self.services.discovery.resolve(&api_version, &kind).await {
+        let resource = match self.sources.discovery.resolve(&api_version, &kind).await {
             Ok(resource) => resource,
             Err(DiscoveryError::Unknown { .. }) => return Ok(None),
             Err(error) => return Err(error_chain(&error)),
@@ -196,7 +239,7 @@ impl Cluster {
             return Ok(None);
         }
         let target = ObjectRef { api_version, kind, namespace, name };
-        match self.services.operator.access.get(&self.caller, &target, None).await {
+        match self.sources.access.get(&self.caller, &target, None).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.reason == CallReason::NotFound => Ok(None),
             Err(error) => Err(refused(&error)),
@@ -215,8 +258,7 @@ impl Cluster {
                 limit: None,
                 continue_token,
             };
-            let page =
-                self.services.operator.access.list(&self.caller, &query).await.map_err(|error| refused(&error))?;
+            let page = self.sources.access.list(&self.caller, &query).await.map_err(|error| refused(&error))?;
             bytes += page.items.iter().map(String::len).sum::<usize>();
             if bytes > MAX_LIST {
                 return Err(format!("the list has more than {MAX_LIST} bytes: look up one object, or one namespace"));

@@ -1,0 +1,370 @@
+//! What the operator would do with modules: their charts as the directories and the configuration give them now, compared with
+//! what is applied. Nothing is written, and no hook runs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use boathook_applyset::{MemberId, prune::keeps};
+use boathook_core::model::{HookName, ObjectRef, RunId, error_chain};
+use boathook_kube::{
+    access::{Access, AccessConfig, JqRunner},
+    discovery::Discovery,
+};
+use boathook_modules::{
+    Catalogue, Config, Maintenance, Module, ModuleName, Store,
+    graph::{Answer, Graph, State},
+};
+use boathook_sandbox::Sandbox;
+use futures::{FutureExt as _, future::BoxFuture};
+use kube::api::ListParams;
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::module_values::{self, given},
+    charts::{
+        self, objects,
+        record::Record,
+        render::{self, Renderer, Request, Sources},
+        revisions::{Cause, Content, Inputs},
+    },
+    commands::{CommandError, InCluster, wrong},
+    releases::ReleaseError,
+};
+
+/// What would become of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Planned {
+    Install,
+    Upgrade,
+    /// Nothing changes.
+    Stay,
+    Delete,
+    /// It is off, and there is nothing of it.
+    Off,
+    /// It cannot be said.
+    Fail,
+}
+
+impl Planned {
+    /// For people.
+    pub fn shown(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Upgrade => "upgrade",
+            Self::Stay => "stay",
+            Self::Delete => "delete",
+            Self::Off => "off",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// An object that would be created, changed or deleted. The values of Secrets are hidden.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changed {
+    pub object: ObjectRef,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+}
+
+/// What the operator would do with a module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    pub module: ModuleName,
+    pub planned: Planned,
+    pub why: String,
+    pub objects: Vec<Changed>,
+    /// The chart's hooks that would run, each with its event and its template.
+    pub hooks: Vec<(&'static str, String)>,
+}
+
+/// What is known before charts are rendered.
+struct Known<'a> {
+    catalogue: &'a Catalogue,
+    store: Store,
+    states: BTreeMap<ModuleName, State>,
+    records: BTreeMap<ModuleName, Record>,
+    renderer: Renderer,
+    discovery: Arc<Discovery>,
+}
+
+impl InCluster {
+    /// Previews all modules, or one. The second value is what is wrong with the configuration.
+    ///
+    /// # Errors
+    /// The cluster cannot be read, or there is no such module.
+    pub async fn preview(
+        &self,
+        catalogue: &Catalogue,
+        config_map: &str,
+        sandbox: Arc<Sandbox>,
+        only: Option<&ModuleName>,
+    ) -> Result<(Vec<Preview>, Vec<String>), CommandError> {
+        let graph = match Graph::of(catalogue) {
+            Ok(graph) => graph,
+            Err(error) => return wrong(error_chain(&error)),
+        };
+        let mut store = Store::new(catalogue);
+        let problems = self.configure(&mut store, config_map, graph.order()).await?;
+        let discovery = Arc::new(Discovery::new(self.client.clone()));
+        let access =
+            Access::new(self.client.clone(), discovery.clone(), Arc::new(NoJq), AccessConfig::default(), Arc::new(()));
+        let renderer = Renderer::new(Sources { sandbox, discovery: discovery.clone(), access });
+        let scripted = |name: &ModuleName, _: &[ModuleName]| {
+            let asks = catalogue.module(name.as_str()).is_some_and(|module| module.enabled.is_some());
+            if asks { Answer::Waiting } else { Answer::None }
+        };
+        let states = graph.states(|name| store.decision(name.key()), scripted);
+        let records = self.records().await?;
+        let known = Known { catalogue, store, states, records, renderer, discovery };
+        let gone = known.records.keys().filter(|name| !graph.contains(name) && !graph.broken().contains_key(*name));
+        // Without any module, nothing counts as gone.
+        let gone = gone.filter(|_| !graph.order().is_empty());
+        let all: Vec<&ModuleName> = graph.order().iter().chain(gone).collect();
+        if let Some(only) = only
+            && !all.contains(&only)
+        {
+            let names: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
+            return wrong(format!("there is no module {only} that can be used; there are: {}", names.join(", ")));
+        }
+        let mut previews = Vec::new();
+        for name in all.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
+            previews.push(self.one(&known, name).await?);
+        }
+        Ok((previews, problems))
+    }
+
+    /// Gives the store what the cluster has: the configuration, and what hooks wrote.
+    async fn configure(
+        &self,
+        store: &mut Store,
+        config_map: &str,
+        modules: &[ModuleName],
+    ) -> Result<Vec<String>, CommandError> {
+        let what = format!("the ConfigMap {config_map}");
+        let found = self.config_maps().get_opt(config_map).await.map_err(self.unreachable(&what))?;
+        let data: Map<String, Value> = found
+            .and_then(|map| map.data)
+            .map(|data| data.into_iter().map(|(key, text)| (key, text.into())).collect())
+            .unwrap_or_default();
+        let config = Config::of_data(config_map, &data).map_err(|error| CommandError::Wrong(error_chain(&error)))?;
+        let mut problems: Vec<String> = store.configure(&config).iter().map(ToString::to_string).collect();
+        let params = ListParams::default().labels(module_values::LABEL);
+        let secrets = self.secrets().list(&params).await.map_err(self.unreachable("Secrets"))?;
+        for (key, text) in secrets.items.into_iter().filter_map(|secret| module_values::restored(modules, secret)) {
+            if let Err(why) = store.restore(&key, &text) {
+                problems.push(format!("what hooks wrote to {key} cannot be read: {why}"));
+            }
+        }
+        Ok(problems)
+    }
+
+    async fn one(&self, known: &Known<'_>, name: &ModuleName) -> Result<Preview, CommandError> {
+        let record = known.records.get(name).filter(|record| !record.is_ending());
+        let done = match (known.states.get(name), known.catalogue.module(name.as_str())) {
+            (Some(State::On(_) | State::Unknown(_)), Some(module)) => self.on(known, module, record).await,
+            (state, _) => {
+                let why = match state {
+                    Some(State::Off(why)) => why.to_string(),
+                    _ => "its directory is gone".to_owned(),
+                };
+                self.off(known, name, record, why).await
+            }
+        };
+        let fails = |why: String| Preview {
+            module: name.clone(),
+            planned: Planned::Fail,
+            why,
+            objects: Vec::new(),
+            hooks: Vec::new(),
+        };
+        match done {
+            Ok(preview) => Ok(preview),
+            Err(Failed::Release(ReleaseError::Failed(why) | ReleaseError::Refused(why)))
+            | Err(Failed::Command(CommandError::Wrong(why))) => Ok(fails(why)),
+            Err(Failed::Command(error)) => Err(error),
+        }
+    }
+
+    async fn on(&self, known: &Known<'_>, module: &Module, record: Option<&Record>) -> Result<Preview, Failed> {
+        let name = &module.name;
+        let stays = |why: String| Preview {
+            module: name.clone(),
+            planned: Planned::Stay,
+            why,
+            objects: Vec::new(),
+            hooks: Vec::new(),
+        };
+        if known.store.maintenance(name.key()) == Maintenance::NoResourceReconciliation {
+            return Ok(stays("the configuration keeps its objects as they are".to_owned()));
+        }
+        let given = given(&known.store, name).map_err(ReleaseError::Failed)?;
+        let files = render::read(module).await?;
+        let inputs = Inputs::new(files.digest, &given);
+        if let Some(to) = record.filter(|record| record.inputs == inputs).and_then(|record| record.rollback_to) {
+            return Ok(stays(format!("it is rolled back to revision {to}")));
+        }
+        let Some(chart) = files.chart else {
+            return match record {
+                Some(_) => Err(ReleaseError::Failed("the module's chart is gone".to_owned()).into()),
+                None => Ok(stays("it has no chart".to_owned())),
+            };
+        };
+        if let Some(why) = given.unfit {
+            return Err(ReleaseError::Refused(why).into());
+        }
+        let caller = charts::caller(name, RunId::new("preview", 1), true)?;
+        let (namespace, values) = (&*self.namespace, &given.values);
+        let request = Request { caller: &caller, namespace, module, chart: &chart, values, inputs: &inputs };
+        let (rendered, next) = known.renderer.next(&request, record).await?;
+        if record.is_some_and(|record| record.revision == next.revision) {
+            return Ok(stays(format!("revision {}", next.revision)));
+        }
+        let before = match record {
+            Some(record) => self.applied(known, name, record).await?,
+            None => BTreeMap::new(),
+        };
+        let after = self.objects(known, name, &rendered.content).await?;
+        let hooks = [next.before(), next.afterwards()]
+            .into_iter()
+            .flat_map(|event| charts::hooks_of(&rendered.content.hooks, event))
+            .collect();
+        let causes: Vec<&str> = next.changed.iter().copied().map(Cause::shown).collect();
+        Ok(Preview {
+            module: name.clone(),
+            planned: if record.is_some() { Planned::Upgrade } else { Planned::Install },
+            why: causes.join(", "),
+            objects: changes(before, after),
+            hooks,
+        })
+    }
+
+    async fn off(
+        &self,
+        known: &Known<'_>,
+        name: &ModuleName,
+        record: Option<&Record>,
+        why: String,
+    ) -> Result<Preview, Failed> {
+        let Some(record) = record else {
+            let planned = if known.records.contains_key(name) { Planned::Delete } else { Planned::Off };
+            return Ok(Preview { module: name.clone(), planned, why, objects: Vec::new(), hooks: Vec::new() });
+        };
+        let mut before = self.applied(known, name, record).await?;
+        before.retain(|_, (_, object)| !keeps(object));
+        Ok(Preview {
+            module: name.clone(),
+            planned: Planned::Delete,
+            why,
+            objects: changes(before, BTreeMap::new()),
+            hooks: charts::hooks_at_deletion(&record.hooks),
+        })
+    }
+
+    /// The objects of the revision that is applied.
+    async fn applied(&self, known: &Known<'_>, name: &ModuleName, record: &Record) -> Result<Objects, Failed> {
+        let entry = record.revisions().pop().ok_or_else(|| ReleaseError::Failed("it has no revision".to_owned()))?;
+        let content = self.content(name, &entry).await?;
+        self.objects(known, name, &content).await
+    }
+
+    async fn objects(&self, known: &Known<'_>, name: &ModuleName, content: &Content) -> Result<Objects, Failed> {
+        let identity = charts::identity(name, &self.namespace);
+        let wanted = objects::wanted(&known.discovery, &content.manifests(), &identity, 0).await?;
+        let one = |object: Value| {
+            let reference = ObjectRef::of(&object);
+            (MemberId::of(&reference), (reference, object))
+        };
+        Ok(wanted.answer.members.into_iter().map(one).collect())
+    }
+}
+
+type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;
+
+enum Failed {
+    Command(CommandError),
+    Release(ReleaseError),
+}
+
+impl From<CommandError> for Failed {
+    fn from(error: CommandError) -> Self {
+        Self::Command(error)
+    }
+}
+
+impl From<ReleaseError> for Failed {
+    fn from(error: ReleaseError) -> Self {
+        Self::Release(error)
+    }
+}
+
+/// The objects that differ: those that come or change in their order, then those that go.
+fn changes(mut before: Objects, after: Objects) -> Vec<Changed> {
+    let mut found = Vec::new();
+    for (id, (object, after)) in after {
+        let before = before.remove(&id).map(|(_, before)| before);
+        if before.as_ref() != Some(&after) {
+            found.push(hidden(Changed { object, before, after: Some(after) }));
+        }
+    }
+    let gone = before.into_values();
+    found.extend(gone.map(|(object, before)| hidden(Changed { object, before: Some(before), after: None })));
+    found
+}
+
+/// Hides the values of a Secret, as `kubectl diff` does.
+fn hidden(mut changed: Changed) -> Changed {
+    if changed.object.kind != "Secret" || changed.object.api_version != "v1" {
+        return changed;
+    }
+    let data = |object: &Option<Value>| -> Map<String, Value> {
+        object.as_ref().and_then(|object| object.get("data")?.as_object().cloned()).unwrap_or_default()
+    };
+    let (before, after) = (data(&changed.before), data(&changed.after));
+    for (object, own, other, mark) in
+        [(&mut changed.before, &before, &after, "*** (before)"), (&mut changed.after, &after, &before, "*** (after)")]
+    {
+        let Some(data) = object.as_mut().and_then(|object| object.get_mut("data")?.as_object_mut()) else { continue };
+        for (key, value) in data.iter_mut() {
+            let differs = other.get(key).is_some_and(|other| Some(other) != own.get(key));
+            *value = json!(if differs { mark } else { "***" });
+        }
+    }
+    changed
+}
+
+/// Charts run no jq.
+struct NoJq;
+
+impl JqRunner for NoJq {
+    fn run(&self, _: &HookName, _: &str, _: String) -> BoxFuture<'_, Result<String, String>> {
+        async { Err("a preview runs no jq".to_owned()) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn objects(all: &[Value]) -> Objects {
+        let one = |object: &Value| {
+            let reference = ObjectRef::of(object);
+            (MemberId::of(&reference), (reference, object.clone()))
+        };
+        all.iter().map(one).collect()
+    }
+
+    #[test]
+    fn only_what_differs_is_shown_and_secrets_are_hidden() {
+        let map = |name: &str, value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": value}});
+        let secret = |value: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": value, "b": "c2FtZQ=="}});
+        let before = objects(&[map("a", "1"), map("b", "1"), map("c", "1"), secret("b2xk")]);
+        let after = objects(&[map("a", "1"), map("b", "2"), map("d", "1"), secret("bmV3")]);
+        let found = changes(before, after);
+        let shown: Vec<_> =
+            found.iter().map(|one| (one.object.name.as_str(), one.before.is_some(), one.after.is_some())).collect();
+        assert_eq!(shown, [("b", true, true), ("d", false, true), ("s", true, true), ("c", true, false)]);
+        let data = |object: &Option<Value>| object.as_ref().unwrap()["data"].clone();
+        assert_eq!(data(&found[2].before), json!({"a": "*** (before)", "b": "***"}));
+        assert_eq!(data(&found[2].after), json!({"a": "*** (after)", "b": "***"}));
+    }
+}

@@ -1,0 +1,224 @@
+//! `boathook modules` on a cluster: what would change, what was applied, rollbacks, and modules that are turned on and off.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use anyhow::Context as _;
+use boathook_core::model::ObjectRef;
+use boathook_modules::{Layout, ModuleName};
+use boathook_operator::app::{ModuleChange, ModulePlanned, ModulePreview, ModuleRevision, ModulesInCluster};
+use boathook_sandbox::Sandbox;
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use super::{aligned, read_catalogue};
+use crate::{
+    cli::modules::{Compared, Diff, History, Place, Plan, Rollback, Turn},
+    cmd::{connect, runtime::block_on, sandbox},
+};
+
+/// The characters of a digest that are shown to people.
+const DIGEST: usize = 12;
+/// Lines around a change.
+const CONTEXT: usize = 3;
+
+async fn modules(place: &Place) -> anyhow::Result<ModulesInCluster> {
+    let (client, _) = connect::client(&place.connection).await?;
+    let namespace = place.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+    Ok(ModulesInCluster::new(client, namespace))
+}
+
+fn module(name: &str) -> anyhow::Result<ModuleName> {
+    name.parse().with_context(|| format!("{name:?} is not the name of a module"))
+}
+
+/// Whether nothing would change.
+pub(super) fn plan(args: Plan) -> anyhow::Result<bool> {
+    let previews = preview(&args.compared, None)?;
+    let rows: Vec<Value> = previews.iter().map(row).collect();
+    crate::cmd::print(args.output, &Value::Array(rows), || previews.iter().map(text).collect())?;
+    whole(&previews)
+}
+
+/// Whether nothing would change.
+pub(super) fn diff(args: Diff) -> anyhow::Result<bool> {
+    let previews = preview(&args.compared, Some(&module(&args.name)?))?;
+    for one in &previews {
+        if one.planned == ModulePlanned::Delete {
+            eprintln!("boathook: the module {} would be deleted: {}", one.module, one.why);
+        }
+        one.objects.iter().for_each(|changed| print!("{}", unified(changed)));
+    }
+    whole(&previews)
+}
+
+/// Whether nothing would change. An error if that is not known.
+fn whole(previews: &[ModulePreview]) -> anyhow::Result<bool> {
+    let failed = previews.iter().find(|one| one.planned == ModulePlanned::Fail);
+    if let Some(one) = failed {
+        anyhow::bail!("the module {}: {}", one.module, one.why);
+    }
+    let stays = |one: &ModulePreview| matches!(one.planned, ModulePlanned::Stay | ModulePlanned::Off);
+    Ok(previews.iter().all(stays))
+}
+
+fn preview(compared: &Compared, only: Option<&ModuleName>) -> anyhow::Result<Vec<ModulePreview>> {
+    let catalogue = read_catalogue(&Layout {
+        modules: compared.modules.clone(),
+        global: compared.global_hooks.clone(),
+        unnumbered: compared.unnumbered_order,
+        strict: compared.strict,
+        ..Layout::default()
+    })?;
+    let sandbox = sandbox::config(None)?;
+    let (previews, problems) = block_on(async {
+        let modules = modules(&compared.place).await?;
+        let sandbox = Arc::new(Sandbox::new(sandbox)?);
+        Ok(modules.preview(&catalogue, &compared.config.modules_config_map, sandbox, only).await?)
+    })?;
+    for problem in problems {
+        eprintln!("boathook: warning: {problem}");
+    }
+    Ok(previews)
+}
+
+fn sign(changed: &ModuleChange) -> (&'static str, &'static str) {
+    match (&changed.before, &changed.after) {
+        (None, _) => ("+", "create"),
+        (_, None) => ("-", "delete"),
+        _ => ("~", "change"),
+    }
+}
+
+fn text(preview: &ModulePreview) -> String {
+    let mut text = format!("{}: {} ({})\n", preview.module, preview.planned.shown(), preview.why);
+    for changed in &preview.objects {
+        let _ = writeln!(text, "  {} {}", sign(changed).0, changed.object);
+    }
+    for (event, source) in &preview.hooks {
+        let _ = writeln!(text, "  hook {event} {source}");
+    }
+    text
+}
+
+fn row(preview: &ModulePreview) -> Value {
+    let object = |changed: &ModuleChange| {
+        let ObjectRef { api_version, kind, namespace, name } = &changed.object;
+        json!({"apiVersion": api_version, "kind": kind, "namespace": namespace, "name": name,
+            "action": sign(changed).1, "before": changed.before, "after": changed.after})
+    };
+    let hook = |(event, source): &(&str, String)| json!({"event": event, "template": source});
+    json!({
+        "module": preview.module.as_str(),
+        "action": preview.planned.shown(),
+        "why": preview.why,
+        "objects": preview.objects.iter().map(object).collect::<Value>(),
+        "hooks": preview.hooks.iter().map(hook).collect::<Value>(),
+    })
+}
+
+/// The difference as `kubectl diff` shows it.
+fn unified(changed: &ModuleChange) -> String {
+    let ObjectRef { api_version, kind, namespace, name } = &changed.object;
+    let namespace = namespace.as_deref().unwrap_or_default();
+    let file = format!("{}.{kind}.{namespace}.{name}", api_version.replace('/', "."));
+    let yaml = |object: &Option<Value>| {
+        object.as_ref().map_or_else(String::new, |object| yaml_serde::to_string(object).unwrap_or_default())
+    };
+    let (before, after) = (yaml(&changed.before), yaml(&changed.after));
+    let (old, new) = (format!("APPLIED/{file}"), format!("PLANNED/{file}"));
+    let diff = TextDiff::from_lines(&before, &after);
+    let hunks = diff.unified_diff().context_radius(CONTEXT).header(&old, &new).to_string();
+    format!("diff -u -N {old} {new}\n{hunks}")
+}
+
+/// Always true.
+pub(super) fn history(args: History) -> anyhow::Result<bool> {
+    let module = module(&args.name)?;
+    let history = block_on(async { Ok(modules(&args.place).await?.history(&module).await?) })?;
+    let row = |one: &ModuleRevision| {
+        json!({
+            "revision": one.revision,
+            "time": time(one.time),
+            "chart": one.chart,
+            "digest": one.digest,
+            "changed": one.changed,
+            "rollbackTo": one.rollback_to,
+            "result": one.outcome,
+        })
+    };
+    let rows: Vec<Value> = history.iter().map(row).collect();
+    crate::cmd::print(args.output, &Value::Array(rows), || table(&history))?;
+    Ok(true)
+}
+
+fn table(history: &[ModuleRevision]) -> String {
+    let mut rows = vec![["REVISION", "TIME", "CHART", "DIGEST", "CHANGED", "RESULT"].map(str::to_owned)];
+    for one in history {
+        let causes: Vec<&str> = one.changed.iter().map(|cause| cause.shown()).collect();
+        let to = one.rollback_to.map_or_else(String::new, |to| format!(" to {to}"));
+        rows.push([
+            one.revision.to_string(),
+            time(one.time),
+            one.chart.clone().unwrap_or_else(|| "-".to_owned()),
+            one.digest.chars().take(DIGEST).collect(),
+            format!("{}{to}", causes.join(", ")),
+            one.outcome.shown().to_owned(),
+        ]);
+    }
+    aligned(&rows)
+}
+
+/// In RFC 3339.
+fn time(seconds: u64) -> String {
+    humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).to_string()
+}
+
+/// Always true.
+pub(super) fn rollback(args: Rollback) -> anyhow::Result<bool> {
+    let module = module(&args.name)?;
+    block_on(async {
+        let modules = modules(&args.place).await?;
+        if args.end {
+            modules.end_rollback(&module).await?;
+            println!("the operator is asked to apply what the chart of {module} gives");
+        } else {
+            let to = modules.roll_back(&module, args.to).await?;
+            println!("the operator is asked to apply the manifests of revision {to} of {module}");
+        }
+        Ok(true)
+    })
+}
+
+/// Always true.
+pub(super) fn turn(args: Turn, on: bool) -> anyhow::Result<bool> {
+    let (module, map) = (module(&args.name)?, &args.config.modules_config_map);
+    block_on(async {
+        let changed = modules(&args.place).await?.turn(map, &module, on).await?;
+        let what = if on { "on" } else { "off" };
+        let again = if changed { "" } else { " already" };
+        println!("the ConfigMap {map}{again} turns the module {module} {what}");
+        Ok(true)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_difference_looks_like_that_of_kubectl() {
+        let map = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": value}});
+        let object = ObjectRef {
+            api_version: "v1".to_owned(),
+            kind: "ConfigMap".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        let changed = ModuleChange { object, before: Some(map("1")), after: Some(map("2")) };
+        let expected = "diff -u -N APPLIED/v1.ConfigMap.shop.web PLANNED/v1.ConfigMap.shop.web\n\
+                        --- APPLIED/v1.ConfigMap.shop.web\n+++ PLANNED/v1.ConfigMap.shop.web\n@@ -3,4 +3,4 @@\n metadata:\n   \
+                        name: web\n data:\n-  a: '1'\n+  a: '2'\n";
+        assert_eq!(unified(&changed), expected);
+    }
+}
