@@ -324,6 +324,7 @@ const CRD: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefi
                    AppList}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema: \
                    {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, old: {type: string}}}}}\n";
 
+// mutant: crates/operator/src/app/definitions.rs: `if !changes.is_empty() {` => `if false {`
 #[tokio::test]
 async fn definitions_come_first_and_stay() {
     let bench = Bench::new(&[
@@ -350,6 +351,7 @@ async fn definitions_come_first_and_stay() {
     assert!(why.contains("crds/app.yaml: apps.example.com") && why.contains("objects would lose it"), "{why}");
 }
 
+// mutant: crates/applyset/src/prune.rs: `(share && !situation.empty)` => `(false && !situation.empty)`
 #[tokio::test]
 async fn a_large_prune_waits_for_an_approval() {
     let bench = Bench::web().await;
@@ -395,6 +397,7 @@ async fn templates_look_up_what_is_there() {
     assert!(data["all"].as_str().unwrap().contains("known") && data["minor"] != "", "{data}");
 }
 
+// mutant: crates/operator/src/app/modules/charts/dependants.rs: `if items.iter().any(counts) {` => `if false {`
 #[tokio::test]
 async fn a_namespace_goes_only_if_nothing_else_is_in_it() {
     let bench = Bench::new(&[
@@ -424,6 +427,7 @@ async fn a_namespace_goes_only_if_nothing_else_is_in_it() {
     bench.is_gone("Namespace", "room").await;
 }
 
+// mutant: crates/operator/src/app/modules/charts/release.rs: `adopt: Adopt::IfUnowned` => `adopt: Adopt::Always`
 #[tokio::test]
 async fn an_object_of_somebody_else_is_taken_over_or_refused() {
     let bench = Bench::web().await;
@@ -514,6 +518,7 @@ async fn an_operator_that_dies_after_any_write_is_continued_by_the_next_one() {
     assert!((5..20).contains(&most), "{most}");
 }
 
+// mutant: crates/operator/src/app/modules/configuration.rs: `if complete && self.usable {` => `if complete {`
 #[tokio::test]
 async fn a_configuration_that_cannot_be_read_deletes_nothing_after_a_restart() {
     let bench = Bench::web().await;
@@ -533,6 +538,7 @@ async fn a_configuration_that_cannot_be_read_deletes_nothing_after_a_restart() {
     assert_eq!(bench.port("81").await["metadata"]["uid"], before["metadata"]["uid"]);
 }
 
+// mutant: crates/operator/src/app/modules/charts/mod.rs: `Some(release) if release.record().is_ending() => self.delete().await,` => `Some(_) => self.delete().await,`
 #[tokio::test]
 async fn objects_of_a_chart_that_is_lost_stay_until_the_module_is_turned_off() {
     let bench = Bench::web().await;
