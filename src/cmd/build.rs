@@ -39,7 +39,7 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
         agree(&project, made, args.write_crd)?;
     } else if args.write_crd {
         bail!(
-            "the hook defines no custom resource by its types, so that there is nothing to write: see boathook.define"
+            "the hook defines no custom resource by its types, so that there is nothing to write: define it with the SDK, or write {FILE} yourself"
         );
     }
     super::put(&out, &bytes)?;

@@ -3,9 +3,10 @@
 
 use std::{fmt::Write as _, path::Path, process::ExitCode};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use boathook_author::rbac::{Kinds, suspects};
 use boathook_core::{
+    definition::Definition,
     hooks::print,
     model::{HookName, Script},
 };
@@ -26,27 +27,44 @@ pub(super) fn run(args: Inspect) -> anyhow::Result<ExitCode> {
 
 /// Loads a component as the operator does, and returns its facts.
 pub(super) fn check(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
-    Ok(facts(&loaded(name, bytes)?, bytes))
+    let (hook, definitions) = loaded(name, bytes)?;
+    Ok(facts(&hook, &definitions, bytes))
 }
 
 /// Like [`check`], with warnings about names that are probably misspelt.
 pub(super) fn check_names(name: &HookName, bytes: &[u8]) -> anyhow::Result<Value> {
-    let hook = loaded(name, bytes)?;
+    let (hook, definitions) = loaded(name, bytes)?;
     let kinds = block_on(local(&[]))?;
-    let mut facts = facts(&hook, bytes);
+    let mut facts = facts(&hook, &definitions, bytes);
     if let Some(Value::Array(warnings)) = facts.get_mut("warnings") {
         warnings.extend(suspects(&hook.spec, &Kinds::new(kinds)).into_iter().map(Value::from));
     }
     Ok(facts)
 }
 
-fn loaded(name: &HookName, bytes: &[u8]) -> anyhow::Result<Hook> {
-    let hook: Hook = block_on(async { anyhow::Ok(load(name, bytes, &Sandbox::new(sandbox::config(None)?)?).await?) })?;
+/// The hook, and the CustomResourceDefinitions that it makes of its types.
+fn loaded(name: &HookName, bytes: &[u8]) -> anyhow::Result<(Hook, Vec<Value>)> {
+    let (hook, definitions) = block_on(async {
+        let sandbox = Sandbox::new(sandbox::config(None)?)?;
+        let hook = load(name, bytes, &sandbox).await?;
+        let definitions = sandbox.definitions(&hook.component).await;
+        let definitions = definitions.map_err(|failure| anyhow!("its types define no custom resource: {failure}"))?;
+        anyhow::Ok((hook, definitions))
+    })?;
     let wrong = bad_conditions(&hook.spec);
     if !wrong.is_empty() {
         bail!("the API server would refuse to register its webhooks: {}", wrong.join("; "));
     }
-    Ok(hook)
+    let definitions = definitions.iter().enumerate().map(|(at, text)| defined(at, text)).collect::<Result<_, _>>()?;
+    Ok((hook, definitions))
+}
+
+/// A definition that a bundle may carry.
+fn defined(at: usize, text: &str) -> anyhow::Result<Value> {
+    let wrong = || format!("definition {} that it makes of its types cannot be used", at + 1);
+    let value: Value = serde_json::from_str(text).with_context(wrong)?;
+    Definition::read(value.clone()).with_context(wrong)?;
+    Ok(value)
 }
 
 pub(super) fn hook_name(file: &Path) -> anyhow::Result<HookName> {
@@ -54,7 +72,7 @@ pub(super) fn hook_name(file: &Path) -> anyhow::Result<HookName> {
     Ok(HookName::new(&stem)?)
 }
 
-fn facts(hook: &Hook, bytes: &[u8]) -> Value {
+fn facts(hook: &Hook, definitions: &[Value], bytes: &[u8]) -> Value {
     json!({
         "name": hook.spec.name.as_str(),
         "digest": hook.component.digest(),
@@ -65,15 +83,9 @@ fn facts(hook: &Hook, bytes: &[u8]) -> Value {
         "imports": hook.component.imports(),
         "warnings": hook.spec.warnings,
         "asks": hook.spec.asks(),
-        "definitions": definitions(hook),
+        "definitions": definitions,
         "document": print(&hook.spec),
     })
-}
-
-/// The CustomResourceDefinitions that it makes of its types.
-fn definitions(hook: &Hook) -> Vec<Value> {
-    let all = hook.component.definitions().iter();
-    all.filter_map(|text| serde_json::from_str(text).ok()).collect()
 }
 
 /// The script's interpreter and files.

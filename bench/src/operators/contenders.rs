@@ -70,7 +70,7 @@ impl Operator {
         const DEFINITION: (Language, &str) = (Yaml, "hooks-wasm/hello-app/crd.yaml");
         let (files, functions, deployed): (Vec<_>, Vec<_>, _) = match kind {
             Kind::Boathook => (
-                vec![(Rust, "hooks-wasm/hello-app/src/lib.rs"), DEFINITION],
+                vec![(Rust, "hooks-wasm/hello-app/src/lib.rs")],
                 vec!["reconcile"],
                 Path::new("hooks-wasm/dist").join(HOOK),
             ),

@@ -156,9 +156,10 @@ impl LoadedHook {
         self.0.script.as_ref()?.functions.as_deref()
     }
 
-    /// The CustomResourceDefinitions that a script makes of its types, as JSON.
-    pub fn definitions(&self) -> &[String] {
-        self.0.script.as_ref().map_or(&[], |script| &script.definitions)
+    /// The CustomResourceDefinitions that a script makes of its types, as JSON. They were requested when the script was
+    /// loaded.
+    pub(super) fn definitions(&self) -> Option<&[String]> {
+        self.0.script.as_ref().map(|script| &*script.definitions)
     }
 
     /// The document of a script. It was requested when the script was loaded.

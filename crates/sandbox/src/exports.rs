@@ -17,7 +17,7 @@ use super::{
         boathook::hook::types::{Failure, RunInfo},
         optional::{
             boathook::hook::{admission, reconciliation},
-            exports::boathook::hook::{conversion, finalizing, mutating, reconciling, validating},
+            exports::boathook::hook::{conversion, defining, finalizing, mutating, reconciling, validating},
         },
     },
 };
@@ -33,6 +33,7 @@ pub(super) struct Exports {
     conversion: Option<conversion::GuestIndices>,
     reconciling: Option<reconciling::GuestIndices>,
     finalizing: Option<finalizing::GuestIndices>,
+    defining: Option<defining::GuestIndices>,
 }
 
 impl Exports {
@@ -45,6 +46,7 @@ impl Exports {
             conversion: has("conversion").then(|| conversion::GuestIndices::new(pre)).transpose()?,
             reconciling: has("reconciling").then(|| reconciling::GuestIndices::new(pre)).transpose()?,
             finalizing: has("finalizing").then(|| finalizing::GuestIndices::new(pre)).transpose()?,
+            defining: has("defining").then(|| defining::GuestIndices::new(pre)).transpose()?,
         })
     }
 
@@ -65,6 +67,18 @@ impl Exports {
 
     pub fn finalizes(&self) -> bool {
         self.finalizing.is_some()
+    }
+
+    /// Requests the custom resources that the hook defines by its types, as JSON. A component without the export defines
+    /// none.
+    pub async fn definitions(
+        &self,
+        pre: &HookPre<State>,
+        store: &mut Store<State>,
+    ) -> wasmtime::Result<Result<Vec<String>, String>> {
+        let Some(defining) = &self.defining else { return Ok(Ok(Vec::new())) };
+        let instance = instantiate(pre, store).await?;
+        defining.load(&mut *store, &instance)?.call_definitions(store).await
     }
 
     /// Requests a decision.

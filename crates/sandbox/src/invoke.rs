@@ -174,6 +174,19 @@ pub(super) async fn config(
     Ok(document)
 }
 
+/// Requests the custom resources that a hook defines by its types.
+pub(super) async fn definitions(engine: &Engine, hook: &LoadedHook, given: Given) -> Result<Vec<String>, Failure> {
+    let (mut store, deadline, turn) = at_load(engine, hook.name(), given, None, Arc::new(NoGrants));
+    let call = async |store: &mut Store<State>| {
+        let answer = hook.optional().definitions(hook.pre(), store).await?;
+        let bytes = answer.as_ref().map_or(0, |all| all.iter().map(String::len).sum());
+        store.data().room.keep(bytes).map_err(|refused| refused.error(Limit::HostBytes))?;
+        Ok(answer)
+    };
+    let wrong = |message| own_failure(types::Failure::Permanent(message));
+    within(&mut store, deadline, &turn, call).await?.map_err(wrong)
+}
+
 /// What an interpreter says about a script.
 pub(super) struct Described {
     pub(super) description: Description,

@@ -335,15 +335,22 @@ impl Sandbox {
         if let Some(document) = hook.document() {
             return Ok(document.to_owned());
         }
-        let _turn = self.asking.take(hook.tenant(), 1).await;
-        let room = self.rooms.whole(hook.tenant(), self.config_limits.memory).await;
-        let room = room.map_err(|error| Failure::of_host(error.to_string()))?;
-        let given = self.given(hook.tenant(), Bounds::of_config(self.config_limits), room);
-        let hook = hook.clone();
+        let called = hook.clone();
         let call = |engine: Engine, given| {
-            async move { invoke::config(&engine, hook.pre(), hook.name(), given).await }.boxed()
+            async move { invoke::config(&engine, called.pre(), called.name(), given).await }.boxed()
         };
-        self.call(given, None, call).await.0
+        self.asked(hook, call).await
+    }
+
+    /// Requests the CustomResourceDefinitions that a hook makes of its types, as JSON. Like [`Sandbox::config`].
+    pub async fn definitions(&self, hook: &LoadedHook) -> Result<Vec<String>, Failure> {
+        self.check_origin(hook)?;
+        if let Some(definitions) = hook.definitions() {
+            return Ok(definitions.to_vec());
+        }
+        let called = hook.clone();
+        let call = |engine: Engine, given| async move { invoke::definitions(&engine, &called, given).await }.boxed();
+        self.asked(hook, call).await
     }
 
     /// Runs a hook. Dropping the future interrupts the run and drops its instance.
@@ -393,6 +400,19 @@ impl Sandbox {
             async move { invoke::convert(&engine, &called, request, given, host).await }.boxed()
         };
         self.called(hook, bounds, &self.answering, call).await
+    }
+
+    /// Calls a hook before anything is granted.
+    async fn asked<T: Send + 'static>(
+        &self,
+        hook: &LoadedHook,
+        call: impl FnOnce(Engine, Given) -> BoxFuture<'static, Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let _turn = self.asking.take(hook.tenant(), 1).await;
+        let room = self.rooms.whole(hook.tenant(), self.config_limits.memory).await;
+        let room = room.map_err(|error| Failure::of_host(error.to_string()))?;
+        let given = self.given(hook.tenant(), Bounds::of_config(self.config_limits), room);
+        self.call(given, None, call).await.0
     }
 
     fn given(&self, tenant: &Tenant, bounds: Bounds, room: Room) -> Given {

@@ -120,6 +120,7 @@ pub(super) mod optional {
                 export boathook:hook/conversion@0.1.0;
                 export boathook:hook/reconciling@0.1.0;
                 export boathook:hook/finalizing@0.1.0;
+                export boathook:hook/defining@0.1.0;
             }
         ",
         world: "boathook:host/optional",

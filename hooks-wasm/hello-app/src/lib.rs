@@ -1,14 +1,36 @@
 //! A HelloApp becomes a Deployment and a Service.
 
+use boathook_sdk::crd::{Column, Definition};
 use boathook_sdk::prelude::*;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct Spec {
+    #[schemars(length(min = 1))]
     image: String,
-    #[serde(default)]
+    #[serde(default = "one")]
     size: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    ready_replicas: u32,
+}
+
+/// `boathook build` compares it with `crd.yaml`.
+fn define() -> Definition {
+    Definition::new::<Spec>("example.com/v1alpha1", "HelloApp")
+        .status::<Status>()
+        .column(Column::string("Image", ".spec.image"))
+        .column(Column::integer("Size", ".spec.size"))
+        .column(Column::string("Ready", ".status.conditions[?(@.type==\"Ready\")].status"))
 }
 
 fn config() -> Config {
@@ -27,11 +49,11 @@ fn reconcile(app: reconcile::Parent) -> Result<Desired> {
     Ok(Desired::new()
         .child(&app.new_child("apps/v1", "Deployment", pods))
         .child(&app.new_child("v1", "Service", port))
-        .status(&json!({"readyReplicas": ready}))
+        .status(&Status { ready_replicas: ready })
         .ready(ready, size, "replicas"))
 }
 
-boathook_sdk::hook!(config, reconcile = reconcile);
+boathook_sdk::hook!(config, reconcile = reconcile, define = define);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]

@@ -28,6 +28,7 @@
 //! | [`context`] | why a run happens |
 //! | [`admission`], [`conversion`] | answers to the API server: may this be, and what is this in another version |
 //! | [`reconcile`] | what a custom resource becomes |
+//! | `crd` | the definition of a custom resource from types, with the feature `crd` |
 //! | [`snapshots`] | the objects that bindings match, without a request |
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
 //! | `http` | requests to hosts outside the cluster, with the feature `http` |
@@ -43,6 +44,8 @@
 //! - `k8s-openapi`: the types of [`k8s-openapi`](https://docs.rs/k8s-openapi) can be used with
 //!   [`kube`]; the hook's own manifest picks the Kubernetes version.
 //! - `http`: the module `http`.
+//! - `crd`: the module `crd`, with [`schemars`](https://docs.rs/schemars). The component has the code that makes the
+//!   schemas.
 //! - `kv`: key-values of log lines become fields in the operator's log.
 //! - `test-yaml`: the module `testing` reads documents that are written in YAML.
 
@@ -60,6 +63,8 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod conversion;
+#[cfg(feature = "crd")]
+pub mod crd;
 // A native build has no dependency for it, so that tests need no feature.
 #[cfg(any(feature = "http", not(target_family = "wasm")))]
 pub mod http;

@@ -7,17 +7,35 @@ import (
 	"fmt"
 
 	boathook "github.com/boathook/boathook/sdk/go"
+	"github.com/boathook/boathook/sdk/go/crd"
 	"github.com/boathook/boathook/sdk/go/kube"
 	"github.com/boathook/boathook/sdk/go/reconciling"
 )
 
 // spec is the `spec` of a WebApp.
 type spec struct {
-	Image string
-	Size  int
+	Image string `json:"image" minLength:"1"`
+	Size  int    `json:"size" minimum:"0" default:"1"`
 }
 
-// The kind of the custom resource, which crd.yaml defines, and the kinds that reconcile may return.
+// status has the hook's own fields of the `status`.
+type status struct {
+	ReadyReplicas int `json:"readyReplicas" minimum:"0"`
+}
+
+// The custom resource. After a change of these types, `boathook build --write-crd` writes crd.yaml.
+func init() {
+	crd.Define(crd.Definition{
+		APIVersion: "example.com/v1alpha1", Kind: "WebApp", Spec: spec{}, Status: status{},
+		Columns: []crd.Column{
+			{Name: "Image", Type: "string", Path: ".spec.image"},
+			{Name: "Size", Type: "integer", Path: ".spec.size"},
+			{Name: "Ready", Type: "string", Path: `.status.conditions[?(@.type=="Ready")].status`},
+		},
+	})
+}
+
+// The kind of the custom resource, and the kinds that reconcile may return.
 func init() {
 	boathook.Configure(boathook.Config{Reconcile: []boathook.Reconcile{{
 		Name:       "apps",
@@ -56,7 +74,7 @@ func reconcile(app *reconciling.Parent[spec]) (*reconciling.Desired, error) {
 	ready, size := found.Status.ReadyReplicas, app.Spec.Size
 	return &reconciling.Desired{
 		Children: []any{deployment, service},
-		Status:   map[string]any{"readyReplicas": ready},
+		Status:   status{ready},
 		Conditions: []reconciling.Condition{{
 			Type:    "Ready",
 			Status:  reconciling.Holds(ready == size),

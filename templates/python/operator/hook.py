@@ -15,7 +15,7 @@ class Spec(TypedDict):
 
 
 class Status(TypedDict, total=False):
-    readyReplicas: int
+    readyReplicas: Annotated[int, Field(minimum=0)]
 
 
 # The custom resource. After a change of these types, `boathook build --write-crd` writes crd.yaml.

@@ -114,6 +114,33 @@ async fn a_label_watcher_builds_and_passes_its_scenarios() {
 async fn an_operator_builds_and_passes_its_scenarios() {
     let facts = new_builds_and_passes("operator").await;
     assert_eq!(facts["document"]["reconcile"][0]["kind"], "WebApp");
+    let exports = facts["exports"].to_string();
+    assert!(exports.contains("boathook:hook/defining@0.1.0"), "{exports}");
+    assert_eq!(facts["definitions"][0]["metadata"]["name"], "webapps.example.com");
+}
+
+/// Its `crd.yaml` is compared, and written on request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_definition_is_made_of_types_and_compared_with_the_projects() {
+    let folder = fresh("defines");
+    let project = project(&folder, "my-definition", "operator").await;
+    let (source, file) = (project.join("src/lib.rs"), project.join("crd.yaml"));
+    edit(&source, "length(min = 1)", "length(min = 2)");
+    let ended = run(build(&folder, &["my-definition"])).await;
+    let place =
+        "webapps.example.com: versions.v1alpha1.schema.openAPIV3Schema.properties.spec.properties.image.minLength";
+    let told = format!("{place} is 1: the types make 2");
+    refused(&ended, 1, &["crd.yaml is not what the types of the hook make", "boathook build --write-crd", &told]);
+    assert!(!project.join("target/boathook/my-definition.wasm").exists(), "it is not built while they differ");
+    let ended = run(build(&folder, &["my-definition", "--write-crd"])).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(fs::read_to_string(&file).unwrap().contains("minLength: 2"));
+    edit(&source, "image: String", "image: (String, String)");
+    edit(&source, "    #[schemars(length(min = 2))]\n", "");
+    edit(&source, "\"image\": image", "\"image\": image.0");
+    let ended = run(build(&folder, &["my-definition"])).await;
+    let told = "its types define no custom resource: WebApp.spec.image: a definition cannot express a tuple";
+    refused(&ended, 3, &["is not a hook that Boathook can use", told]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::{build::run, command, fresh, repository, typed};
+use super::{build::run, command, edit, fresh, repository, typed};
 use crate::support::{
     guests::{cache_dir, has_go},
     process::Ended,
@@ -58,6 +58,31 @@ async fn a_label_watcher_in_go_builds_and_passes_its_scenarios() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_in_go_builds_and_passes_its_scenarios() {
     new_builds_and_passes("operator").await;
+}
+
+/// Its `crd.yaml` is compared, and written on request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_definition_in_go_is_made_of_types_and_compared_with_the_projects() {
+    if !has_go() {
+        return;
+    }
+    let folder = fresh("go-defines");
+    project(&folder, "web", "operator").await;
+    let (source, file) = (folder.join("web/main.go"), folder.join("web/crd.yaml"));
+    edit(&source, "minLength:\"1\"", "minLength:\"2\"");
+    let place =
+        "webapps.example.com: versions.v1alpha1.schema.openAPIV3Schema.properties.spec.properties.image.minLength";
+    let told = format!("{place} is 1: the types make 2");
+    let ended = run(build(&folder, &["web"])).await;
+    refused(&ended, &["crd.yaml is not what the types of the hook make", "boathook build --write-crd", &told]);
+    let ended = run(build(&folder, &["web", "--write-crd"])).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(fs::read_to_string(&file).unwrap().contains("minLength: 2"));
+    edit(&source, "type spec struct {", "type spec struct {\n\tBad chan int `json:\"bad\"`");
+    let ended = run(build(&folder, &["web"])).await;
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let told = "its types define no custom resource: WebApp.spec.bad: a definition cannot express chan int";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,14 +15,20 @@ const UPDATE: &str = "BOATHOOK_UPDATE_BINDINGS";
 const MODULE: &str = "github.com/boathook/boathook/sdk/go";
 
 /// A hook imports and exports the first; it exports the others when it imports the package.
-const WORLDS: [(&str, &str); 6] = [
+const WORLDS: [(&str, &str); 8] = [
     ("hook", "include hook;"),
     ("validating", "export validating;"),
     ("mutating", "export mutating;"),
     ("conversion", "export conversion;"),
     ("reconciling", "export reconciling;"),
     ("finalizing", "export finalizing;"),
+    ("defining", "export defining;"),
+    ("outbound", "import wasi:http/outgoing-handler@0.2.0;"),
 ];
+
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap()
+}
 
 /// Paths below `sdk/go`, and texts.
 fn generated() -> Vec<(PathBuf, String)> {
@@ -35,7 +41,8 @@ fn generated() -> Vec<(PathBuf, String)> {
                 sources.push_file(&path).unwrap();
             }
         }
-        let world = format!("package boathook:hook@0.1.0; world of-go {{ {items} }}");
+        let wasi = if items.contains("wasi:") { read("sdk/go/internal/wit/wasi.wit") } else { String::new() };
+        let world = format!("package boathook:hook@0.1.0;\n{wasi}\nworld of-go {{ {items} }}");
         sources.push(Path::new("of-go.wit"), world);
         let group = sources.parse().map_err(|(sources, error)| error.render(&sources)).unwrap();
         let mut resolve = Resolve::default();
@@ -48,7 +55,11 @@ fn generated() -> Vec<(PathBuf, String)> {
         };
         let mut files = Files::default();
         options.build().generate(&mut resolve, world, &mut files).unwrap();
-        for (path, bytes) in files.iter().filter(|(path, _)| !path.starts_with("wit_world/")) {
+        let is_used = |path: &str| {
+            let exports = path.starts_with("wit_exports/");
+            !path.starts_with("wit_world/") && (!exports || items.contains("export") || items.contains("include"))
+        };
+        for (path, bytes) in files.iter().filter(|(path, _)| is_used(path)) {
             let of = if path.starts_with("wit_exports/") { name } else { "wit" };
             let text = String::from_utf8(bytes.to_vec()).unwrap();
             // Ours, as that of the generator's authors dies when Go's heap grows in `cabi_realloc`.
@@ -92,10 +103,9 @@ fn the_bindings_are_those_of_the_wit_package() {
 /// The SDK names the version of the package that it is for, and hooks have it in their imports.
 #[test]
 fn the_sdk_is_in_step_with_the_wit_package() {
-    let text = |path: &str| fs::read_to_string(repository().join(path)).unwrap();
-    let world = text("wit/world.wit");
+    let world = read("wit/world.wit");
     let version = world.strip_prefix("package boathook:hook@").and_then(|rest| rest.split(';').next()).unwrap();
-    assert!(text("sdk/go/boathook.go").contains(&format!("const Version = \"{version}\"")));
-    assert!(text("sdk/go/README.md").contains(&format!("boathook:hook@{version}")));
-    assert_eq!(text("sdk/go/LICENSE"), text("LICENSE"));
+    assert!(read("sdk/go/boathook.go").contains(&format!("const Version = \"{version}\"")));
+    assert!(read("sdk/go/README.md").contains(&format!("boathook:hook@{version}")));
+    assert_eq!(read("sdk/go/LICENSE"), read("LICENSE"));
 }

@@ -18,6 +18,7 @@ mod filters;
 pub mod fixture;
 mod grants;
 pub mod http;
+mod http_go;
 mod identity;
 mod kinds;
 mod metrics;

@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 
 use super::fixture::Pipeline;
-use crate::support::{
-    cluster::TestCluster,
-    guests::{go_guest, guest},
-    until,
+use crate::{
+    sandbox::support::{load, sandbox},
+    support::{
+        cluster::TestCluster,
+        guests::{go_guest, guest},
+        until,
+    },
 };
 
 const CRD: &str = include_str!("../../../hooks-wasm/hello-app/crd.yaml");
@@ -81,4 +84,31 @@ async fn hello_app_in_go_makes_what_the_one_in_rust_makes() {
     assert_eq!(by_go["readyReplicas"], SIZE, "{by_go}");
     assert_eq!(by_go["deployment"]["spec"]["replicas"], SIZE, "{by_go}");
     assert_eq!(by_go, made(guest("hello-app")).await);
+}
+
+/// What the types of the hooks in Rust and Go make is `crd.yaml`, and the cluster takes it.
+#[tokio::test]
+async fn the_types_of_hello_app_make_its_definition() {
+    let file: Value = yaml_serde::from_str(CRD).unwrap();
+    let go: Value = yaml_serde::from_str(include_str!("../../../hooks-wasm/go/hello-app/crd.yaml")).unwrap();
+    assert_eq!(go, file);
+    for component in [Some(guest("hello-app")), go_guest("hello-app")].into_iter().flatten() {
+        let sandbox = sandbox();
+        let hook = load(&sandbox, "hello-app", &component).await;
+        let definitions = sandbox.definitions(&hook).await.unwrap();
+        let [definition] = &*definitions else { panic!("{definitions:?}") };
+        assert_eq!(serde_json::from_str::<Value>(definition).unwrap(), file);
+    }
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&file).await.unwrap();
+    let mut small = app();
+    small["spec"] = json!({"image": "", "size": -1});
+    let refused = until("the kind is served", async || {
+        let error = cluster.admin.create(&small).await.unwrap_err().to_string();
+        error.contains("spec.size").then_some(error)
+    })
+    .await;
+    assert!(refused.contains("spec.image"), "{refused}");
+    small["spec"] = json!({"image": "web:1"});
+    assert_eq!(cluster.admin.create(&small).await.unwrap()["spec"], json!({"image": "web:1", "size": 1}));
 }

@@ -13,9 +13,9 @@ use boathook_core::model::{
     Operation, Page, Resource, SnapshotSet, WatchEventKind,
 };
 use boathook_sandbox::{Host, RunReport, RunRequest, Written};
-use futures::future::{BoxFuture, FutureExt, pending, ready};
+use futures::future::{BoxFuture, FutureExt, pending};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Barrier, watch};
 
 use super::support::{Lines, caller, guest, load, plenty, sandbox, trigger};
 
@@ -28,13 +28,23 @@ pub struct Net {
     pub seen: Mutex<Vec<(HttpRequest, HttpBounds)>>,
     /// Closed when a request without an answer is dropped.
     pub under_way: watch::Sender<()>,
+    /// How many requests it answers at the same time.
+    together: Barrier,
 }
 
 impl Net {
+    fn new(
+        answer: impl Fn(&HttpRequest) -> Option<Result<HttpResponse, HttpError>> + Send + Sync + 'static,
+        together: usize,
+    ) -> Self {
+        let (answer, under_way) = (Box::new(answer), watch::Sender::default());
+        Self { answer, seen: Mutex::default(), under_way, together: Barrier::new(together) }
+    }
+
     pub fn by(
         answer: impl Fn(&HttpRequest) -> Option<Result<HttpResponse, HttpError>> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self { answer: Box::new(answer), seen: Mutex::default(), under_way: watch::Sender::default() })
+        Arc::new(Self::new(answer, 1))
     }
 
     /// Answers each request with the same, or never.
@@ -45,6 +55,14 @@ impl Net {
     pub fn answering(bytes: usize) -> Arc<Self> {
         let headers = vec![HttpHeader("x-a".into(), HttpBody(b"b".to_vec()))];
         Self::with(Some(Ok(HttpResponse { status: 201, headers, body: HttpBody(vec![b'y'; bytes]) })))
+    }
+}
+
+impl Net {
+    /// Answers when so many requests are there.
+    pub fn answering_together(requests: usize) -> Arc<Self> {
+        let response = HttpResponse { status: 201, headers: Vec::new(), body: HttpBody::default() };
+        Arc::new(Self::new(move |_| Some(Ok(response.clone())), requests))
     }
 }
 
@@ -73,7 +91,11 @@ impl Host for Net {
         let answer = (self.answer)(&request);
         self.seen.lock().unwrap().push((request, bounds));
         match answer {
-            Some(answer) => ready(answer).boxed(),
+            Some(answer) => async {
+                self.together.wait().await;
+                answer
+            }
+            .boxed(),
             None => {
                 let held = self.under_way.subscribe();
                 async move {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod compiler;
+mod defining;
 mod directories;
 mod go;
 mod guests;

@@ -13,9 +13,10 @@ use wit_parser::{PackageId, Resolve, SourceMap, WorldId};
 /// The WIT package of hooks.
 const PACKAGE: &str = "boathook:hook";
 /// The files of the package.
-const WIT: [(&str, &str); 10] = [
+const WIT: [(&str, &str); 11] = [
     ("admission.wit", include_str!("../../../../wit/admission.wit")),
     ("conversion.wit", include_str!("../../../../wit/conversion.wit")),
+    ("defining.wit", include_str!("../../../../wit/defining.wit")),
     ("kube.wit", include_str!("../../../../wit/kube.wit")),
     ("log.wit", include_str!("../../../../wit/log.wit")),
     ("metrics.wit", include_str!("../../../../wit/metrics.wit")),
@@ -25,6 +26,10 @@ const WIT: [(&str, &str); 10] = [
     ("types.wit", include_str!("../../../../wit/types.wit")),
     ("world.wit", include_str!("../../../../wit/world.wit")),
 ];
+/// The interfaces of WASI that modules import by themselves. They import the others through preview 1.
+const WASI: &str = include_str!("../../../../sdk/go/internal/wit/wasi.wit");
+/// The interface for HTTP requests, which brings the others of [`WASI`] with it.
+const HTTP: &str = "wasi:http/outgoing-handler@0.2.0";
 /// The version of all files of the WIT package of hooks.
 pub const VERSION: &str = "0.1.0";
 /// A world for one component, which is not published.
@@ -58,7 +63,7 @@ pub fn component_of(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
             return Err(ComponentError::NoHook(needed));
         }
     }
-    let (resolve, world) = world(&names.answers()?)?;
+    let (resolve, world) = world(&names.answers()?, names.imported.contains(HTTP))?;
     let mut module = module.to_owned();
     let encoded = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).and_then(|()| {
         let mut encoder = ComponentEncoder::default();
@@ -128,9 +133,10 @@ pub fn wit_package() -> Result<Vec<u8>, ComponentError> {
     wit_component::encode(&resolve, package).map_err(|error| ComponentError::Package(format!("{error:#}")))
 }
 
-fn world(answers: &BTreeSet<&str>) -> Result<(Resolve, WorldId), ComponentError> {
+fn world(answers: &BTreeSet<&str>, http: bool) -> Result<(Resolve, WorldId), ComponentError> {
     let exports: String = answers.iter().map(|name| format!("export {name}; ")).collect();
-    let own = format!("package {PACKAGE}@{VERSION}; world {WORLD} {{ include hook; {exports}}}");
+    let (wasi, import) = if http { (WASI, format!("import {HTTP}; ")) } else { ("", String::new()) };
+    let own = format!("package {PACKAGE}@{VERSION};\n{wasi}\nworld {WORLD} {{ include hook; {import}{exports}}}");
     let (resolve, package) = parse(Some(&own))?;
     let world = resolve.select_world(&[package], Some(WORLD));
     Ok((resolve, world.map_err(|error| ComponentError::World(format!("{error:#}")))?))
@@ -169,6 +175,29 @@ mod tests {
         let unknown =
             format!(r#"(module {config} (func (export "run")) (func (export "boathook:hook/other@0.1.0#x")))"#);
         assert!(error(&unknown).contains("`other`") || error(&unknown).contains("other"), "{}", error(&unknown));
+    }
+
+    /// Nothing of WASI is imported that the module does not import.
+    #[test]
+    fn a_module_that_sends_http_requests_imports_what_it_calls_of_wasi() {
+        let module = |import: &str| {
+            let text = format!(
+                r#"(module {import} (memory (export "memory") 1)
+                (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) unreachable)
+                (func (export "config") (result i32) unreachable)
+                (func (export "run") (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32) unreachable))"#
+            );
+            String::from_utf8_lossy(&component_of(&wat::parse_str(text).unwrap()).unwrap()).into_owned()
+        };
+        let handle = r#"(import "wasi:http/outgoing-handler@0.2.0" "handle" (func (param i32 i32 i32 i32)))"#;
+        let (plain, sends) = (module(""), module(handle));
+        for interface in ["wasi:http/types@0.2.0", "wasi:http/outgoing-handler@0.2.0"] {
+            assert!(!plain.contains(interface) && sends.contains(interface), "{interface}");
+        }
+        assert!(!sends.contains("blocking-read"));
+        let other = r#"(module (import "wasi:http/outgoing-handler@0.3.0" "handle" (func)) (func (export "config") (result i32)
+            unreachable) (func (export "run")))"#;
+        assert!(error(other).contains("wasi:http/outgoing-handler@0.3.0"), "{}", error(other));
     }
 
     /// Every file states the version.

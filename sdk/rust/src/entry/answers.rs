@@ -16,6 +16,10 @@ use crate::reconcile::{Child, Desired, Event, Finalized, Parent, Related, Shown}
 
 pub use super::bindings::convert::export_convert;
 pub use super::bindings::convert::exports::boathook::hook::conversion::Guest as Convert;
+#[cfg(feature = "crd")]
+pub use super::bindings::define::export_define;
+#[cfg(feature = "crd")]
+pub use super::bindings::define::exports::boathook::hook::defining::Guest as Define;
 pub use super::bindings::finalize::export_finalize;
 pub use super::bindings::finalize::exports::boathook::hook::finalizing::{
     Finalized as WireFinalized, Guest as Finalize,
@@ -91,6 +95,13 @@ pub fn finalize(
     logger::install();
     let parent = Parent::new(binding, info.run_id, info.dry_run, shown(parent));
     parent.and_then(finalize).and_then(into_finalized).map_err(Error::into_wire)
+}
+
+/// The export `definitions`.
+#[cfg(feature = "crd")]
+pub fn define<D: crate::crd::IntoDefinitions>(define: fn() -> D) -> std::result::Result<Vec<String>, String> {
+    logger::install();
+    crate::crd::texts(define().into_definitions())
 }
 
 fn shown(parent: WireParent) -> Shown {

@@ -64,3 +64,16 @@ answering!(
     "export_convert",
     "package boathook:sdk; world convert { export boathook:hook/conversion@0.1.0; }"
 );
+
+/// The export for `boathook build`.
+#[cfg(feature = "crd")]
+pub mod define {
+    wit_bindgen::generate!({
+        path: "wit",
+        inline: "package boathook:sdk; world define { export boathook:hook/defining@0.1.0; }",
+        world: "boathook:sdk/define",
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_define",
+    });
+}

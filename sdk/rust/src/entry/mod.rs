@@ -68,6 +68,8 @@ pub(crate) fn prepare() {
 /// | `mutate = …` | `fn(Review) -> Result<`[`Mutation`](crate::admission::Mutation)`>` | `kubernetesMutating` |
 /// | `convert = …` | `fn(`[`Request`](crate::conversion::Request)`) -> Result<`[`Converted`](crate::conversion::Converted)`>` | `kubernetesCustomResourceConversion` |
 /// | `reconcile = …` | `fn(`[`Parent`](crate::reconcile::Parent)`) -> Result<`[`Desired`](crate::reconcile::Desired)`>` | `reconcile` |
+/// | `finalize = …` | `fn(Parent) -> Result<`[`Finalized`](crate::reconcile::Finalized)`>` | `reconcile` |
+/// | `define = …` | `fn() -> Definition`, or several of them: see the module `crd` | none: `boathook build` calls it |
 ///
 /// In this order, and only those that the hook has: a component exports no others. A hook without `run` only answers;
 /// triggers of `kubernetes` bindings that it has for their snapshots count as done.
@@ -76,20 +78,20 @@ pub(crate) fn prepare() {
 #[macro_export]
 macro_rules! hook {
     ($config:path $(,)?) => {
-        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …, reconcile = … (with finalize = …)");
+        ::std::compile_error!("hook!(config, run) or, without run, one of validate = …, mutate = …, convert = …, reconcile = … (with finalize = …, define = …)");
     };
-    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(, finalize = $finalize:path)? $(,)?) => {
+    ($config:path $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(, finalize = $finalize:path)? $(, define = $define:path)? $(,)?) => {
         const _: () = {
             fn run(_: $crate::Context) -> $crate::Result<()> {
                 ::std::result::Result::Ok(())
             }
 
-            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)? $(, reconcile = $reconcile)? $(, finalize = $finalize)?);
+            $crate::hook!($config, run $(, validate = $validate)? $(, mutate = $mutate)? $(, convert = $convert)? $(, reconcile = $reconcile)? $(, finalize = $finalize)? $(, define = $define)?);
         };
     };
     (
         $config:path, $run:path
-        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(, finalize = $finalize:path)? $(,)?
+        $(, validate = $validate:path)? $(, mutate = $mutate:path)? $(, convert = $convert:path)? $(, reconcile = $reconcile:path)? $(, finalize = $finalize:path)? $(, define = $define:path)? $(,)?
     ) => {
         const _: () = {
             struct Hook;
@@ -124,6 +126,7 @@ macro_rules! hook {
             $($crate::hook!(@convert $convert);)?
             $($crate::hook!(@reconcile $reconcile);)?
             $($crate::hook!(@finalize $finalize);)?
+            $($crate::__define!($define);)?
         };
     };
     (@validate $validate:path) => {
@@ -219,5 +222,37 @@ macro_rules! hook {
         const _: () = {
             $crate::entry::answers::export_finalize!(Hook with_types_in $crate::entry::bindings::finalize);
         };
+    };
+}
+
+/// The export that `define = …` of [`hook!`] stands for.
+#[cfg(feature = "crd")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __define {
+    ($define:path) => {
+        impl $crate::entry::answers::Define for Hook {
+            fn definitions() -> ::std::result::Result<::std::vec::Vec<::std::string::String>, ::std::string::String> {
+                $crate::entry::answers::define($define)
+            }
+        }
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> ::std::result::Result<::std::vec::Vec<::std::string::String>, ::std::string::String> =
+            <Hook as $crate::entry::answers::Define>::definitions;
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)]
+        const _: () = {
+    $crate::entry::answers::export_define!(Hook with_types_in $crate::entry::bindings::define);
+        };
+    };
+}
+
+/// Without the feature, there are no schemas.
+#[cfg(not(feature = "crd"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __define {
+    ($define:path) => {
+        ::std::compile_error!("define = … needs the feature crd of boathook-sdk");
     };
 }

@@ -65,7 +65,7 @@ struct Sources {
     /// More files of a template. They take the place of scenarios with the same path.
     more: fn(Template) -> &'static [Source],
     /// The placeholders for the SDK in the common files, and their values.
-    fill: fn(&Sdk) -> Vec<(&'static str, String)>,
+    fill: fn(Template, &Sdk) -> Vec<(&'static str, String)>,
 }
 
 impl Template {
@@ -73,7 +73,7 @@ impl Template {
     pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Option<Vec<File>> {
         let sources = sources(language);
         let about = self.about(language)?;
-        let mut filled = (sources.fill)(sdk);
+        let mut filled = (sources.fill)(self, sdk);
         // The mark includes its line end, so that no line stays empty.
         let rows = if self == Self::Operator { OPERATOR_ROWS } else { "" };
         filled.extend([("{{name}}", name.to_string()), ("{{about}}", about), ("{{rows}}\n", rows.to_owned())]);
@@ -126,8 +126,23 @@ impl Sdk {
     }
 }
 
+/// What a template needs in addition to the SDK: features of it, and other crates.
+fn rust_needs(template: Template) -> (&'static str, &'static str) {
+    match template {
+        Template::Operator => ("\"crd\"", "schemars = \"1\"\nserde = { version = \"1\", features = [\"derive\"] }\n"),
+        _ => ("", ""),
+    }
+}
+
+fn rust_fill(template: Template, sdk: &Sdk) -> Vec<(&'static str, String)> {
+    let (features, others) = rust_needs(template);
+    // The mark includes its line end, so that an empty value leaves no empty line.
+    vec![("{{sdk}}", requirement(sdk, features)), ("{{others}}\n", others.to_owned())]
+}
+
 /// A requirement for Cargo: any compatible version. A JSON string is also a TOML string.
-fn requirement(sdk: &Sdk) -> String {
+fn requirement(sdk: &Sdk, features: &str) -> String {
+    let features = if features.is_empty() { String::new() } else { format!(", features = [{features}]") };
     match sdk {
         Sdk::Version(version) => {
             let mut parts = version.split('.');
@@ -135,10 +150,11 @@ fn requirement(sdk: &Sdk) -> String {
                 Some("0") => ["0"].into_iter().chain(parts.next()).collect(),
                 major => major.into_iter().collect(),
             };
-            Value::from(parts.join(".")).to_string()
+            let version = Value::from(parts.join("."));
+            if features.is_empty() { version.to_string() } else { format!("{{ version = {version}{features} }}") }
         }
-        Sdk::Path(path) => format!("{{ path = {} }}", Value::from(path.to_string_lossy())),
-        Sdk::Bundled => format!("{{ path = {} }}", Value::from(sdk::FOLDER)),
+        Sdk::Path(path) => format!("{{ path = {}{features} }}", Value::from(path.to_string_lossy())),
+        Sdk::Bundled => format!("{{ path = {}{features} }}", Value::from(sdk::FOLDER)),
     }
 }
 
@@ -153,7 +169,7 @@ const RUST: Sources = Sources {
     own: rust_own,
     executable: false,
     more: |_| &[],
-    fill: |sdk| vec![("{{sdk}}", requirement(sdk))],
+    fill: rust_fill,
 };
 
 fn rust_own(template: Template) -> Option<&'static str> {
@@ -192,7 +208,7 @@ fn go_own(template: Template) -> Option<&'static str> {
     })
 }
 
-fn go_fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
+fn go_fill(_: Template, sdk: &Sdk) -> Vec<(&'static str, String)> {
     let replaced = |path: &str| ("v0.0.0".to_owned(), format!("\nreplace {MODULE} => {path}\n"));
     let (version, replace) = match sdk {
         Sdk::Version(version) => (format!("v{version}"), String::new()),
@@ -221,7 +237,7 @@ const PYTHON: Sources = Sources {
     own: python_own,
     executable: false,
     more: |_| &[],
-    fill: |sdk| {
+    fill: |_, sdk| {
         let wanted = python_requirement(sdk).map(|wanted| serde_json::Value::from(wanted).to_string());
         vec![("\"{{sdk}}\"", wanted.unwrap_or_default())]
     },
@@ -266,7 +282,7 @@ const SHELL: Sources = Sources {
     own: shell_own,
     executable: true,
     more: shell_more,
-    fill: |_| vec![],
+    fill: |_, _| vec![],
 };
 
 fn shell_own(template: Template) -> Option<&'static str> {
@@ -353,7 +369,7 @@ fn javascript(template: Template) -> Option<&'static str> {
 }
 
 /// npm links a folder, or installs any compatible version.
-fn script_fill(sdk: &Sdk) -> Vec<(&'static str, String)> {
+fn script_fill(_: Template, sdk: &Sdk) -> Vec<(&'static str, String)> {
     let wanted = match sdk {
         Sdk::Version(version) => format!("^{version}"),
         Sdk::Path(path) => format!("file:{}", path.to_string_lossy()),
@@ -529,6 +545,9 @@ mod tests {
     fn manifests_name_the_project_and_the_sdk() {
         let cargo = text(&files(Template::Startup, Language::Rust, &Sdk::of("0.1.0")), "Cargo.toml");
         assert!(cargo.contains("name = \"my-hook\"\n") && cargo.contains("boathook-sdk = \"0.1\"\n"), "{cargo}");
+        let defines = text(&files(Template::Operator, Language::Rust, &Sdk::of("0.1.0")), "Cargo.toml");
+        let sdk = "boathook-sdk = { version = \"0.1\", features = [\"crd\"] }\nschemars = \"1\"\nserde = ";
+        assert!(defines.contains(sdk) && !cargo.contains("schemars"), "{defines}");
         let python = text(&files(Template::Startup, Language::Python, &Sdk::of("0.1.0")), "pyproject.toml");
         assert!(python.contains("name = \"my-hook\"\n") && python.contains("[\"boathook~=0.1.0\"]\n"), "{python}");
         let go = text(&files(Template::Startup, Language::Go, &Sdk::of("0.1.0")), "go.mod");
@@ -563,10 +582,12 @@ mod tests {
     #[test]
     fn the_sdk_by_version_or_by_path() {
         for (version, expected) in [("0.1.0", "\"0.1\""), ("0.12.3-rc.1", "\"0.12\""), ("2.3.4", "\"2\"")] {
-            assert_eq!(requirement(&Sdk::of(version)), expected);
+            assert_eq!(requirement(&Sdk::of(version), ""), expected);
         }
         let path = Sdk::Path("/a \"b\"/sdk".into());
-        assert_eq!(requirement(&path), r#"{ path = "/a \"b\"/sdk" }"#);
+        assert_eq!(requirement(&path, ""), r#"{ path = "/a \"b\"/sdk" }"#);
+        assert_eq!(requirement(&path, "\"crd\""), r#"{ path = "/a \"b\"/sdk", features = ["crd"] }"#);
+        assert_eq!(requirement(&Sdk::of("1.2.3"), "\"crd\""), r#"{ version = "1", features = ["crd"] }"#);
     }
 
     #[test]

@@ -1,0 +1,4 @@
+package crd
+
+// The export of a component.
+import _ "github.com/boathook/boathook/sdk/go/internal/defining/wit_exports"
