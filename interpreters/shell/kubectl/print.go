@@ -128,7 +128,7 @@ func (c *call) allowsMissing() bool {
 var fieldOrder = []string{
 	"kind", "apiVersion", "metadata", "name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
 	"labels", "annotations", "ownerReferences", "finalizers", "immutable", "spec", "data", "binaryData", "stringData", "type", "rules",
-	"subjects", "roleRef", "secrets", "imagePullSecrets", "status",
+	"subjects", "roleRef", "secrets", "imagePullSecrets", "value", "globalDefault", "description", "preemptionPolicy", "status",
 }
 
 func (c *call) printJSON(out io.Writer, o object) error {
@@ -143,50 +143,78 @@ func (c *call) printJSON(out io.Writer, o object) error {
 	return err
 }
 
-// ordered is JSON with the fields of the object and of its metadata in the order of kubectl's types.
+// innerOrder is that of the fields below, where the generators write some.
+var innerOrder = strings.Fields("kind apiGroup metadata spec minAvailable replicas schedule jobTemplate verbs apiGroups name namespace uid controller " +
+	"protocol image command args ports env resources resourceNames selector maxUnavailable template strategy containers restartPolicy " +
+	"clusterIP type externalName port containerPort targetPort nodePort number ingressClassName defaultBackend tls rules path pathType backend " +
+	"hosts secretName host http disruptionsAllowed currentHealthy desiredHealthy expectedPods hard scopes")
+
+// mappings are fields whose keys are sorted, because they have no types.
+var mappings = []string{"annotations", "binaryData", "data", "hard", "labels", "limits", "matchLabels", "requests", "stringData"}
+
+// ordered is JSON with the fields in the order of kubectl's types.
 func ordered(o object) ([]byte, error) {
 	var text bytes.Buffer
-	write := func(fields map[string]any, indent string, value func(key string) ([]byte, error)) error {
-		keys := sorted(fields)
-		sort.SliceStable(keys, func(i, j int) bool { return rank(keys[i]) < rank(keys[j]) })
-		text.WriteString("{")
-		for i, key := range keys {
-			if i > 0 {
-				text.WriteString(",")
-			}
-			content, err := value(key)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&text, "\n%s    %q: %s", indent, key, content)
-		}
-		text.WriteString("\n" + indent + "}")
-		return nil
-	}
-	plain := func(fields map[string]any, indent string) func(string) ([]byte, error) {
-		return func(key string) ([]byte, error) { return json.MarshalIndent(fields[key], indent+"    ", "    ") }
-	}
-	inner := plain(o, "")
-	err := write(o, "", func(key string) ([]byte, error) {
-		metadata, ok := o[key].(map[string]any)
-		if key != "metadata" || !ok || len(metadata) == 0 {
-			return inner(key)
-		}
-		outer := text
-		text = bytes.Buffer{}
-		err := write(metadata, "    ", plain(metadata, "    "))
-		content := text.Bytes()
-		text = outer
-		return content, err
-	})
+	err := writeOrdered(&text, map[string]any(o), "", "")
 	return text.Bytes(), err
 }
 
-func rank(key string) int {
-	if at := slices.Index(fieldOrder, key); at >= 0 {
+func writeOrdered(text *bytes.Buffer, value any, field, indent string) error {
+	switch value := value.(type) {
+	case map[string]any:
+		if len(value) == 0 {
+			text.WriteString("{}")
+			return nil
+		}
+		keys := sorted(value)
+		if order := orderOf(field); order != nil {
+			sort.SliceStable(keys, func(i, j int) bool { return rank(order, keys[i]) < rank(order, keys[j]) })
+		}
+		for i, key := range keys {
+			fmt.Fprintf(text, "%s\n%s    %q: ", map[bool]string{true: "{", false: ","}[i == 0], indent, key)
+			if err := writeOrdered(text, value[key], key, indent+"    "); err != nil {
+				return err
+			}
+		}
+		text.WriteString("\n" + indent + "}")
+	case []any:
+		if len(value) == 0 {
+			text.WriteString("[]")
+			return nil
+		}
+		for i, one := range value {
+			fmt.Fprintf(text, "%s\n%s    ", map[bool]string{true: "[", false: ","}[i == 0], indent)
+			if err := writeOrdered(text, one, field, indent+"    "); err != nil {
+				return err
+			}
+		}
+		text.WriteString("\n" + indent + "]")
+	default:
+		content, err := json.Marshal(value)
+		text.Write(content)
+		return err
+	}
+	return nil
+}
+
+// orderOf is the order of the fields in a field; empty is the object.
+func orderOf(field string) []string {
+	switch {
+	case field == "", field == "metadata":
+		return fieldOrder
+	case field == "ownerReferences", field == "roleRef":
+		return []string{"apiVersion", "apiGroup", "kind", "name", "uid", "controller"}
+	case slices.Contains(mappings, field):
+		return nil
+	}
+	return innerOrder
+}
+
+func rank(order []string, key string) int {
+	if at := slices.Index(order, key); at >= 0 {
 		return at
 	}
-	return len(fieldOrder)
+	return len(order)
 }
 
 // yamlPrinter separates documents.

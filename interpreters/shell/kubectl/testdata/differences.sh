@@ -48,3 +48,6 @@ kubectl apply -f cm.yaml --prune -l app=web
 
 # Prints the error without the object that it is about.
 kubectl get pod lone -o jsonpath='{.spec.containers[5].name}'
+
+# Fields that the API server wrote are in another order.
+kubectl create job j --from=cronjob/nightly --dry-run=client -o json

@@ -1430,3 +1430,23 @@ kubectl api-resources --api-group=policy --no-headers; kubectl api-resources --a
 kubectl api-resources --namespaced=true --verbs=list --api-group=batch -o name
 
 kubectl version --client | grep -c Client
+
+kubectl create deployment x --image=nginx --port=80 --dry-run=client -o json -- sleep 5
+
+kubectl create cronjob x --image=busybox --schedule='0 0 * * *' --dry-run=client -o json
+
+kubectl create service nodeport x --tcp=80:8080 --node-port=30080 --dry-run=client -o json
+
+kubectl create ingress x --class=nginx --rule='a.example.com/api*=web:http,tls=cert' --default-backend=web:80 --dry-run=client -o json
+
+kubectl create pdb x --selector=app=web --max-unavailable=1 --dry-run=client -o json
+
+kubectl create priorityclass x --value=10 --description=d --global-default --dry-run=client -o json
+
+kubectl create role r --verb=get --resource=pods,deployments.apps --resource-name=a --dry-run=client -o json
+
+kubectl create rolebinding b --clusterrole=view --serviceaccount=default:robot --user=u --dry-run=client -o json
+
+kubectl create quota q --hard=pods=2,cpu=1 --scopes=BestEffort --dry-run=client -o json
+
+kubectl create job j --from=cronjob/nightly --dry-run=client -o json
