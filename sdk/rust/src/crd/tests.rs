@@ -137,7 +137,7 @@ struct Everything {
     template: serde_json::Map<String, Value>,
     /// Whatever.
     rest: Value,
-    #[schemars(range(exclusive_min = 0))]
+    #[schemars(range(min = 1))]
     weight: u8,
     #[serde(flatten)]
     more: More,
@@ -182,7 +182,7 @@ fn types_are_structural_schemas() {
         "first": port,
         "template": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         "rest": {"description": "Whatever.", "x-kubernetes-preserve-unknown-fields": true},
-        "weight": {"type": "integer", "minimum": 0, "exclusiveMinimum": true, "maximum": 255},
+        "weight": {"type": "integer", "minimum": 1, "maximum": 255},
         "paused": {"type": "boolean"},
         "word": {"type": "string", "pattern": "^a+$"},
     });
