@@ -224,5 +224,5 @@ async fn the_command_names_the_file_and_what_is_wrong() {
     let with = crate::support::guests::guest_file("noop");
     std::fs::write(path("strange.record"), encode(&strange).unwrap()).unwrap();
     let ended = replay(&[&path("strange.record"), "--with", with.to_str().unwrap()]).await;
-    assert!(ended.code == Some(2) && ended.stderr.contains("the record's run id \"no id\" is not the ID"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("the record has an invalid run ID \"no id\""), "{ended:?}");
 }

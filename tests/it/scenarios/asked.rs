@@ -116,13 +116,20 @@ async fn objects_of_answers_can_be_accepted() {
 
 const WISH: &str = "apiVersion: example.com/v1, kind: Wish, metadata: {namespace: default, name: w}";
 
-/// A scenario of the guest `farewell` with these steps.
+/// A scenario of the guests `farewell` and `wish` with these steps.
 fn about_a_wish(steps: &str) -> String {
-    let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: wishes.example.com}, \
-        spec: {group: example.com, scope: Namespaced, names: {kind: Wish, plural: wishes}, versions: [{name: v1, served: true, \
-        storage: true, subresources: {status: {}}, \
-        schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}";
-    format!("name: a wish\ngiven: [{definition}]\nsteps:\n{steps}")
+    let definition = |scope: &str, kind: &str, plural: &str| {
+        format!(
+            "{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: {plural}.example.com}}, \
+             spec: {{group: example.com, scope: {scope}, names: {{kind: {kind}, plural: {plural}}}, versions: [{{name: v1, \
+             served: true, storage: true, subresources: {{status: {{}}}}, \
+             schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}}}]}}}}"
+        )
+    };
+    let own = definition("Namespaced", "Wish", "wishes");
+    // The guest `wish` reconciles them, too.
+    let other = definition("Cluster", "ClusterWish", "clusterwishes");
+    format!("name: a wish\ngiven: [{own}, {other}]\nsteps:\n{steps}")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
