@@ -119,7 +119,8 @@ async fn a_run_is_linked_to_the_runs_that_caused_it() {
     until("all runs have ended", async || {
         let page = pipeline.operator.page("/metrics").await;
         let ended = |hook: &str| {
-            let series = format!(r#"boathook_hook_run_success_total{{binding="maps",hook="{hook}",queue="hook/{hook}"}} 3"#);
+            let series =
+                format!(r#"boathook_hook_run_success_total{{binding="maps",hook="{hook}",queue="hook/{hook}"}} 3"#);
             page.lines().any(|line| line == series)
         };
         names.iter().all(|hook| ended(hook)).then_some(())

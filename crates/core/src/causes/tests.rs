@@ -78,7 +78,9 @@ fn a_patch_in_a_second_with_others_is_doubted_if_the_hook_wrote_the_object_a_mom
     let patch = |id: u64, of: &str, second: u64, version: &str| {
         let run = run(id, of, second, Vec::new());
         let unsure = match made("a", version) {
-            Made::Version { version, content, fields, .. } => Made::Version { version, certain: false, content, fields },
+            Made::Version { version, content, fields, .. } => {
+                Made::Version { version, certain: false, content, fields }
+            }
             other => other,
         };
         let (hook, run_id) = (run.hook.clone(), run.id.clone());
