@@ -109,6 +109,7 @@ mod tests {
 
     use super::*;
 
+    // mutant: src/cmd/connect.rs: `return vec![address.into()];` => `return Vec::new();`
     #[tokio::test]
     async fn cve_2026_4789_the_addresses_of_the_api_server_are_known() {
         for (server, address) in [

@@ -89,7 +89,7 @@ fn the_last_of_the_late_may_go_instead() {
 }
 
 #[test]
-// mutant: crates/core/src/filter/binding.rs: `state: previous.unwrap_or_else(hidden),` => `state: hidden(),`
+// mutant: crates/core/src/filter/binding.rs: `let state = previous.unwrap_or_else(hidden);` => `let state = hidden();`
 fn what_was_known_stays_in_the_snapshot_until_the_filter_has_run() {
     let mut subject = binding(spec(Some(".")), 1);
     let (one, two, three) = (object("a", "a", 1), object("a", "a", 2), object("a", "a", 3));

@@ -107,6 +107,7 @@ async fn many_parents_that_break_the_hook_hold_up_no_other() {
 
 /// Cluster-scoped objects have no namespace that could be somebody's. A name leads to each of them that the labels in the
 /// document select, and to no other one.
+// mutant: crates/core/src/model/reconcile.rs: `let (name, labels) = (self.watching(related), related.label_selector.clone());` => `let (name, labels) = (self.watching(related), None);`
 #[tokio::test]
 async fn cve_2026_22039_a_name_leads_to_cluster_scoped_objects_that_the_document_selects() {
     let pipeline = start().await;
