@@ -208,7 +208,7 @@ async fn a_new_version_takes_over_whole_or_not_at_all() {
     let mut other = refused(&[("a", &a2)]);
     other.hooks[0].digest = Some("sha256:00".to_owned());
     let text = error_chain(&installer.install(other).await.unwrap_err());
-    assert!(text.contains("has the digest sha256:"), "{text}");
+    assert!(text.contains("the digest of its file is sha256:"), "{text}");
     // A layer may be larger than any component.
     let mut huge = refused(&[("a", &a2)]);
     huge.hooks[0].path = shelf.directory.path().join("huge");
