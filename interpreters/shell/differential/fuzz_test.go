@@ -51,13 +51,24 @@ func TestRandomScriptsDoWhatBashDoes(t *testing.T) {
 	ran, found := 0, 0
 	for ; ran < count && found < 20 && (end.IsZero() || time.Now().Before(end)); ran++ {
 		script := newWriter(seed + uint64(ran)).script()
-		if difference(c, script.String()) != "" {
+		if differs(c, script.String()) {
 			found++
 			small := smaller(c, script)
 			t.Errorf("seed %d:\n%s\n%s", seed+uint64(ran), small, difference(c, small))
 		}
 	}
 	t.Logf("%d scripts", ran)
+}
+
+// differs says whether a script never does what bash does. Processes of a pipe may write in another order on a busy machine:
+// that is no difference.
+func differs(c *comparer, script string) bool {
+	for range 3 {
+		if difference(c, script) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // TestTheWriterUsesEverything counts what the scripts of the fixed seeds have, so that nothing is left out by mistake.
