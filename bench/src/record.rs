@@ -113,7 +113,7 @@ async fn run(sandbox: &Sandbox, loaded: &LoadedHook, i: usize, recorder: Option<
         Some(recorder) => {
             let begun = recorder.begin(Arc::new(Nothing), loaded.digest(), Vec::new(), request.clone());
             let report = sandbox.run(loaded, request, begun.host()).await;
-            begun.end(&report);
+            begun.end(&report, || None);
             report.outcome
         }
     };

@@ -94,6 +94,10 @@ fn books(operator: &Operator) -> HashMap<String, Vec<Entry>> {
             books.entry(name.to_owned()).or_default().push(entry);
         }
     }
+    // The next hook may log its write before this one does.
+    for book in books.values_mut() {
+        book.sort_by_key(|entry| entry.made.parse::<u64>().unwrap_or_default());
+    }
     books
 }
 

@@ -463,13 +463,13 @@ impl World {
     fn settle(&mut self) {
         for round in 0..60 {
             let before = (self.cluster.changes, self.requests);
-            for at in 0..2 {
+            for (at, first) in FIRST.into_iter().enumerate() {
                 self.play(Op::Answer(at));
                 self.play(Op::Show(at, 1_000));
                 self.send(at, &[Fate::Done; 8]);
                 self.play(Op::Approve(at));
-                if self.cluster.objects.get(FIRST[at]).is_some_and(|live| self.shape.waves && !is_up(&live.object)) {
-                    self.play(Op::Edit(FIRST[at], Field::Foreign, 0));
+                if self.cluster.objects.get(first).is_some_and(|live| self.shape.waves && !is_up(&live.object)) {
+                    self.play(Op::Edit(first, Field::Foreign, 0));
                 }
             }
             let open = |actor: &Actor| {

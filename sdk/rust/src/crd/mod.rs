@@ -131,10 +131,10 @@ impl Definition {
         let plural = self.plural.clone().unwrap_or_else(|| plural_of(&lower));
         let mut names = json!({"kind": kind, "plural": plural, "singular": self.singular.as_ref().unwrap_or(&lower)});
         if !self.short_names.is_empty() {
-            names["shortNames"] = json!(self.short_names);
+            add(&mut names, "shortNames", json!(self.short_names));
         }
         if !self.categories.is_empty() {
-            names["categories"] = json!(self.categories);
+            add(&mut names, "categories", json!(self.categories));
         }
         let spec = schema::object((self.spec)(), &format!("{kind}.spec"))?;
         let status = self.status.map(|status| schema::object(status(), &format!("{kind}.status"))).transpose()?;
@@ -144,7 +144,8 @@ impl Definition {
             "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": properties}},
         });
         if !self.columns.is_empty() {
-            of_version["additionalPrinterColumns"] = self.columns.iter().map(Column::to_value).collect();
+            let columns = self.columns.iter().map(Column::to_value).collect();
+            add(&mut of_version, "additionalPrinterColumns", columns);
         }
         let scope = if self.cluster_scoped { "Cluster" } else { "Namespaced" };
         Ok(json!({
@@ -211,10 +212,10 @@ impl Column {
     fn to_value(&self) -> Value {
         let mut value = json!({"name": self.name, "type": self.of, "jsonPath": self.path});
         if self.priority > 0 {
-            value["priority"] = self.priority.into();
+            add(&mut value, "priority", self.priority.into());
         }
         if let Some(description) = &self.description {
-            value["description"] = description.as_str().into();
+            add(&mut value, "description", description.as_str().into());
         }
         value
     }
@@ -249,13 +250,20 @@ pub(crate) fn texts(definitions: Vec<Definition>) -> Result<Vec<String>, String>
     let mut all: Vec<Value> = Vec::new();
     for definition in definitions {
         let value = definition.to_value()?;
-        let name = &value["metadata"]["name"];
-        if all.iter().any(|known| known["metadata"]["name"] == *name) {
-            return Err(format!("{} is defined twice", name.as_str().unwrap_or_default()));
+        let name =
+            |value: &Value| value.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if all.iter().any(|known| name(known) == name(&value)) {
+            return Err(format!("{} is defined twice", name(&value)));
         }
         all.push(value);
     }
     Ok(all.iter().map(Value::to_string).collect())
+}
+
+fn add(object: &mut Value, key: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(key.to_owned(), value);
+    }
 }
 
 fn plural_of(word: &str) -> String {

@@ -112,7 +112,8 @@ fn structural(schema: &Value, place: &str) -> Found {
     let mut found = typed(schema, place)?;
     let is_kept = |key: &str| KEPT.contains(&key) || key.starts_with("x-kubernetes-");
     for (key, value) in schema.iter().filter(|(key, _)| is_kept(key)) {
-        if !(key == "default" && value.is_null()) && !(key == "format" && is_unknown_integer(schema, value)) {
+        let is_left_out = key == "default" && value.is_null() || key == "format" && is_unknown_integer(schema, value);
+        if !is_left_out {
             found.insert(key.clone(), value.clone());
         }
     }

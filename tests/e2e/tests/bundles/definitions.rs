@@ -97,7 +97,7 @@ pub async fn its_kinds_come_with_it_change_safely_and_stay(test: Arc<Test>) {
     site.opens().await;
     let first = site.registry.push(&bundle(&test, "v1", &[("v1alpha1", true)]), "v1").await;
     let second = site.registry.push(&bundle(&test, "v2", &[("v1alpha1", true), ("v1beta1", false)]), "v2").await;
-    site.registry.push(&bundle(&test, "v3", &[("v1beta1", true)]), "v3").await;
+    site.registry.push(&bundle(&test, "v3", &[("v1", true)]), "v3").await;
     let operator = site.unconfined().await;
 
     // All is granted but the definition, and the condition prints the grant.

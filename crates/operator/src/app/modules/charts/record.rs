@@ -298,7 +298,7 @@ mod tests {
         let (inputs, now) = (Inputs::default(), Timestamp::UNIX_EPOCH);
         let mut record = Record::after(None, &inputs, now);
         for _ in 0..2 * KEEP {
-            let state = if record.revision % 2 == 0 { State::Deployed } else { State::Applying };
+            let state = if record.revision.is_multiple_of(2) { State::Deployed } else { State::Applying };
             record = Record::after(Some(&Record { state, ..record }), &inputs, now);
         }
         let all: Vec<_> = record.revisions().iter().map(|entry| (entry.revision, entry.outcome)).collect();
