@@ -15,11 +15,15 @@ use boathook_core::{
 use boathook_kube::election::{Leadership, NotLeading};
 use futures::{FutureExt as _, Stream, StreamExt as _, future::pending, stream};
 use k8s_openapi::{
-    api::core::v1::ObjectReference, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::{
+        authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec},
+        core::v1::ObjectReference,
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Resource as _, ResourceExt as _,
-    api::{Api, ListParams, Patch, PatchParams},
+    api::{Api, ListParams, Patch, PatchParams, PostParams},
     core::PartialObjectMeta,
     runtime::{
         Controller,
@@ -155,7 +159,9 @@ async fn until_served(client: &kube::Client, installer: &Arc<dyn Installer>) {
     let name = format!("{}.{}", HookBundle::plural(&()), HookBundle::group(&()));
     let named = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let definitions = Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client.clone());
-    let mut changes = watcher(definitions, named).boxed();
+    // Without this right, it looks again and again. Roles for hooks alone do not have it.
+    let watches = may_watch(client, &name).await;
+    let mut changes = if watches { watcher(definitions, named).boxed() } else { stream::pending().boxed() };
     let (mut reported, mut defined, mut tries) = (false, false, 0);
     loop {
         match served(client).await {
@@ -189,9 +195,31 @@ async fn until_served(client: &kube::Client, installer: &Arc<dyn Installer>) {
                     tries += 1;
                     break;
                 }
+                () = sleep(UNSERVED), if !watches => break,
             }
         }
     }
+}
+
+/// Whether the operator may watch this definition. If the API server does not say it, the watch shows it.
+async fn may_watch(client: &kube::Client, name: &str) -> bool {
+    for verb in ["list", "watch"] {
+        let attributes = ResourceAttributes {
+            group: Some("apiextensions.k8s.io".to_owned()),
+            resource: Some("customresourcedefinitions".to_owned()),
+            name: Some(name.to_owned()),
+            verb: Some(verb.to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), non_resource_attributes: None };
+        let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
+        let answer = Api::all(client.clone()).create(&PostParams::default(), &review).await;
+        let status = answer.ok().and_then(|answer: SelfSubjectAccessReview| answer.status);
+        if status.is_some_and(|status| !status.allowed) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Waits until the cluster serves HookBundles, and reconciles them until it is dropped. The hooks continue to run then,
