@@ -421,6 +421,8 @@ var volatile = []struct {
 	with string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
+	// What a watch logs if it is not over when the command's time is.
+	{regexp.MustCompile(`(?m)^E\d{4} .*reflector\.go:.*\n`), ""},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`(resourceVersion"?: ?"?)\d+`), "${1}VERSION"},
 	{regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b *`), "ADDRESS "},

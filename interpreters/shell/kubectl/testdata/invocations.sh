@@ -1100,7 +1100,7 @@ kubectl auth can-i delete clusterroles.rbac.authorization.k8s.io
 
 kubectl get pod lone -o jsonpath='{range .spec.containers[*]}{.name}={.image}{"\n"}{end}'
 
-kubectl get cm -l app -o jsonpath='{range .items[?(@.metadata.labels.app=="web")]}{.metadata.name}:{range .data.*}{@}{","}{end}{"\n"}{end}'
+kubectl get cm -l app -o jsonpath='{range .items[?(@.metadata.labels.app=="web")]}{.metadata.name}:{"\n"}{range .data.*}{@}{"\n"}{end}{end}' | sort
 
 kubectl get pod lone -o jsonpath='{.spec.containers[?(@.image!="busybox")].name}'
 
