@@ -51,7 +51,7 @@ func TestRandomScriptsDoWhatBashDoes(t *testing.T) {
 	ran, found := 0, 0
 	for ; ran < count && found < 20 && (end.IsZero() || time.Now().Before(end)); ran++ {
 		script := newWriter(seed + uint64(ran)).script()
-		if differs(c, script.String()) {
+		if alwaysDiffers(c, script.String()) {
 			found++
 			small := smaller(c, script)
 			t.Errorf("seed %d:\n%s\n%s", seed+uint64(ran), small, difference(c, small))
@@ -60,9 +60,9 @@ func TestRandomScriptsDoWhatBashDoes(t *testing.T) {
 	t.Logf("%d scripts", ran)
 }
 
-// differs says whether a script never does what bash does. Processes of a pipe may write in another order on a busy machine:
+// alwaysDiffers says whether a script never does what bash does. Processes of a pipe may write in another order on a busy machine:
 // that is no difference.
-func differs(c *comparer, script string) bool {
+func alwaysDiffers(c *comparer, script string) bool {
 	for range 3 {
 		if difference(c, script) == "" {
 			return false
