@@ -131,7 +131,8 @@ pub async fn one_at_a_time(backend: &Backend, copies: &mut Copies) -> Result<Per
     Ok(Percentiles::of(times))
 }
 
-async fn burst(backend: &Backend, copies: &mut Copies) -> Result<(Duration, Duration)> {
+/// Creates namespaces at once. Returns how long that took, and how long the copies took.
+pub async fn burst(backend: &Backend, copies: &mut Copies) -> Result<(Duration, Duration)> {
     let started = Instant::now();
     let names: Vec<_> = (0..BURST).map(|i| format!("burst-{i}")).collect();
     stream::iter(&names).map(Ok).try_for_each_concurrent(CREATED_AT_ONCE, |name| create(backend, name)).await?;
