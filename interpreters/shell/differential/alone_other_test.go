@@ -2,7 +2,16 @@
 
 package differential
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
+
+var errTooManyProcesses = errors.New("the command has too many processes at the same time")
 
 // runAlone runs a command, where there are no groups of processes. Only vet compiles this.
 func runAlone(command *exec.Cmd) error { return command.Run() }
+
+func canLimitProcesses() error {
+	return errors.New("the processes of a script cannot be limited")
+}

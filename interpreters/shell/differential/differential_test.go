@@ -49,7 +49,7 @@ type result struct {
 	Files  map[string]string `json:"files,omitempty"`
 }
 
-// unfinished is the exit status where what a script left in the background goes on.
+// unfinished is the exit status where what a script left in the background goes on, or where a script has too many processes.
 const unfinished = -1
 
 // Where the programs are.
@@ -214,7 +214,7 @@ func realIn(ctx context.Context, t *testing.T, text, programs string) result {
 			// As the shell that started it sees it.
 			r.Exit = 128 + int(how.Signal())
 		}
-	} else if errors.Is(err, exec.ErrWaitDelay) {
+	} else if errors.Is(err, exec.ErrWaitDelay) || errors.Is(err, errTooManyProcesses) {
 		r.Exit = unfinished
 	} else if err != nil {
 		t.Fatalf("%s\n%v", text, err)
