@@ -283,3 +283,30 @@ func writeJSON(t *testing.T, path string, v any) {
 		t.Fatal(err)
 	}
 }
+
+// TestEachResultIsOfASnippet finds results that no test reads: their snippet is gone, has another name or is refused now.
+func TestEachResultIsOfASnippet(t *testing.T) {
+	all := topics(t)
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no results: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := map[string]result{}
+		if err := json.Unmarshal(text, &results); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all[strings.TrimSuffix(filepath.Base(file), ".json")] {
+			if s.refused == "" {
+				delete(results, s.name)
+			}
+		}
+		for name := range results {
+			t.Errorf("%s: no snippet reads the result of %q: remove it", file, name)
+		}
+	}
+}
