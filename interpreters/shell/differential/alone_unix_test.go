@@ -4,8 +4,10 @@ package differential
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,24 +32,42 @@ const nobody = 65534
 
 var errTooManyProcesses = errors.New("the command has too many processes at the same time")
 
-// runAlone runs a command in its folder. What the command starts ends with it, however much that is, and all of it ends when it has
+// runAlone runs a command in its folder, and returns what it prints. What the command starts ends with it, however much that is, and all of it ends when it has
 // too many processes. The limit of the system keeps a command from starting them faster than they are counted.
-func runAlone(command *exec.Cmd) error {
+func runAlone(command *exec.Cmd) (out, errs string, err error) {
 	limit, err := limitOfProcesses()
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	command.Path, command.Args = limit.program, append([]string{"prlimit", limit.option, command.Path}, command.Args[1:]...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: limit.user}
 	if limit.user != nil {
 		if err := giveAway(command.Dir); err != nil {
-			return err
+			return "", "", err
 		}
 	}
-	end := func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	command.Cancel = end
-	if err := command.Start(); err != nil {
+	stdout, err := newOutput(limit)
+	if err != nil {
+		return "", "", err
+	}
+	stderr, err := newOutput(limit)
+	if err != nil {
+		return "", "", err
+	}
+	command.Stdout, command.Stderr = stdout.writer, stderr.writer
+	end := func() error {
+		err := syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+		if errors.Is(err, syscall.ESRCH) {
+			return os.ErrProcessDone
+		}
 		return err
+	}
+	command.Cancel = end
+	err = command.Start()
+	stdout.writer.Close()
+	stderr.writer.Close()
+	if err != nil {
+		return stdout.text(), stderr.text(), err
 	}
 	ended, watched := make(chan struct{}), make(chan bool, 1)
 	go func() {
@@ -69,13 +89,61 @@ func runAlone(command *exec.Cmd) error {
 		}
 	}()
 	err = command.Wait()
+	// What the command left in the background has a second to end.
+	patience, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if !stdout.ends(patience) || !stderr.ends(patience) {
+		err = exec.ErrWaitDelay
+	}
 	close(ended)
 	tooMany := <-watched
 	_ = end()
 	if tooMany {
-		return errTooManyProcesses
+		err = errTooManyProcesses
 	}
-	return err
+	return stdout.text(), stderr.text(), err
+}
+
+// output is a pipe of the user who runs a command, so that it can open /dev/stdout.
+type output struct {
+	reader, writer *os.File
+	buffer         bytes.Buffer
+	done           chan struct{}
+}
+
+func newOutput(limit processLimit) (*output, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	if limit.user != nil {
+		if err := writer.Chown(nobody, nobody); err != nil {
+			return nil, err
+		}
+	}
+	o := &output{reader: reader, writer: writer, done: make(chan struct{})}
+	go func() {
+		_, _ = io.Copy(&o.buffer, reader)
+		close(o.done)
+	}()
+	return o, nil
+}
+
+// ends waits until nobody can write to the output.
+func (o *output) ends(patience context.Context) bool {
+	select {
+	case <-o.done:
+		return true
+	case <-patience.Done():
+		return false
+	}
+}
+
+// text is what was written until now. Nothing is read after it.
+func (o *output) text() string {
+	o.reader.Close()
+	<-o.done
+	return o.buffer.String()
 }
 
 // processLimit is a limit of the system.

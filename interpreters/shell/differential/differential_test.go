@@ -12,9 +12,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -126,7 +128,7 @@ func TestSnippetsDoWhatTheRealToolsDo(t *testing.T) {
 
 func check(t *testing.T, s snippet, wanted map[string]result) {
 	t.Helper()
-	got, stderr, problem := ours(s.text)
+	got, stderr, problem := ours(s.text, nil)
 	if s.refused != "" {
 		if !strings.Contains(problem+stderr, s.refused) {
 			t.Errorf("is not refused with %q, but:\n%s%s\n%+v", s.refused, problem, stderr, got)
@@ -145,7 +147,8 @@ func check(t *testing.T, s snippet, wanted map[string]result) {
 	}
 }
 
-func ours(text string) (result, string, string) {
+// ours is what a snippet does here. Only these programs are there, or all.
+func ours(text string, only []string) (result, string, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	files := fs.New(fs.Limits{Bytes: 64 << 20, Files: 10_000}, time.Now)
@@ -158,6 +161,9 @@ func ours(text string) (result, string, string) {
 	var out, errs bytes.Buffer
 	world := bash.NewWorld(ctx, files, bash.DefaultLimits, 1, time.Now)
 	commands.Register(world)
+	if only != nil {
+		maps.DeleteFunc(world.Commands, func(name string, _ bash.Command) bool { return !slices.Contains(only, name) })
+	}
 	if _, problems := bash.Check("snippet.sh", text, world); len(problems) > 0 {
 		return result{}, "", "refused: " + problems[0].Error()
 	}
@@ -188,7 +194,11 @@ func real(t *testing.T, text string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return realIn(ctx, t, text, programs)
+	r := realIn(ctx, t, text, programs)
+	if ctx.Err() != nil {
+		t.Fatalf("does not end with the real tools:\n%s", text)
+	}
+	return r
 }
 
 func realIn(ctx context.Context, t *testing.T, text, programs string) result {
@@ -202,25 +212,23 @@ func realIn(ctx context.Context, t *testing.T, text, programs string) result {
 	if err := os.WriteFile(script, []byte(strings.ReplaceAll(text, folder, own)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var out, errs bytes.Buffer
 	command := exec.CommandContext(ctx, "bash", "snippet.sh")
-	command.Dir, command.Env, command.Stdout, command.Stderr = own, environment(own, programs), &out, &errs
-	command.WaitDelay = time.Second
-	err = runAlone(command)
+	command.Dir, command.Env = own, environment(own, programs)
+	out, errs, err := runAlone(command)
 	named := func(text string) string { return strings.ReplaceAll(text, own, folder) }
-	r := result{Stdout: named(out.String()), Stderr: errs.Len() > 0}
+	r := result{Stdout: named(out), Stderr: errs != ""}
 	if exit, ok := err.(*exec.ExitError); ok {
 		r.Exit = exit.ExitCode()
 		if how, ok := exit.Sys().(syscall.WaitStatus); ok && how.Signaled() {
 			// As the shell that started it sees it.
 			r.Exit = 128 + int(how.Signal())
 		}
-	} else if errors.Is(err, exec.ErrWaitDelay) || errors.Is(err, errTooManyProcesses) {
+	} else if errors.Is(err, exec.ErrWaitDelay) || errors.Is(err, errTooManyProcesses) || ctx.Err() != nil {
 		r.Exit = unfinished
 	} else if err != nil {
 		t.Fatalf("%s\n%v", text, err)
 	}
-	if strings.Contains(errs.String(), "wait_for: No record of process") {
+	if strings.Contains(errs, "wait_for: No record of process") {
 		// It is an error of bash itself, which waits for a process of another shell.
 		r.Exit = unfinished
 	}

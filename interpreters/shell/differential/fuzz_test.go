@@ -106,7 +106,7 @@ func difference(t *comparer, script string) string {
 	if !ok {
 		return ""
 	}
-	got, stderr, problem := ours(script)
+	got, stderr, problem := ours(script, randomPrograms)
 	got.mute()
 	if problem == "" && jsonText(got) == jsonText(want) {
 		return ""
@@ -123,7 +123,7 @@ func difference(t *comparer, script string) string {
 	// bash may have one order each time.
 	concurrent := strings.ContainsAny(strings.NewReplacer("||", "", "&&", "").Replace(script), "|&")
 	for range 8 {
-		again, _, _ := ours(script)
+		again, _, _ := ours(script, randomPrograms)
 		again.mute()
 		if problem == "" && (jsonText(again) == jsonText(want) || concurrent && jsonText(again.sorted()) == jsonText(want.sorted())) {
 			return ""
@@ -169,7 +169,10 @@ type comparer struct {
 	programs string
 }
 
-// fewPrograms is a folder with the programs that random scripts run, so that none of their words is a program by chance.
+// randomPrograms are those that random scripts run. Others are not there, so that none of their words is a program by chance.
+var randomPrograms = []string{"bash", "cat", "rm", "sort", "tr", "wc"}
+
+// fewPrograms is a folder with these programs.
 func fewPrograms(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/tmp", "programs-")
@@ -181,7 +184,7 @@ func fewPrograms(t *testing.T) string {
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"bash", "cat", "rm", "sort", "tr", "wc"} {
+	for _, name := range randomPrograms {
 		program, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
@@ -232,7 +235,7 @@ var mutes = []struct {
 	with string
 }{
 	// An error about an expression shows the expression, which can have several lines.
-	{regexp.MustCompile(`(?i)(snippet\.sh|\./s[0-9]+):([^"\n]*(\n: )?[^"\n]*error token is "[^"]*"\)|.*)\n?`), ""},
+	{regexp.MustCompile(`(?i)(snippet\.sh|\./s[0-9]+|bash):([^"\n]*(\n: )?[^"\n]*error token is "[^"]*"\)|.*)\n?`), ""},
 	// A file that is emptied while an error is in it has as many zeros as the error had characters.
 	{regexp.MustCompile(`\x00+`), "\x00"},
 	// bash counts the lines of a subshell, of a substitution and of a trap in ways of its own. The number stands in an error that a script
@@ -250,7 +253,7 @@ func mayDiffer(t *comparer, script string) bool {
 	if !ok || isKnown(script) {
 		return false
 	}
-	got, stderr, problem := ours(script)
+	got, stderr, problem := ours(script, randomPrograms)
 	got.mute()
 	return jsonText(got) != jsonText(want) && !isRefused(script, stderr, problem, want)
 }

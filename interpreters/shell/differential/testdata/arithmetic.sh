@@ -105,3 +105,10 @@ echo "here $n"
 x=y y='x + 1'
 echo $((x)); echo never
 echo here; ((x)); echo "$?"; [[ x -eq 1 ]]; echo "$?"; (echo $((x)); echo never); echo "$?"
+### what follows a name is read before the name is evaluated
+set -u; x="it's"; echo never $((x))
+echo "next $?"; x="1 it's sub"; echo never $((x))
+echo "next $?"; x='nothing 08'; echo never $((x))
+echo "next $?"
+### what follows a name that is not set
+set -u; x='nothing + 1'; echo never $((x))
