@@ -539,6 +539,17 @@ func (e *evaluator) next() error {
 	return nil
 }
 
+// discarding is an error of a subscript or of an expansion. It discards the line, also where the command around it only fails.
+func discarding(err error) error {
+	e, ok := err.(*shellError)
+	if !ok || !e.soft {
+		return err
+	}
+	copied := *e
+	copied.soft, copied.discards = false, true
+	return &copied
+}
+
 // read is the value of a variable, which is an expression itself.
 func (e *evaluator) read(p place) (int64, error) {
 	s := e.shell
@@ -550,6 +561,7 @@ func (e *evaluator) read(p place) (int64, error) {
 	var err error
 	if p.subscript != "" {
 		text, _, err = s.element(p.name, p.subscript)
+		err = discarding(err)
 		// An element that is not there is no error of nounset, but an array that is not set is.
 		v := s.variable(p.name)
 		set = v != nil && v.set
@@ -573,7 +585,7 @@ func (e *evaluator) write(p place, n int64) error {
 			e.shell.severe("%s", err)
 			return nil
 		}
-		return err
+		return discarding(err)
 	}
 	return e.shell.setText(p.name, itoa(n))
 }

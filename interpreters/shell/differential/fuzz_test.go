@@ -236,6 +236,8 @@ var mutes = []struct {
 }{
 	// An error about an expression shows the expression, which can have several lines.
 	{regexp.MustCompile(`(?i)(snippet\.sh|\./s[0-9]+|bash):([^"\n]*(\n: )?[^"\n]*error token is "[^"]*"\)|.*)\n?`), ""},
+	// The usage of a builtin is a second line.
+	{regexp.MustCompile(`(?i)[a-z]+: usage: .*\n?`), ""},
 	// A file that is emptied while an error is in it has as many zeros as the error had characters.
 	{regexp.MustCompile(`\x00+`), "\x00"},
 	// bash counts the lines of a subshell, of a substitution and of a trap in ways of its own. The number stands in an error that a script
