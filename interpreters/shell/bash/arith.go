@@ -137,7 +137,7 @@ func (e *evaluator) whole() (int64, error) {
 	if err == nil {
 		if e.space(); e.at < len(e.text) {
 			err = e.fail("syntax error in expression")
-			if after, ok, _ := e.target(); ok && e.shell.options.nounset && e.shell.variable(after.name) == nil {
+			if after, ok, _ := e.target(); ok && e.shell.options.nounset && e.shell.variable(after.name) == nil && e.next() == nil {
 				// bash has read the name before it finds that no operator is before it.
 				err = &shellError{text: after.name + ": unbound variable", inPlace: true}
 			}
@@ -521,14 +521,47 @@ func (e *evaluator) target() (place, bool, error) {
 	return place{}, false, e.fail("bad array subscript")
 }
 
+// next is the error of what comes after a name. bash reads it before it evaluates the name.
+func (e *evaluator) next() error {
+	e.space()
+	if e.at == len(e.text) {
+		return nil
+	}
+	switch next := e.text[e.at]; {
+	case next >= '0' && next <= '9':
+		start := e.at
+		_, err := e.number()
+		e.at = start
+		return err
+	case !isWordByte(next) && strings.IndexByte("+-*/%&|^~!<>=?:,()", next) < 0:
+		return e.fail("syntax error: invalid arithmetic operator")
+	}
+	return nil
+}
+
+// discarding is an error of a subscript or of an expansion. It discards the line, also where the command around it only fails.
+func discarding(err error) error {
+	e, ok := err.(*shellError)
+	if !ok || !e.soft {
+		return err
+	}
+	copied := *e
+	copied.soft, copied.discards = false, true
+	return &copied
+}
+
 // read is the value of a variable, which is an expression itself.
 func (e *evaluator) read(p place) (int64, error) {
 	s := e.shell
+	if err := e.next(); err != nil {
+		return 0, err
+	}
 	var text string
 	set := true
 	var err error
 	if p.subscript != "" {
 		text, _, err = s.element(p.name, p.subscript)
+		err = discarding(err)
 		// An element that is not there is no error of nounset, but an array that is not set is.
 		v := s.variable(p.name)
 		set = v != nil && v.set
@@ -539,18 +572,6 @@ func (e *evaluator) read(p place) (int64, error) {
 		return 0, err
 	}
 	if !set && s.options.nounset {
-		// bash reads the next operator before it evaluates a name.
-		e.space()
-		if e.at < len(e.text) {
-			switch next := e.text[e.at]; {
-			case next >= '0' && next <= '9':
-				if _, err := e.number(); err != nil {
-					return 0, err
-				}
-			case !isWordByte(next) && strings.IndexByte("+-*/%&|^~!<>=?:,()", next) < 0:
-				return 0, e.fail("syntax error: invalid arithmetic operator")
-			}
-		}
 		return 0, &shellError{text: p.name + ": unbound variable", inPlace: true}
 	}
 	return s.arithmetic(text)
@@ -564,7 +585,7 @@ func (e *evaluator) write(p place, n int64) error {
 			e.shell.severe("%s", err)
 			return nil
 		}
-		return err
+		return discarding(err)
 	}
 	return e.shell.setText(p.name, itoa(n))
 }

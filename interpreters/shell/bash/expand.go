@@ -332,13 +332,9 @@ func (s *Shell) part(part syntax.WordPart, quoted bool) ([]piece, error) {
 		text, err := s.substitute(part, quoted)
 		return []piece{{text: text, quoted: quoted, split: !quoted}}, err
 	case *syntax.ArithmExp:
+		// It is an error of an expansion, also in a command for arithmetic or tests.
 		n, err := s.arithmeticNode(part.X)
-		if e, ok := err.(*shellError); ok && e.soft {
-			// It is an error of an expansion, also in a command for arithmetic or tests.
-			copied := *e
-			copied.soft, copied.discards = false, true
-			err = &copied
-		}
+		err = discarding(err)
 		return []piece{{text: itoa(n), quoted: quoted, split: !quoted}}, err
 	case *syntax.ProcSubst:
 		path, err := s.processSubstitution(part)

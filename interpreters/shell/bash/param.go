@@ -223,8 +223,14 @@ func (s *Shell) elementAt(v *variable, name string, index syntax.ArithmExpr) (st
 		return text, ok, nil
 	}
 	n, err := s.arithmeticNode(index)
-	if err != nil || v == nil {
+	if err != nil {
 		return "", false, err
+	}
+	if v == nil {
+		if n < 0 {
+			s.severe("%s: bad array subscript", name)
+		}
+		return "", false, nil
 	}
 	if v.kind == scalar {
 		if n < 0 {

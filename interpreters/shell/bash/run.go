@@ -123,16 +123,29 @@ func checksStatus(c syntax.Command) bool {
 	return false
 }
 
+// isSimple says whether a command is simple for bash.
+func isSimple(c syntax.Command) bool {
+	switch c.(type) {
+	case nil, *syntax.CallExpr, *syntax.DeclClause, *syntax.LetClause:
+		return true
+	}
+	return false
+}
+
 // failed runs the ERR trap and ends the shell, where errexit is on.
 func (s *Shell) failed(st *syntax.Stmt) error {
 	if s.quiet > 0 {
 		return nil
 	}
-	// A simple command that is a part of a pipe has no trap of its own.
-	_, simple := st.Cmd.(*syntax.CallExpr)
-	if action := s.traps["ERR"]; action != "" && !s.inTrap && !(simple && st == s.piped) {
+	// A simple command that is a process of a pipe or of the background has no trap of its own.
+	if action := s.traps["ERR"]; action != "" && !s.inTrap && !(isSimple(st.Cmd) && st == s.forked) {
 		s.inTrap = true
 		err := s.runTrap(action)
+		if isFatal(err) {
+			// For bash, the trap goes on until the shell ends, also in the EXIT trap.
+			s.abandoned = s.status
+			return err
+		}
 		s.inTrap = false
 		if err != nil {
 			return err
@@ -177,6 +190,10 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 		s.cleanup(cleanups)
 		if err := s.redirectFailed(err); err != nil {
 			return err
+		}
+		if st == s.forked && !isSimple(st.Cmd) {
+			// The process ends before it comes to the command, and checks nothing.
+			return exitFlow{s.status}
 		}
 		switch st.Cmd.(type) {
 		case *syntax.DeclClause:
@@ -584,7 +601,6 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			break
 		}
 		child := s.subshell()
-		child.piped = part
 		child.fork(part, s.loops)
 		if input != nil {
 			child.replace(0, input)
@@ -607,17 +623,17 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 	s.tick()
 	s.pipes = statuses
 	s.status = statuses[len(statuses)-1]
-	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated && !s.extra["lastpipe"] {
-		// bash checks it as the command in parentheses, and once more as the pipe.
-		if err := s.failed(parts[len(parts)-1]); err != nil {
-			return err
-		}
-	}
 	if s.options.pipefail {
 		for _, status := range statuses {
 			if status != 0 {
 				s.status = status
 			}
+		}
+	}
+	if _, ok := parts[len(parts)-1].Cmd.(*syntax.Subshell); ok && s.status != 0 && !parts[len(parts)-1].Negated && !s.extra["lastpipe"] {
+		// bash checks it as the command in parentheses, and once more as the pipe.
+		if err := s.failed(parts[len(parts)-1]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -34,7 +34,6 @@ type Shell struct {
 	line        int
 	traps       map[string]string
 	parentTraps map[string]string // what trap -p lists in a subshell, until it has a trap of its own
-	piped       *syntax.Stmt      // the part of a pipe that this subshell runs
 	parentExit  string            // the EXIT trap of the shell that made this subshell
 	parentErr   string            // and its ERR trap
 	forked      *syntax.Stmt      // the command of a pipe or in the background that this subshell runs
@@ -51,6 +50,7 @@ type Shell struct {
 	// over is the status with which an error ends the shell after the current command.
 	over        int
 	inTrap      bool
+	abandoned   int // the status of the command whose ERR trap an error ended
 	returns     *trapReturn
 	trapStatus  *int // $? before the EXIT trap, which exit gives there
 	exposed     bool // what is expanded does not see the condition around the command
@@ -332,7 +332,7 @@ func (s *Shell) subshell() *Shell {
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
 	c.trapStatus, c.returns, c.exposed = nil, nil, false
-	c.inbox, c.forked, c.nested, c.piped, c.outermost, c.inDocument = nil, nil, nil, nil, false, false
+	c.inbox, c.forked, c.nested, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
 	c.ignoring, c.substituting, c.expressions = false, false, 0
 	return &c
@@ -522,13 +522,25 @@ func (s *Shell) exitTrap() int {
 	err := s.runTrap(action)
 	s.trapStatus = nil
 	s.status, s.quiet, s.loops = status, quiet, loops
-	if failure, ok := err.(*shellError); ok && s.options.errexit && !failure.soft && !failure.discards {
-		s.status = s.report(failure)
+	if isFatal(err) {
+		failed := s.report(err)
+		switch {
+		case s.options.errexit:
+			s.status = failed
+		case s.abandoned != 0:
+			s.status = s.abandoned
+		}
 	}
 	if flow, ok := err.(exitFlow); ok {
 		s.status = flow.status
 	}
 	return s.status
+}
+
+// isFatal says whether an error ends the shell.
+func isFatal(err error) bool {
+	failure, ok := err.(*shellError)
+	return ok && !failure.soft && !failure.discards
 }
 
 // runTrap runs the code of a trap, which does not change $?.

@@ -251,7 +251,7 @@ func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) erro
 		}
 		saved.restore()
 		s.complain("exec: %s: invalid option", rest[0])
-		s.status = 2
+		s.status, s.pipes = 2, []int{2}
 		return nil
 	}
 	if len(rest) == 0 {
@@ -260,7 +260,7 @@ func (s *Shell) exec(c *syntax.CallExpr, args []string, saved *redirection) erro
 		kept := s.cleanups
 		s.cleanups = nil
 		s.keepUntilEnd(kept)
-		s.status = 0
+		s.status, s.pipes = 0, []int{0}
 		for _, a := range c.Assigns {
 			if err := s.assign(a, nil); err != nil {
 				return s.assignFailed(err)

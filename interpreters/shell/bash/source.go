@@ -58,7 +58,30 @@ func Parse(name, text string, limits Limits) (*Source, error) {
 	if err != nil {
 		return nil, syntaxError(name, err)
 	}
+	if place := reservedIn(text, file); place != nil {
+		return nil, &SyntaxError{name, int(place.Line()), int(place.Col()), "syntax error near unexpected token `in'"}
+	}
 	return &Source{name: name, text: text, file: file}, nil
+}
+
+// reservedIn finds the word in at the begin of a command, which the parser takes for a command.
+func reservedIn(text string, file *syntax.File) (place *syntax.Pos) {
+	if !strings.Contains(text, "in") {
+		return nil
+	}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		st, ok := node.(*syntax.Stmt)
+		if !ok || place != nil {
+			return place == nil
+		}
+		call, ok := st.Cmd.(*syntax.CallExpr)
+		if ok && len(call.Assigns) == 0 && len(call.Args) > 0 && call.Args[0].Lit() == "in" && st.Pos() == call.Pos() {
+			at := call.Pos()
+			place = &at
+		}
+		return place == nil
+	})
+	return place
 }
 
 // tooNested protects the parser, which descends into brackets, and whose stack cannot be bounded otherwise. It counts

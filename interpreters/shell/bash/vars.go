@@ -506,10 +506,11 @@ func (s *Shell) element(name, subscript string) (string, bool, error) {
 	v := s.variable(name)
 	if v == nil {
 		// The subscript is evaluated for its effects only.
-		if index, err := s.arithmetic(subscript); err == nil && index < 0 {
+		index, err := s.arithmetic(subscript)
+		if err == nil && index < 0 {
 			s.severe("%s: bad array subscript", name)
 		}
-		return "", false, nil
+		return "", false, err
 	}
 	if v.kind == associative {
 		if subscript == "" {

@@ -15,9 +15,9 @@ func (w *writer) wide() *part {
 	case 2:
 		return w.loopDocument()
 	case 3:
-		return of(statement, "while ", w.pick("IFS= ", "IFS=: ", "IFS=, ", ""), "read -r", w.pick(" l", "a a1", " l m", " l m n"), w.pick("", " || [[ -n $l ]]"), "; do\necho \"<${l-}|${m-}|${a1[*]}>\"\n", w.looped(), "done < <(\n", w.list(1), "printf '", w.pick(`a:b:c\n`, `1,2\n,3\n`, ` x  y \n`, `no end`, `a\\b c\n`), "'\n)")
+		return of(statement, "while ", w.pick("IFS= ", "IFS=: ", "IFS=, ", ""), "read -r", w.pick(" l", "a a1", " l m", " l m n"), w.pick("", " || [[ -n $l ]]"), "; do\necho \"<${l-}|${m-}|${a1[*]}>\"\n", w.looped(), "done < <(\n", w.substituted(1), "printf '", w.pick(`a:b:c\n`, `1,2\n,3\n`, ` x  y \n`, `no end`, `a\\b c\n`), "'\n)")
 	case 4:
-		return of(statement, w.pick("cat", "wc -l", "sort"), " <(\n", w.list(1+w.IntN(2)), ")", w.pick("", " <(echo second)"))
+		return of(statement, w.pick("cat", "wc -l", "sort"), " <(\n", w.substituted(1+w.IntN(2)), ")", w.pick("", " <(echo second)"))
 	case 5:
 		return of(statement, w.pick("read -r v1", "mapfile -t a1", "IFS=: read -ra a1", "read -r -d '' v1", "read -r -n 2 v1", "mapfile -t -n 1 a1", "mapfile -s 1 a1", "mapfile -O 1 -t a1", "mapfile -td : a1", "read v1 v2"), " < <(", w.pick(`printf 'a:b\nc\n'`, `echo 'x\y z'`, `printf '%s\n' "$v1" "$v2"`, `echo`, `:`), ")")
 	case 6:

@@ -23,7 +23,7 @@ type writer struct {
 	pure bool
 	// piped counts the pipes around: their processes would write to one file in any order.
 	piped int
-	// substituting counts the command substitutions around: in them, here-documents change the commands after them.
+	// substituting counts the substitutions of commands and processes around: in them, here-documents change the commands after them.
 	substituting int
 	// extglob says that the script sets it at its begin, so that patterns may have the extended operators.
 	extglob bool
@@ -420,7 +420,7 @@ func (w *writer) simple() *part {
 	return of(statement, "\n", w.substituted(1), "")
 }
 
-// substituted are the statements of a command substitution.
+// substituted are the statements of a substitution.
 func (w *writer) substituted(count int) *part {
 	w.substituting++
 	defer func() { w.substituting-- }()

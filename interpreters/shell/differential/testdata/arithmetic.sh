@@ -105,3 +105,29 @@ echo "here $n"
 x=y y='x + 1'
 echo $((x)); echo never
 echo here; ((x)); echo "$?"; [[ x -eq 1 ]]; echo "$?"; (echo $((x)); echo never); echo "$?"
+### what follows a name is read before the name is evaluated
+set -u; x="it's"; echo never $((x))
+echo "next $?"; x="1 it's sub"; echo never $((x))
+echo "next $?"; x='nothing 08'; echo never $((x))
+echo "next $?"
+### what follows a name that is not set
+set -u; x='nothing + 1'; echo never $((x))
+### a subscript that is no expression discards the line
+n='$v'; a=(1)
+((a[n] += 2)); echo "never 1"
+echo "1 $?"; ((a[n] = 2)); echo "never 2"
+echo "2 $?"; ((a[n])); echo "never 3"
+echo "3 $?"; ((u[n])); echo "never 4"
+echo "4 $?"; ((u[n] = 1)); echo "never 5"
+echo "5 $?"; let 'a[n]++'; echo "never 6"
+echo "6 $?"; : $((a[n])); echo "never 7"
+echo "7 $?"; ((a[1/0])); echo "never 8"
+echo "8 $?"; for ((i = a[n]; i < 1; i++)); do :; done; echo "never 9"
+echo "9 $?"; ((n)); echo "same 10"
+s=5; ((s[n])); echo "never 11"
+echo "11 $?"; ((s[n] = 1)); echo "never 12"
+echo "12 $?"; [[ a[n] -eq 1 ]]; echo "never 13"
+echo "13 $?"; declare -A m=([k]=1); ((m[k])); echo "same 14"
+((0 && a[n])); echo "same 15"
+x='a[n]'; ((x)); echo "never 16"
+echo "16 $?"

@@ -137,3 +137,5 @@ a=(x 'y z'); printf '<%s>' "${a[@]@k}"; echo
 ### the words of an associative array stay as they are
 x='a b'; e=; set -- p q; touch f1; declare -A m=([k]=~ [j]=~/x [i]=a:~ [h]=f* [g]={a,b}); for k in k j i h g; do echo "${m[$k]}"; done; m=(k ~ $x 1 j $e i f* h "$@"); for k in k "$x" j i h; do echo "[${m[$k]}]"; done
 declare -A n=([a]= [b]="$(echo c d)"); n+=([c]=~); n[d]=~; echo "[${n[a]}] ${n[b]} ${n[c]} ${n[d]}"; f() { local -A m=([k]=~); echo "${m[k]}"; local -a l=(~ [3]=~ f*); echo "${l[@]}"; }; f
+### a subscript before the begin of an array that is not set
+set -u; unset a; echo "[${a[-1]-none}]"; echo $?

@@ -108,3 +108,5 @@ echo never
 y=2 n='x y'
 echo $((n))
 echo here
+### in is no command
+eval in; echo $?; x=in; eval "$x" || echo "or $?"; for in in in; do echo $in; done; case in in in) echo in;; esac; echo in; > /dev/null bash -c in; echo $?

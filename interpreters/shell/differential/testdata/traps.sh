@@ -132,3 +132,14 @@ set -E; trap 'echo "t $?"' ERR; ( ( (exit 3) ) ); ( (exit 3) ); ( ( (false) ) );
 shopt -s lastpipe; trap 'echo in' ERR; : | (false); echo; : | false; echo; : | { false; }; echo; true | (:; exit 3)
 ### EXIT of a substitution that break or continue ends
 for x in 1 2; do echo "[$(trap 'echo in' EXIT && continue; echo k)]"; cat <(trap 'echo in' EXIT; break); (trap 'echo out' EXIT; continue) 2>/dev/null; done
+### an error that ends the trap of errors
+set -u; trap 'echo e; : $u' ERR; trap 'echo bye; (exit 4); echo x; true' EXIT; false
+### an error that ends the trap of errors in that of the end
+set -u; trap '(exit 7)' EXIT; trap 'echo $u' ERR; exit 5
+### a redirection that fails in a process, and the trap of errors
+set -E; trap 'echo E' ERR; f() { :; }
+echo 1; [[ x ]] < nofile | cat; echo 2; ((1)) < nofile | cat; echo 3; while :; do :; done < nofile | cat; echo 4; echo < nofile | cat; echo 5; f < nofile | cat
+echo 6; { :; } < nofile & wait; echo 7; echo < nofile & wait; echo 8; (:) < nofile & wait; echo 9; (:) < nofile | cat; echo 10; cat < nofile | cat; echo 11; declare x=1 < nofile | cat; echo 12; let x=1 < nofile | cat
+echo 13; : | { :; } < nofile; echo 14; : | [[ x ]] < nofile; echo 15; : | [[ -z x ]]; echo 16; ( { :; } < nofile ); echo 17; : | (:) < nofile; echo 18; : | while :; do :; done < nofile; echo 19; : | cat < nofile
+### pipefail and the trap of errors of parentheses at the end of a pipe
+set -o pipefail; trap 'echo trap $?' ERR; (exit 3) | (cat); echo $?; (:) < nofile | (cat); echo $?; (exit 3) | { cat; }; echo $?
