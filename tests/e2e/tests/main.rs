@@ -175,7 +175,8 @@ suite! {
         languages:
             the_example_is_the_same_operator_in_each_language;
         reconcile_crashes:
-            an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one;
+            an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one,
+            a_decorator_that_is_killed_after_any_write_is_continued_by_the_next_one;
         shell:
             a_secret_is_copied,
             kubectl_changes_the_cluster;
