@@ -159,7 +159,8 @@ suite! {
             requests_leave_if_they_are_granted_and_opened,
             requests_carry_the_credential_of_a_secret;
         bundle_definitions:
-            its_kinds_come_with_it_change_safely_and_stay;
+            its_kinds_come_with_it_change_safely_and_stay,
+            a_kind_without_a_status_is_told_in_its_bundle_and_in_an_event;
         reconcile:
             an_app_is_created_scaled_and_deleted,
             what_somebody_changes_is_put_right,
