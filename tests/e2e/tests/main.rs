@@ -159,7 +159,8 @@ suite! {
             requests_leave_if_they_are_granted_and_opened,
             requests_carry_the_credential_of_a_secret;
         bundle_definitions:
-            its_kinds_come_with_it_change_safely_and_stay;
+            its_kinds_come_with_it_change_safely_and_stay,
+            a_kind_without_a_status_is_told_in_its_bundle_and_in_an_event;
         reconcile:
             an_app_is_created_scaled_and_deleted,
             what_somebody_changes_is_put_right,
@@ -175,7 +176,8 @@ suite! {
         languages:
             the_example_is_the_same_operator_in_each_language;
         reconcile_crashes:
-            an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one;
+            an_operator_that_is_killed_after_any_write_is_continued_by_the_next_one,
+            a_decorator_that_is_killed_after_any_write_is_continued_by_the_next_one;
         shell:
             a_secret_is_copied,
             kubectl_changes_the_cluster;

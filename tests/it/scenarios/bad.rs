@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 70] = [
+pub(super) const WRONG: [(&str, &str); 73] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
@@ -54,6 +54,12 @@ pub(super) const WRONG: [(&str, &str); 70] = [
     ),
     ("name: x\nsteps: [{settle: soon}]", "2:18: steps[0].settle: is \"soon\"; allowed: operator, all"),
     ("name: x\nsteps: [{http: {url: u, skip: 1}}]", "steps[0].http: skip needs times"),
+    ("name: x\nsteps: [{http: {url: u, times: 1, after: {url: v}}}]", "steps[0].http: after is for all requests"),
+    ("name: x\nsteps: [{http: {url: u, after: {method: PUT}}}]", "steps[0].http.after: url is missing"),
+    (
+        "name: x\nsteps: [{http: {url: u, after: {url: v, status: 200}}}]",
+        "steps[0].http.after.status: is not known here; allowed: method, url",
+    ),
     (
         "name: x\nsweep: {logged: [a]}\nsteps: []",
         "sweep.logged: is not the end of a scenario; allowed: present, absent",

@@ -15,7 +15,7 @@ const BEYOND: [&str; 2] = ["at most 10m", "is not the path of a file in a direct
 const FULL: &str = "name: all
 given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
 faults: [{verb: patch, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, answer: 409, times: 2}, {event: added, object: {apiVersion: v1, kind: Node, metadata: {name: n}}, delivery: missed, skip: 1}]
-http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: u, json: [1]}, {url: u, fails: timeout, skip: 1, times: 2}]
+http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: v, after: {method: POST, url: u}}, {url: u, json: [1]}, {url: u, fails: timeout, skip: 1, times: 2}]
 sweep: {present: [{apiVersion: v1, kind: Node, metadata: {name: n}}], files: {/keys/a: b}, within: 1s}
 files: {/keys/a/b: text, /logs/: ''}
 variables: {NODE_NAME: n1}

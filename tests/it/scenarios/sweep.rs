@@ -100,6 +100,7 @@ async fn lines_of_authorized_keys_overcome_faults() {
 /// Between a request to the outside API and the status or the finalizer, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn buckets_and_queues_overcome_faults() {
+    overcomes("aws-service", "bucket.yaml").await;
     overcomes("aws-service", "deleted.yaml").await;
     overcomes("aws-service", "queue.yaml").await;
 }

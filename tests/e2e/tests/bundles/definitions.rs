@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::registry::directory;
 use super::{NAME, Site, TEAM};
 use crate::harness::{Backend, Operator, Test, eventually, hook_file, workspace};
-use crate::reconcile::{get, has};
+use crate::reconcile::{apply, child, get, has, told, wish};
 
 const DEFINITION: &str = "helloapps.example.com";
 const FILE: &str = "hooks-wasm/hello-app/crd.yaml";
@@ -138,5 +138,47 @@ pub async fn its_kinds_come_with_it_change_safely_and_stay(test: Arc<Test>) {
             get(&site.cluster, kind, name).await.expect("it stays");
         }
     }
+    operator.stop().await;
+}
+
+/// Its objects have no conditions. Their author sees an Event, and the owner of the bundle sees the error of the hook.
+pub async fn a_kind_without_a_status_is_told_in_its_bundle_and_in_an_event(test: Arc<Test>) {
+    let site = Site::installed(&test).await;
+    site.opens().await;
+    let text =
+        std::fs::read_to_string(workspace().join("hooks-wasm/test/wish/wishes.yaml")).expect("read a definition");
+    let with: Value = yaml_serde::from_str(&text).expect("the definition is YAML");
+    let mut without = with.clone();
+    without["spec"]["versions"][0].as_object_mut().expect("a version").remove("subresources");
+    site.apply_text(&without.to_string()).await;
+    let hook = std::fs::read(hook_file("test/farewell")).expect("read a hook");
+    let folder = directory(&test.dir().join("farewell"), &[("farewell.wasm", &hook)]);
+    let first = site.registry.push(&folder, "v1").await;
+    let operator = site.unconfined().await;
+    let events = json!({"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]});
+    let grants = [grants(), vec![events]].concat();
+    site.bundle("v1", json!({ "grants": grants })).await;
+    site.runs(&first).await;
+
+    let parent = wish("web", &[child("a", "0", "1")]);
+    eventually("the kind is served", async || site.try_apply(&parent).await).await;
+    let says = "objects of kind Wish have no status: add `subresources: {status: {}}` to version v1 of the \
+                CustomResourceDefinition wishes.example.com";
+    let error = |status: &Value| {
+        let mut errors = status["hooks"].as_array()?.iter().filter_map(|hook| hook["lastError"].as_str());
+        errors.any(|error| error.contains(says)).then_some(())
+    };
+    site.status("the hook's error is in the HookBundle", error).await;
+    let about = "--field-selector=involvedObject.kind=Wish,involvedObject.name=web,reason=NotReconciled";
+    eventually("an Event says so", async || {
+        let found =
+            site.cluster.try_kubectl(&["get", "events", about, "--output=jsonpath={.items[*].message}"]).await?;
+        if found.contains(says) { Ok(()) } else { Err(found) }
+    })
+    .await;
+    assert!(get(&site.cluster, "configmap", "a").await.is_err(), "nothing is applied");
+
+    apply(&test, &site.cluster, &with).await;
+    told(&site.cluster, "wish", "web", "Ready", "True").await;
     operator.stop().await;
 }

@@ -138,9 +138,21 @@ pub(super) fn http_answer(node: &Node, path: &str, problems: &Problems) -> Optio
     if skip > 0 && times.is_none() {
         fields.wrong("skip needs times: a response for all requests skips none");
     }
+    let after = fields.take("after").and_then(|node| request(node, &fields.child("after"), problems));
+    if after.is_some() && times.is_some() {
+        fields.wrong("after is for all requests from then on: leave `times` out");
+    }
     fields.finish();
     let reason = fails.and_then(|fails| FAILS.iter().find(|(word, _)| *word == fails)).map(|(_, reason)| *reason);
     let status = u16::try_from(status).unwrap_or_default();
     let response = reason.map_or_else(|| Ok(http::response(status, headers, body.unwrap_or_default())), Err);
-    Some(http::Answer { method, url: url?.to_owned(), response, skip, times })
+    Some(http::Answer { method, url: url?.to_owned(), response, skip, times, after })
+}
+
+/// A method and a URL.
+fn request(node: &Node, path: &str, problems: &Problems) -> Option<(String, String)> {
+    let fields = Fields::of(node, path, problems)?;
+    let (method, url) = (method(&fields), fields.needed_text("url"));
+    fields.finish();
+    Some((method, url?.to_owned()))
 }
