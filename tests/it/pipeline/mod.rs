@@ -20,6 +20,7 @@ mod grants;
 pub mod http;
 mod identity;
 mod kinds;
+mod loops;
 mod metrics;
 mod modules_charts;
 mod namespaces;

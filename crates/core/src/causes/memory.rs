@@ -6,7 +6,10 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, Version, Write};
+use super::{
+    Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, Turned, Version, Write,
+    loops::{self, Loops, Turn},
+};
 use crate::model::RunId;
 
 /// What a write takes besides its texts: itself, and its places in the maps.
@@ -38,13 +41,20 @@ pub(super) struct Memory {
     live: HashMap<RunId, Arc<Run>>,
     kept: HashMap<RunId, Kept>,
     /// Oldest first. The number of the first one is `first`.
-    writes: VecDeque<Write>,
+    writes: VecDeque<Entry>,
     first: u64,
     bytes: usize,
     makers: HashMap<Version, u64>,
     /// The writes to each object, oldest first.
     objects: HashMap<Arc<ObjectId>, VecDeque<u64>>,
     forgotten: Forgotten,
+    loops: Loops,
+}
+
+#[derive(Debug)]
+struct Entry {
+    write: Write,
+    turn: Turn,
 }
 
 impl Memory {
@@ -59,6 +69,7 @@ impl Memory {
             makers: HashMap::new(),
             objects: HashMap::new(),
             forgotten: Forgotten::default(),
+            loops: Loops::default(),
         }
     }
 
@@ -98,10 +109,20 @@ impl Memory {
 
     /// The write that made a version.
     pub fn maker(&self, version: &Version) -> Option<&Write> {
-        self.write(*self.makers.get(version)?)
+        self.turn_of(version).map(|(write, _)| write)
     }
 
-    fn write(&self, number: u64) -> Option<&Write> {
+    /// The write that made a version, and its turn.
+    pub fn turn_of(&self, version: &Version) -> Option<(&Write, Turn)> {
+        let entry = self.entry(*self.makers.get(version)?)?;
+        Some((&entry.write, entry.turn))
+    }
+
+    pub fn loops(&self) -> &Loops {
+        &self.loops
+    }
+
+    fn entry(&self, number: u64) -> Option<&Entry> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.writes.get(place)
     }
@@ -109,14 +130,15 @@ impl Memory {
     /// The writes to an object, newest first.
     pub fn writes_to(&self, object: &ObjectId) -> impl Iterator<Item = &Write> {
         let numbers = self.objects.get(object).into_iter().flat_map(|numbers| numbers.iter().rev());
-        numbers.filter_map(|number| self.write(*number))
+        numbers.filter_map(|number| self.entry(*number)).map(|entry| &entry.write)
     }
 
     pub fn objects(&self) -> impl Iterator<Item = &Arc<ObjectId>> {
         self.objects.keys()
     }
 
-    pub fn wrote(&mut self, write: NewWrite<'_>) {
+    /// Returns the loop that the write is a turn of.
+    pub fn wrote(&mut self, write: NewWrite<'_>) -> Option<Turned> {
         let NewWrite { hook, run, at, object, verb, subresource, made } = write;
         // The operator's own requests for hooks share IDs.
         let known = self.live.get(run).or_else(|| self.kept.get(run).map(|kept| &kept.run));
@@ -131,7 +153,7 @@ impl Memory {
         };
         // The deletion of an object is made by whoever deletes it first.
         if versions.iter().any(|version| self.makers.contains_key(version) || caused(version)) {
-            return;
+            return None;
         }
         let number = self.first + self.writes.len() as u64;
         let object = match self.objects.get_key_value(&object) {
@@ -151,17 +173,19 @@ impl Memory {
         }
         let write = Write { run, at, object, verb, subresource: subresource.map(Box::from), made };
         self.bytes += write_bytes(&write);
-        self.writes.push_back(write);
+        let (turn, found) = loops::turn(self, &write);
+        self.writes.push_back(Entry { write, turn });
         while self.writes.len() > self.bounds.writes || self.bytes > self.bounds.bytes {
             if !self.forget() {
                 break;
             }
         }
+        loops::note(&mut self.loops, found, at)
     }
 
     /// Forgets the oldest write. Returns whether there was one.
     fn forget(&mut self) -> bool {
-        let Some(write) = self.writes.pop_front() else { return false };
+        let Some(Entry { write, .. }) = self.writes.pop_front() else { return false };
         let number = self.first;
         self.first += 1;
         self.bytes = self.bytes.saturating_sub(write_bytes(&write));

@@ -13,8 +13,12 @@
 //! | --- | --- |
 //! | `memory` | the writes that are remembered, within bounds |
 //! | `chain` | the way back from an object to the first cause |
+//! | `loops` | hooks that cause each other's writes again and again |
 
 mod chain;
+mod loops;
+#[cfg(test)]
+mod loops_tests;
 mod memory;
 #[cfg(test)]
 mod tests;
@@ -22,10 +26,11 @@ mod tests;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 pub use chain::{Chain, Led, Origin, Step};
+pub use loops::{Link, Loop, Turned};
 pub use memory::Forgotten;
 
 use crate::model::{
@@ -295,9 +300,24 @@ impl Causes {
     }
 
     /// Notes a write. Nothing is noted if its version is known to be that of another write, or to be the one that caused the
-    /// run: then the write changed nothing.
-    pub fn wrote(&self, write: NewWrite<'_>) {
-        self.memory().wrote(write);
+    /// run: then the write changed nothing. Returns the loop of hooks that the write is a turn of.
+    pub fn wrote(&self, write: NewWrite<'_>) -> Option<Turned> {
+        self.memory().wrote(write)
+    }
+
+    /// The loops that are not over.
+    pub fn loops(&self, now: SystemTime) -> Vec<Loop> {
+        self.memory().loops().all(now)
+    }
+
+    /// How long the event of a trigger should wait, because its hook is in a loop over the object.
+    pub fn delay(&self, trigger: &Trigger, now: SystemTime) -> Option<Duration> {
+        let event = trigger.cause.event()?;
+        let memory = self.memory();
+        if memory.loops().is_empty() {
+            return None;
+        }
+        memory.loops().delay(&trigger.hook, &ObjectId::of_key(&event.resource, &event.item.key), now)
     }
 
     /// The runs that caused a run, as far as they are known. `None` for a reason that no write of a hook is known for.

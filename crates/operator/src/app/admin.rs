@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::{
-    Services,
+    Services, causes,
     history::{first, stamp},
     hook_manager::{HookManager, ReloadError},
     hooks::Hook,
@@ -143,10 +143,13 @@ impl Operator for Admin {
         let readiness = self.services.health.readiness();
         let stats: HashMap<_, _> =
             self.services.queue.stats().hooks.into_iter().map(|stats| (stats.hook.clone(), stats)).collect();
+        let loops = self.services.causes.loops(SystemTime::now());
         let live = self.services.hook_registry.live().into_iter().map(|hook| {
             let name = &hook.spec.name;
             let missing = readiness.hooks.iter().find(|known| known.hook == name.as_str());
+            let loops = loops.iter().filter(|named| named.links.iter().any(|link| link.hook == *name));
             let facts = Facts {
+                loops: loops.map(causes::described).collect(),
                 missing: missing.map(|known| known.missing.clone()).unwrap_or_default(),
                 bindings: self.services.health.bindings(name),
                 stats: stats.get(name),
@@ -316,6 +319,8 @@ struct Facts<'a> {
     pub bindings: Vec<(Arc<BindingStatus>, Option<String>)>,
     pub stats: Option<&'a HookStats>,
     pub runs: RunCounts,
+    /// The loops that it is in.
+    pub loops: Vec<String>,
 }
 
 /// The view of a hook that runs.
@@ -343,7 +348,12 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         interpreter: hook.component.script().map(|script| script.interpreter.in_full()),
         state,
         reasons: facts.missing,
-        warnings: spec.warnings.clone(),
+        warnings: spec
+            .warnings
+            .iter()
+            .cloned()
+            .chain(facts.loops.iter().map(|text| format!("a loop: {text}")))
+            .collect(),
         may: spec.asks().iter().map(ToString::to_string).collect(),
         bindings,
         outstanding: facts.stats.map_or(0, |stats| stats.outstanding),

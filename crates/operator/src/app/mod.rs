@@ -108,7 +108,7 @@ pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
 pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
 pub use modules::ModulesError;
-pub use options::{ModulesOptions, Options, RunEnded};
+pub use options::{LoopPolicy, ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
@@ -177,9 +177,11 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, reported) = events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), hook_registry.clone(), failures));
-        let recorder =
-            options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
-        let recorder = recorder.map(Arc::new);
+        let recorded: Vec<_> = options.record.iter().chain(&options.post_mortems).cloned().collect();
+        let recorder = Some(recorded)
+            .filter(|configs| !configs.is_empty())
+            .map(|configs| Recorder::start(configs, report.clone(), &tasks));
+        let recorder = recorder.transpose()?.map(Arc::new);
         let modules = match options.modules.clone() {
             Some(modules) => Some(modules::Read::of(modules).await?),
             None => None,
@@ -431,7 +433,16 @@ fn connect(
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(filters.clone(), hook_registry.clone()));
     let causes = Arc::new(Causes::new(Bounds::default()));
-    let writes = Arc::new(causes::Writes { effects: options.effects.clone(), causes: causes.clone() });
+    let queue = queue::Handle::new(options.queue, report.clone());
+    let (events, of_answers) = events::Outlet::new();
+    let watch = causes::LoopWatch {
+        policy: options.loops,
+        metrics: shown.metrics.clone(),
+        hook_registry: hook_registry.clone(),
+        queue: queue.clone(),
+        events: events.clone(),
+    };
+    let writes = Arc::new(causes::Writes { effects: options.effects.clone(), causes: causes.clone(), watch });
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), writes);
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),
@@ -442,11 +453,9 @@ fn connect(
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     };
-    let queue = queue::Handle::new(options.queue, report.clone());
     if !leadership.is_alone() {
         queue.stand_by();
     }
-    let (events, of_answers) = events::Outlet::new();
     let services = Services {
         server: options.server.clone(),
         hook_registry,
@@ -465,6 +474,7 @@ fn connect(
         metrics: shown.metrics.clone(),
         history: Arc::new(History::new(options.run_ended.clone())),
         causes,
+        loops: options.loops,
         recorder,
         run_ids: RunIds::new(),
         last: LastRuns::new(options.keep_last_run),

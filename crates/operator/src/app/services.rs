@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 use super::{
+    LoopPolicy,
     claims::Claims,
     events,
     health::Health,
@@ -53,6 +54,8 @@ pub(super) struct Services {
     pub history: Arc<History>,
     /// What caused what.
     pub causes: Arc<Causes>,
+    /// What happens to hooks that are in a loop.
+    pub loops: LoopPolicy,
     pub recorder: Option<Arc<Recorder>>,
     pub run_ids: RunIds,
     pub last: LastRuns,

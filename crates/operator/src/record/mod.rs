@@ -17,8 +17,8 @@ pub mod secrets;
 mod tape;
 
 pub use content::{
-    AmbientValues, Answer, Asked, Asks, Call, End, Given, Header, LogLine, Record, RecordedAnswer, RecordedCauses, RecordedChild,
-    RecordedQuestion, RecordedRelated, RecordedSnapshot, RecordedTrigger, Request,
+    AmbientValues, Answer, Asked, Asks, Call, End, Given, Header, LogLine, Record, RecordedAnswer, RecordedCauses,
+    RecordedChild, RecordedQuestion, RecordedRelated, RecordedSnapshot, RecordedTrigger, Request,
 };
 pub use format::{FileName, FormatError, MAX_UNPACKED, OLDEST, ReadError, SUFFIX, VERSION, decode, encode, read};
 pub use recorder::{

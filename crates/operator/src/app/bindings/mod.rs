@@ -9,7 +9,7 @@
 mod informer;
 mod subscriptions;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::SystemTime};
 
 use boathook_core::{
     fair::{Share, Tenant},
@@ -22,7 +22,7 @@ use tokio::sync::{Notify, watch};
 use tracing::warn;
 
 use self::informer::{Informer, Place};
-use super::{Services, binding_states::Progress, reconcile, upgrade_plan};
+use super::{LoopPolicy, Services, binding_states::Progress, reconcile, upgrade_plan};
 use crate::telemetry::metrics::RunLabels;
 
 /// Runs until it is dropped. Each trigger gets the terms that the binding's entry in the document has at that time.
@@ -65,11 +65,15 @@ pub(super) async fn run(
         timings: Some(Box::new(timings)),
         out: {
             let (progress, reconciler) = (progress.clone(), reconciler.clone());
+            let slowed = (services.loops == LoopPolicy::Slow).then(|| services.causes.clone());
             move |output| match output {
                 Output::Complete => progress.complete(true),
                 Output::Incomplete => progress.complete(false),
                 Output::Trigger(mut trigger) => {
                     upgrade_plan::put_on_terms(&mut trigger, &terms.borrow());
+                    if let Some(delay) = slowed.as_ref().and_then(|causes| causes.delay(&trigger, SystemTime::now())) {
+                        trigger.debounce = trigger.debounce.max(delay);
+                    }
                     match &reconciler {
                         Some(reconciler) => reconciler.triggered(trigger),
                         None => drop(queue.push(trigger)),
