@@ -221,6 +221,7 @@ fn format(args: &cli::Log) -> LogFormat {
 }
 
 async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
+    kept_apart(&args)?;
     let (client, server) = connect::client(&args.connection).await?;
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
     let post_mortems = post_mortems(args.post_mortems, args.hooks.as_deref().unwrap_or(Path::new("")));
@@ -317,6 +318,19 @@ fn election(args: cli::Election, instance: Option<&str>, namespace: &str) -> Opt
     let name = args.lease_name.unwrap_or_else(|| lease_name(instance));
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned());
     Some(ElectionConfig::new(args.lease_namespace.as_deref().unwrap_or(namespace), name, &host, args.lease_duration))
+}
+
+/// Each of them removes its oldest files.
+fn kept_apart(args: &Serve) -> anyhow::Result<()> {
+    if let (Some(records), Some(post_mortems)) = (&args.recording.record, &args.post_mortems.post_mortems) {
+        let same = std::path::absolute(records)? == std::path::absolute(post_mortems)?;
+        anyhow::ensure!(
+            !same,
+            "--record and --post-mortems name the same directory, {}: choose another one for post-mortems",
+            records.display()
+        );
+    }
+    Ok(())
 }
 
 fn post_mortems(args: cli::record::PostMortems, hooks: &Path) -> Option<RecordConfig> {

@@ -6,13 +6,18 @@ use serde_json::json;
 use super::{names, of_hook, records, replay};
 use crate::{
     pipeline::fixture::{Operator, Pipeline, config_map, guests},
-    support::cluster::TestCluster,
+    support::{
+        cluster::TestCluster,
+        process::{boathook, run},
+    },
 };
 
 /// How each hostile guest ends, and a part of its back-trace.
-const HOSTILE: [(&str, &str, &str); 4] = [
+const HOSTILE: [(&str, &str, &str); 6] = [
     ("hostile-deep-recursion", "limit-stack", "hostile_deep_recursion"),
+    ("hostile-huge-log", "trap", ""),
     ("hostile-many-calls", "limit-host-calls", ""),
+    ("hostile-many-logs", "limit-host-calls", ""),
     ("hostile-memory-bomb", "limit-memory", "hostile_memory_bomb"),
     ("hostile-spin-run", "limit-time", "hostile_spin_run"),
 ];
@@ -58,7 +63,7 @@ async fn each_hostile_guest_leaves_one_that_can_be_repeated() {
     }
     let place = place.to_str().unwrap();
     let ended = replay(&[place]).await;
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "4 runs: 4 same, 0 differ"), "{}", ended.stderr);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "6 runs: 6 same, 0 differ"), "{}", ended.stderr);
     let shown = replay(&[place, "--show"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     for part in ["failed: limit-memory: ", "bytes at most, of ", "first cause: Synchronization of binding configmaps"] {
@@ -85,4 +90,36 @@ async fn other_failures_leave_none_and_secrets_are_removed() {
     assert!(!record.log.is_empty(), "its log lines are there");
     let origin = &record.causes.as_ref().unwrap().origin;
     assert!(origin.starts_with("somebody else changed ConfigMap default/trapped"), "{origin}");
+}
+
+#[tokio::test]
+async fn one_that_was_changed_or_is_missing_is_refused_and_the_directories_are_kept_apart() {
+    let (pipeline, directory) = start(&guests(["hostile-many-calls"])).await;
+    let place = directory.path().join("post-mortems");
+    let left = |_: &Operator| (!names(&place).is_empty()).then_some(());
+    pipeline.operator.until("a post-mortem", left).await;
+    pipeline.operator.shutdown().await;
+    let file = place.join(names(&place)[0].to_string());
+    let mut bytes = std::fs::read(&file).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let file = file.to_str().unwrap();
+    for arguments in [&[file, "--show"][..], &[file]] {
+        let refused = replay(arguments).await;
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let expected = "it is damaged: its checksum does not match its content";
+        assert!(refused.stderr.contains(file) && refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    let empty = directory.path().to_str().unwrap();
+    let refused = replay(&[empty, "--show"]).await;
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("there is no record"), "{}", refused.stderr);
+
+    let mut serve = boathook(["serve", "--hooks"]);
+    serve.arg(directory.path()).arg("--record").arg(&place).arg("--post-mortems").arg(&place);
+    let refused = run(serve).await;
+    assert_ne!(refused.code, Some(0));
+    let expected = "--record and --post-mortems name the same directory";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
 }
