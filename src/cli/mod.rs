@@ -137,8 +137,8 @@ pub struct Serve {
     /// share/boathook/interpreters next to this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
-    /// What happens to hooks that cause each other's writes again and again: they are told of, their events wait longer
-    /// with each turn, or they are paused until `boathook resume`
+    /// What happens to hooks that cause each other's writes again and again: the operator reports them, delays their
+    /// events longer with each turn, or pauses them until `boathook resume`
     #[arg(long, value_enum, value_name = "POLICY", default_value_t = Loops::Warn, env = "BOATHOOK_LOOPS")]
     pub loops: Loops,
     /// How long hooks that run may take to end on shutdown (at most 30s)
@@ -220,11 +220,11 @@ pub struct Serve {
 /// What happens to hooks in a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Loops {
-    /// Told of.
+    /// Report them.
     Warn,
-    /// Slowed.
+    /// Delay the events of their objects.
     Slow,
-    /// Paused.
+    /// Pause them.
     Stop,
 }
 

@@ -12,12 +12,15 @@ use crate::{
     },
 };
 
+/// On a machine that is busy, the time can end first.
+const CALLS: &str = "limit-host-calls limit-time";
+
 /// How each hostile guest ends, and a part of its back-trace.
 const HOSTILE: [(&str, &str, &str); 6] = [
     ("hostile-deep-recursion", "limit-stack", "hostile_deep_recursion"),
     ("hostile-huge-log", "trap", ""),
-    ("hostile-many-calls", "limit-host-calls", ""),
-    ("hostile-many-logs", "limit-host-calls", ""),
+    ("hostile-many-calls", CALLS, ""),
+    ("hostile-many-logs", CALLS, ""),
     ("hostile-memory-bomb", "limit-memory", "hostile_memory_bomb"),
     ("hostile-spin-run", "limit-time", "hostile_spin_run"),
 ];
@@ -55,7 +58,7 @@ async fn each_hostile_guest_leaves_one_that_can_be_repeated() {
     for (hook, kind, frame) in HOSTILE {
         let record = of(&records, hook);
         let failure = record.end.failure.as_ref().unwrap();
-        assert_eq!(failure.kind.label(), kind, "{hook}: {failure}");
+        assert!(kind.split(' ').any(|kind| failure.kind.label() == kind), "{hook}: {failure}");
         assert!(failure.backtrace.as_deref().unwrap_or_default().contains(frame), "{hook}: {failure:?}");
         assert!(record.end.memory_peak > 0, "{hook}");
         let causes = record.causes.as_ref().unwrap();
@@ -76,10 +79,12 @@ async fn other_failures_leave_none_and_secrets_are_removed() {
     let (pipeline, directory) = start(&guests(["fail"])).await;
     pipeline.operator.ready().await;
     let place = directory.path().join("post-mortems");
-    let bad = |name: &str, mode: &str| config_map(name, ("test", "fail"), json!({"mode": mode, "attempts": "1"}));
-    pipeline.create(bad("retried", "retry")).await;
+    let bad = |name: &str, data: serde_json::Value| config_map(name, ("test", "fail"), data);
+    pipeline.create(bad("retried", json!({"mode": "retry", "attempts": "1"}))).await;
     pipeline.operator.told("run failed", "fail", 1).await;
-    pipeline.create(bad("trapped", "panic")).await;
+    // The synchronization, and the second attempt.
+    pipeline.operator.told("run succeeded", "fail", 2).await;
+    pipeline.create(bad("trapped", json!({"mode": "panic"}))).await;
     let left = |_: &Operator| (!of_hook(&place, "fail").is_empty()).then_some(());
     pipeline.operator.until("a post-mortem", left).await;
     pipeline.operator.shutdown().await;

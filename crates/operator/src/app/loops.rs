@@ -1,4 +1,4 @@
-//! Loops of hooks, and fights with others: who is told, and what the policy does. The rules are in `boathook_core::causes`.
+//! Loops of hooks, and fights with others: the operator reports them, and does what the policy says. The rules are in `boathook_core::causes`.
 
 use std::{
     collections::HashSet,
@@ -19,7 +19,7 @@ use crate::telemetry::Metrics;
 /// The most fields of a link that are named.
 const FIELDS: usize = 4;
 
-/// Tells of loops, and does what the policy says.
+/// Reports loops, and does what the policy says.
 pub(super) struct LoopWatch {
     pub policy: LoopPolicy,
     pub causes: Arc<Causes>,

@@ -56,7 +56,7 @@ impl ModulesOptions {
 /// hooks, whose documents could say different things, and a tenant must not switch it off for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoopPolicy {
-    /// They are told of.
+    /// The operator only reports them.
     #[default]
     Warn,
     /// Events of the loop's objects wait longer with each turn.
@@ -104,7 +104,7 @@ pub struct Options {
     /// Whether to keep the triggers of each hook's last run, including objects, so that
     /// [`App::run_again`](super::App::run_again) works. Default: false.
     pub keep_last_run: bool,
-    /// What happens to hooks that are in a loop. Default: they are told of.
+    /// What happens to hooks that are in a loop. Default: the operator only reports them.
     pub loops: LoopPolicy,
     /// Records runs. Default: none.
     pub record: Option<RecordConfig>,
