@@ -52,7 +52,11 @@ fn text(file: &std::path::Path, record: &Record) {
     let ms = |us: u64| us / 1000;
     say!(
         "memory: {} bytes at most, of {}; time: {} ms, CPU: {} ms; host calls: {}",
-        end.memory_peak, header.limits.memory, ms(end.duration_us), ms(end.cpu_us), end.host_calls
+        end.memory_peak,
+        header.limits.memory,
+        ms(end.duration_us),
+        ms(end.cpu_us),
+        end.host_calls
     );
     if let Some(causes) = causes {
         led(causes);
@@ -70,7 +74,14 @@ fn led(causes: &RecordedCauses) {
         say!("because of {}", clean(&reason.to_string()));
     }
     for step in &causes.steps {
-        say!("  {} {} {} by hook {}, run {}", clean(&step.at), step.verb, clean(&step.object), clean(&step.hook), clean(&step.run));
+        say!(
+            "  {} {} {} by hook {}, run {}",
+            clean(&step.at),
+            step.verb,
+            clean(&step.object),
+            clean(&step.hook),
+            clean(&step.run)
+        );
         if let Some(reason) = &step.reason {
             say!("    because of {}", clean(&reason.to_string()));
         }

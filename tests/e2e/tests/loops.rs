@@ -88,7 +88,8 @@ pub async fn honest_bursts_are_no_loops(test: Arc<Test>) {
     let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), "default");
     eventually_within(LONG, "all children are there", async || {
         let found = maps.list_metadata(&ListParams::default()).await.map_err(|error| error.to_string())?;
-        let made = found.items.iter().filter(|map| map.metadata.name.as_deref().is_some_and(|name| name.starts_with("c-")));
+        let made =
+            found.items.iter().filter(|map| map.metadata.name.as_deref().is_some_and(|name| name.starts_with("c-")));
         let made = made.count();
         if made == CHILDREN { Ok(()) } else { Err(format!("{made} of them")) }
     })

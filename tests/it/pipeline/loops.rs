@@ -115,7 +115,9 @@ async fn a_new_version_of_one_hook_ends_the_loop_and_the_others_run_again() {
     let health = operator.page("/readyz").await;
     assert!(!health.contains("a loop"), "{health}");
     // The other hook does what it did before.
-    pipeline.create(config_map("once", ("test", "relay"), json!({"holder": "relay-2", "order": "relay-2 nobody"}))).await;
+    pipeline
+        .create(config_map("once", ("test", "relay"), json!({"holder": "relay-2", "order": "relay-2 nobody"})))
+        .await;
     passed(&pipeline, "once").await;
 }
 

@@ -278,7 +278,8 @@ fn cause<'m>(memory: &'m Memory, of: &Write) -> Option<(&'m Write, Turn)> {
     }
     // A start, a schedule, or a question is a cause of its own.
     let run = &of.run;
-    if run.count > run.reasons.len() || run.reasons.iter().any(|reason| reason.seen.is_none() && reason.what != "Again") {
+    if run.count > run.reasons.len() || run.reasons.iter().any(|reason| reason.seen.is_none() && reason.what != "Again")
+    {
         return None;
     }
     let seen = run.reasons.iter().filter_map(|reason| reason.seen.as_ref());

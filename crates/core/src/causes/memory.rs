@@ -278,7 +278,8 @@ fn run_bytes(run: &Run) -> usize {
     let reason = |reason: &Reason| {
         let seen = reason.seen.as_ref();
         let managers = |seen: &Seen| seen.managers.as_ref().map_or(0, |managers| managers.len());
-        let texts = |seen: &Seen| version(&seen.version) + size_of::<ObjectId>() + id_bytes(&seen.object) + managers(seen);
+        let texts =
+            |seen: &Seen| version(&seen.version) + size_of::<ObjectId>() + id_bytes(&seen.object) + managers(seen);
         REASON + seen.map_or(0, texts)
     };
     RUN + run.reasons.iter().map(reason).sum::<usize>()

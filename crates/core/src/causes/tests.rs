@@ -19,7 +19,8 @@ fn object(name: &str) -> ObjectId {
 
 fn saw(name: &str, version: &str) -> Reason {
     let what = if version.is_empty() { "Deleted" } else { "Modified" };
-    let seen = Seen { object: Arc::new(object(name)), version: Version::new(&format!("uid-{name}"), version), managers: None };
+    let seen =
+        Seen { object: Arc::new(object(name)), version: Version::new(&format!("uid-{name}"), version), managers: None };
     Reason { binding: BindingName::new("maps"), what, seen: Some(seen) }
 }
 

@@ -316,8 +316,7 @@ impl Writer {
         let (component, secrets) = (taken.component.clone(), taken.secrets.clone());
         let record = record(taken, self.max_bytes);
         let failure = record.end.failure.clone();
-        let mut wanting =
-            self.stores.iter_mut().filter(|store| store.which.wants(failure.as_ref())).peekable();
+        let mut wanting = self.stores.iter_mut().filter(|store| store.which.wants(failure.as_ref())).peekable();
         let mut left = Some(record);
         while let Some(store) = wanting.next() {
             let record = if wanting.peek().is_some() { left.clone() } else { left.take() };
