@@ -8,13 +8,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::harness::{Operator, Test, eventually_within, workspace};
+use crate::harness::{Cluster, Operator, Test, eventually_within, workspace};
 use crate::objects::meta;
 use crate::reconcile::{HELLO, WISH, apply, apply_file, child, get, wish};
 
 const HOOKS: [&str; 5] = ["relay-1", "relay-2", "relay-3", "relay-4", "relay-5"];
 /// More writes of a loop than this are made before it is named only if something is wrong.
-const WRITES: usize = 100;
+const WRITES: usize = 300;
 const CHILDREN: usize = 1_000;
 const DEPLOYMENTS: usize = 100;
 const LONG: Duration = Duration::from_secs(300);
@@ -82,7 +82,7 @@ pub async fn honest_bursts_are_no_loops(test: Arc<Test>) {
     }
     let children: Vec<Value> = (0..CHILDREN).map(|number| child(&format!("c-{number}"), "0", "1")).collect();
     apply(&test, &cluster, &wish("many", &children)).await;
-    apply(&test, &cluster, &apps("nginxinc/nginx-unprivileged:1.29")).await;
+    apply_apps(&test, &cluster, "nginxinc/nginx-unprivileged:1.29").await;
     let operator = test.operator_with(&cluster.kubeconfig, &["hello-app", "test/wish"]).await;
     operator.ready_within(LONG).await;
     let maps = Api::<ConfigMap>::namespaced(cluster.client.clone(), "default");
@@ -95,7 +95,7 @@ pub async fn honest_bursts_are_no_loops(test: Arc<Test>) {
     })
     .await;
     rolled_out(&cluster, "nginxinc/nginx-unprivileged:1.29").await;
-    apply(&test, &cluster, &apps("nginxinc/nginx-unprivileged:1.30")).await;
+    apply_apps(&test, &cluster, "nginxinc/nginx-unprivileged:1.30").await;
     rolled_out(&cluster, "nginxinc/nginx-unprivileged:1.30").await;
     assert_eq!(named(&operator), Vec::<String>::new());
     let (_, page) = operator.get("/metrics").await.expect("metrics");
@@ -103,19 +103,21 @@ pub async fn honest_bursts_are_no_loops(test: Arc<Test>) {
     operator.stop().await;
 }
 
-fn apps(image: &str) -> Value {
+async fn apply_apps(test: &Test, cluster: &Cluster, image: &str) {
     let app = |number: usize| {
         json!({
             "apiVersion": "example.com/v1alpha1", "kind": "HelloApp",
             "metadata": {"name": format!("app-{number}"), "namespace": "default"}, "spec": {"image": image, "size": 1},
         })
     };
-    let items: Vec<Value> = (0..DEPLOYMENTS).map(app).collect();
-    json!({"apiVersion": "v1", "kind": "List", "metadata": {"name": "apps"}, "items": items})
+    let apps: Vec<String> = (0..DEPLOYMENTS).map(|number| app(number).to_string()).collect();
+    let file = test.dir().join("apps.yaml");
+    std::fs::write(&file, apps.join("\n---\n")).expect("write a manifest");
+    apply_file(cluster, &file).await;
 }
 
 /// Waits until each Deployment has the image, and its parent says so.
-async fn rolled_out(cluster: &crate::harness::Cluster, image: &str) {
+async fn rolled_out(cluster: &Cluster, image: &str) {
     eventually_within(LONG, &format!("all Deployments have {image}"), async || {
         let found = get(cluster, "deployments,helloapps", "--all-namespaces").await?;
         let none = Vec::new();
