@@ -182,6 +182,7 @@ pub fn modified(hook: &HookName, (kind, plural): (&'static str, &'static str), o
         item: Arc::new(item),
         previous_filter_result: None,
         previous_object: None,
+        managers: None,
     };
     Trigger {
         hook: hook.clone(),

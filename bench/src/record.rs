@@ -95,7 +95,7 @@ pub async fn measure(paths: &Paths) -> Result<Figures> {
 
 fn recorder(paths: &Paths, directory: &Path, observer: Arc<Dropped>) -> Result<Arc<Recorder>> {
     let config = RecordConfig::new(directory.join("records"), paths.hooks.join("test"));
-    Recorder::start(config, observer, &Tasks::default()).map(Arc::new).context("cannot record")
+    Recorder::start(vec![config], observer, &Tasks::default()).map(Arc::new).context("cannot record")
 }
 
 async fn run(sandbox: &Sandbox, loaded: &LoadedHook, i: usize, recorder: Option<&Arc<Recorder>>) -> Result<Duration> {

@@ -137,6 +137,10 @@ pub struct Serve {
     /// share/boathook/interpreters next to this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
+    /// What happens to hooks that cause each other's writes again and again: the operator reports them, delays their
+    /// events longer with each turn, or pauses them until `boathook resume`
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t = Loops::Warn, env = "BOATHOOK_LOOPS")]
+    pub loops: Loops,
     /// How long hooks that run may take to end on shutdown (at most 30s)
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = grace, env = "BOATHOOK_GRACE_PERIOD")]
     pub grace_period: std::time::Duration,
@@ -202,12 +206,26 @@ pub struct Serve {
     /// Flags for records of runs.
     #[command(flatten, next_help_heading = "Recording")]
     pub recording: record::Recording,
+    /// Flags for post-mortems.
+    #[command(flatten)]
+    pub post_mortems: record::PostMortems,
     /// Flags for webhooks.
     #[command(flatten, next_help_heading = "Webhooks")]
     pub webhooks: webhooks::Webhooks,
     /// Flags for replicas.
     #[command(flatten, next_help_heading = "Replicas")]
     pub election: Election,
+}
+
+/// What happens to hooks in a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Loops {
+    /// Report them.
+    Warn,
+    /// Delay the events of their objects.
+    Slow,
+    /// Pause them.
+    Stop,
 }
 
 /// Flags for the connection to the cluster.

@@ -31,6 +31,18 @@ pub struct Recording {
     pub record_secrets: bool,
 }
 
+/// Flags for post-mortems.
+#[derive(Debug, Args)]
+pub struct PostMortems {
+    /// Write runs that trap or exceed a limit to files in this directory: the run, its back-trace, its memory, its log and
+    /// what led to it; `boathook replay` opens them. The directory is private and created if missing
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_POST_MORTEMS")]
+    pub post_mortems: Option<PathBuf>,
+    /// Number of post-mortems to keep for each hook
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000), requires = "post_mortems", env = "BOATHOOK_POST_MORTEMS_KEEP")]
+    pub post_mortems_keep: u32,
+}
+
 /// Which runs to record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Runs {
@@ -46,6 +58,7 @@ pub enum Runs {
   boathook replay records/                          # every run, each with its recorded component
   boathook replay records/20260105T100211.403Z_node-taint_0a1b2c3d-17.failed.record
   boathook replay records/ --hook node-taint --with target/boathook/node-taint.wasm
+  boathook replay FILE.record --show                # why it failed, without a replay
   boathook replay FILE.record --to-scenario web/scenarios/incident.yaml
   boathook replay records/ --with new.wasm -o json | jq '.runs[] | select(.result == \"differs\")'
 
@@ -65,6 +78,10 @@ pub struct Replay {
     /// trigger, and the effects
     #[arg(long, value_name = "FILE.yaml", conflicts_with = "output")]
     pub to_scenario: Option<PathBuf>,
+    /// Show what the record says, in place of a replay: the failure with its back-trace, the memory, the log and what led to
+    /// the run
+    #[arg(long, conflicts_with_all = ["with", "to_scenario"])]
+    pub show: bool,
     /// Replay only runs of this hook
     #[arg(long, value_name = "NAME")]
     pub hook: Option<String>,

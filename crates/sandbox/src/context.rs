@@ -121,6 +121,7 @@ mod tests {
             item: Arc::new(item),
             previous_filter_result: Some("0".into()),
             previous_object: Some("{\"old\":1}".into()),
+            managers: None,
         }))];
         let parts = parts(&triggers);
         let contexts = contexts(&parts);

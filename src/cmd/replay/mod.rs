@@ -41,11 +41,14 @@ macro_rules! say {
     }};
 }
 
+mod show;
+
 /// Exit code if a record or a component cannot be used.
 const UNUSABLE: u8 = 2;
 
 pub(super) fn run(args: &Replay) -> anyhow::Result<ExitCode> {
     let reported = match &args.to_scenario {
+        None if args.show => chosen(args).and_then(|files| show::show(args, &files)),
         Some(file) => block_on(async { Ok(to_scenario(args, file).await) })?,
         None => block_on(async { Ok(replay_all(args).await) })?,
     };

@@ -17,7 +17,7 @@ use boathook_core::{
 };
 use boathook_kube::election::{ElectionConfig, Leadership, lease_name};
 use boathook_operator::{
-    app::{App, Awaited, CertificateSource, Options, Reached, WebhookOptions},
+    app::{App, Awaited, CertificateSource, LoopPolicy, Options, Reached, WebhookOptions},
     record::{RecordConfig, Which},
     telemetry::{LogControl, LogFormat, Traces, log},
 };
@@ -221,8 +221,10 @@ fn format(args: &cli::Log) -> LogFormat {
 }
 
 async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
+    kept_apart(&args)?;
     let (client, server) = connect::client(&args.connection).await?;
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
+    let post_mortems = post_mortems(args.post_mortems, args.hooks.as_deref().unwrap_or(Path::new("")));
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
     let webhooks = webhooks(args.webhooks, client.default_namespace())?;
     let mut options = Options::new(client, "").context("cannot find this program's own file")?;
@@ -234,6 +236,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     options.hooks = args.hooks;
     options.modules = modules::options(args.addons);
     options.record = record;
+    options.post_mortems = post_mortems;
     options.webhooks = webhooks;
     options.election = election;
     options.server = server;
@@ -247,6 +250,11 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     options.metrics_prefix = args.metrics_prefix;
     options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;
+    options.loops = match args.loops {
+        cli::Loops::Warn => LoopPolicy::Warn,
+        cli::Loops::Slow => LoopPolicy::Slow,
+        cli::Loops::Stop => LoopPolicy::Stop,
+    };
     options.queue.max_parallel_runs = args.max_parallel_runs.into();
     options.queue.max_concurrency = args.max_concurrency.into();
     options.queue.max_held_bytes = parts.queues;
@@ -310,6 +318,26 @@ fn election(args: cli::Election, instance: Option<&str>, namespace: &str) -> Opt
     let name = args.lease_name.unwrap_or_else(|| lease_name(instance));
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "boathook".to_owned());
     Some(ElectionConfig::new(args.lease_namespace.as_deref().unwrap_or(namespace), name, &host, args.lease_duration))
+}
+
+/// Each of them removes its oldest files.
+fn kept_apart(args: &Serve) -> anyhow::Result<()> {
+    if let (Some(records), Some(post_mortems)) = (&args.recording.record, &args.post_mortems.post_mortems) {
+        let same = std::path::absolute(records)? == std::path::absolute(post_mortems)?;
+        anyhow::ensure!(
+            !same,
+            "--record and --post-mortems name the same directory, {}: choose another one for post-mortems",
+            records.display()
+        );
+    }
+    Ok(())
+}
+
+fn post_mortems(args: cli::record::PostMortems, hooks: &Path) -> Option<RecordConfig> {
+    let mut config = RecordConfig::new(args.post_mortems?, hooks);
+    config.keep = usize::try_from(args.post_mortems_keep).unwrap_or(usize::MAX);
+    config.which = Which::Crashed;
+    Some(config)
 }
 
 fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {

@@ -28,6 +28,7 @@ mod internet_access;
 mod languages;
 mod ledger;
 mod lifecycle;
+mod loops;
 mod modules;
 mod node;
 mod node_taint;
@@ -115,6 +116,9 @@ suite! {
             a_thousand_namespaces;
         causes:
             every_write_is_linked_to_its_cause;
+        loops:
+            a_cycle_is_named_with_its_hooks,
+            honest_bursts_are_no_loops;
         restarts:
             after_sigterm,
             after_sigkill;

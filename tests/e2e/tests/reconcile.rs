@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Operator, SOON, Test, eventually, eventually_within, workspace};
 
-const HELLO: &str = "hooks-wasm/hello-app";
-const WISH: &str = "hooks-wasm/test/wish";
+pub const HELLO: &str = "hooks-wasm/hello-app";
+pub const WISH: &str = "hooks-wasm/test/wish";
 
 pub async fn apply_file(cluster: &Cluster, file: &Path) {
     cluster.kubectl(&["apply", "--server-side", "--filename", &file.display().to_string()]).await;

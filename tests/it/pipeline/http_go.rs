@@ -130,6 +130,7 @@ async fn run(guest: &[u8], data: Value, limits: Limits, net: Arc<Net>) -> RunRep
         item: Arc::new(item),
         previous_filter_result: None,
         previous_object: None,
+        managers: None,
     };
     let triggers = vec![trigger("fetch", "configmaps", Cause::Event(event))];
     let request = RunRequest { caller: caller("fetch"), attempt: 1, triggers, limits };

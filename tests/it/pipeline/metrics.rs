@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use boathook_operator::{
+    app::LoopPolicy,
     record::RecordConfig,
     telemetry::metrics::names::TABLE,
     webhook::{ConversionRequest, Versioned},
@@ -18,7 +19,7 @@ use super::{
     swap::put,
     written::{Deed, hook},
 };
-use crate::support::{cluster::TestCluster, until};
+use crate::support::{cluster::TestCluster, guests::guest, until};
 
 impl Operator {
     /// The body of a page.
@@ -201,6 +202,7 @@ async fn every_metric_of_the_operator_is_recorded() {
         )
     };
     let mut hooks = guests(["fail", "forbidden", "metrics", "reviewer"]);
+    hooks.extend(["relay-1", "relay-2"].map(|name| (name, guest("relay"))));
     hooks.push(("waits", hook(&maps("labelSelector: {matchLabels: {wakes: waits}}"), &Deed::WaitsFor("gate"))));
     hooks.push(("filters", hook(&maps("jqFilter: 'error(\"no\")'"), &Deed::Says("woken"))));
     hooks.push(("lost", hook("configVersion: v1\nkubernetes: [{apiVersion: g.io/v1, kind: Lost}]", &Deed::Says("x"))));
@@ -209,17 +211,23 @@ async fn every_metric_of_the_operator_is_recorded() {
         options.record = Some(RecordConfig::new(records.path().join("records"), options.hooks.clone().unwrap()));
         options.hook_metrics_series = 2;
         options.queue.max_pending = 1;
+        options.loops = LoopPolicy::Stop;
         options.streams.silence = Duration::from_secs(1);
     })
     .await;
     let operator = &pipeline.operator;
-    operator.told("binding enabled", "waits", 1).await;
+    for hook in ["waits", "relay-1", "relay-2"] {
+        operator.told("binding enabled", hook, 1).await;
+    }
     // Else an object is a part of the synchronization, in which nothing fails.
     for hook in ["fail", "forbidden"] {
         operator.told("run succeeded", hook, 1).await;
     }
     pipeline.create(config_map("fails", ("test", "fail"), json!({"mode": "permanent"}))).await;
     pipeline.create(config_map("forbidden", ("e2e", "forbidden"), json!({}))).await;
+    // Each of them gives it to the other one, until the operator pauses both.
+    let ball = json!({"holder": "relay-1", "order": "relay-1 relay-2"});
+    pipeline.create(config_map("ball", ("test", "relay"), ball)).await;
     let newer = hook(&maps("jqFilter: 'error(\"no\")'"), &Deed::Says("swapped"));
     operator.app.swap(put(operator, "filters", &newer)).await.unwrap();
     // The first run fills what the hook may report; that the second has no room shows at its end.

@@ -21,6 +21,7 @@ pub mod http;
 mod http_go;
 mod identity;
 mod kinds;
+mod loops;
 mod metrics;
 mod modules_charts;
 mod modules_commands;

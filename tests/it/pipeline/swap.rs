@@ -14,7 +14,7 @@ use super::{
 use crate::support::{cluster::TestCluster, guests::guest};
 
 /// The same component with another digest: a custom section at its end.
-fn marked(mut bytes: Vec<u8>, mark: u8) -> Vec<u8> {
+pub fn marked(mut bytes: Vec<u8>, mark: u8) -> Vec<u8> {
     bytes.extend([0, 3, 1, b'v', mark]);
     bytes
 }

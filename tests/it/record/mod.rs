@@ -7,6 +7,7 @@ mod bad;
 mod causes;
 mod directories;
 mod http;
+mod post_mortems;
 mod reconciled;
 mod replays;
 mod rings;

@@ -64,7 +64,7 @@ async fn failures_are_kept_apart_and_the_oldest_go() {
     }
     let mut config = RecordConfig::new(&path, &path);
     config.keep = 1;
-    Recorder::start(config, std::sync::Arc::new(Nobody), &Tasks::default()).unwrap().close();
+    Recorder::start(vec![config], std::sync::Arc::new(Nobody), &Tasks::default()).unwrap().close();
     let kept = names(&path);
     assert_eq!(kept.iter().map(|name| name.failed).collect::<Vec<_>>(), [true, false]);
 }

@@ -99,6 +99,7 @@ impl Place {
             item: Arc::new(item),
             previous_filter_result: None,
             previous_object: None,
+            managers: None,
         };
         let permission = |name: &str, access| Permission::of_directory(DirectoryRule { name: name.to_owned(), access });
         let permissions = [permission("keys", DirectoryAccess::Write), permission("logs", DirectoryAccess::Read)];

@@ -129,6 +129,7 @@ async fn fetch(data: Value, limits: Limits, net: &Arc<Net>) -> RunReport {
         item: Arc::new(item),
         previous_filter_result: None,
         previous_object: None,
+        managers: None,
     };
     let triggers = vec![trigger("fetch", "configmaps", Cause::Event(event))];
     let request = RunRequest { caller: caller("fetch"), attempt: 1, triggers, limits };

@@ -1,12 +1,12 @@
 //! The writes that are remembered. The oldest ones are forgotten when there are too many, or when they take too much memory.
 
 use std::{
-    collections::{HashMap, VecDeque, hash_map::Entry},
+    collections::{HashMap, VecDeque, hash_map},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
-use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, Version, Write};
+use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, SAME_SECOND, Seen, Version, Write};
 use crate::model::RunId;
 
 /// What a write takes without its texts: itself, and its places in the maps.
@@ -15,8 +15,6 @@ const WRITE: usize = 640;
 const RUN: usize = 320;
 /// What a reason takes without its texts.
 const REASON: usize = size_of::<Reason>();
-/// The times of managed fields are whole seconds, and clocks differ.
-const SAME_SECOND: Duration = Duration::from_secs(3);
 
 /// What is not remembered any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,13 +38,38 @@ pub(super) struct Memory {
     live: HashMap<RunId, Arc<Run>>,
     kept: HashMap<RunId, Kept>,
     /// Oldest first. The number of the first one is `first`.
-    writes: VecDeque<Write>,
+    writes: VecDeque<Entry>,
     first: u64,
     bytes: usize,
     makers: HashMap<Version, u64>,
     /// The writes to each object, oldest first.
     objects: HashMap<Arc<ObjectId>, VecDeque<u64>>,
     forgotten: Forgotten,
+}
+
+#[derive(Debug)]
+struct Entry {
+    write: Write,
+    turn: Turn,
+}
+
+/// What a write is in the row of writes that repeat each other. See `loops`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// Turns in a row that made the same content.
+    pub same: u32,
+    /// Turns since `began`.
+    pub count: u32,
+    pub began: SystemTime,
+    /// Turns in a row that undid what somebody else did to the content of the last one.
+    pub undone: u32,
+}
+
+impl Turn {
+    /// That of a write that repeats nothing.
+    pub fn first(at: SystemTime) -> Self {
+        Self { same: 0, count: 0, began: at, undone: 0 }
+    }
 }
 
 impl Memory {
@@ -100,26 +123,50 @@ impl Memory {
 
     /// The write that made a version.
     pub fn maker(&self, version: &Version) -> Option<&Write> {
-        self.write(*self.makers.get(version)?)
+        self.turn_of(version).map(|(write, _)| write)
     }
 
-    fn write(&self, number: u64) -> Option<&Write> {
+    /// The write that made a version, and its turn.
+    pub fn turn_of(&self, version: &Version) -> Option<(&Write, Turn)> {
+        let entry = self.entry(*self.makers.get(version)?)?;
+        Some((&entry.write, entry.turn))
+    }
+
+    /// The newest write.
+    pub fn newest(&self) -> Option<&Write> {
+        self.writes.back().map(|entry| &entry.write)
+    }
+
+    /// Notes which turn the newest write is.
+    pub fn set_turn(&mut self, turn: Turn) {
+        if let Some(entry) = self.writes.back_mut() {
+            entry.turn = turn;
+        }
+    }
+
+    fn entry(&self, number: u64) -> Option<&Entry> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
         self.writes.get(place)
     }
 
     /// The writes to an object, newest first.
     pub fn writes_to(&self, object: &ObjectId) -> impl Iterator<Item = &Write> {
+        self.turns_to(object).map(|(write, _)| write)
+    }
+
+    /// The same, with the turn of each.
+    pub fn turns_to(&self, object: &ObjectId) -> impl Iterator<Item = (&Write, Turn)> {
         let numbers = self.objects.get(object).into_iter().flat_map(|numbers| numbers.iter().rev());
-        numbers.filter_map(|number| self.write(*number))
+        numbers.filter_map(|number| self.entry(*number)).map(|entry| (&entry.write, entry.turn))
     }
 
     pub fn objects(&self) -> impl Iterator<Item = &Arc<ObjectId>> {
         self.objects.keys()
     }
 
-    pub fn wrote(&mut self, write: NewWrite<'_>) {
-        let NewWrite { hook, run, at, object, verb, subresource, mut made, shared } = write;
+    /// Returns whether the write is remembered now, as the newest one.
+    pub fn wrote(&mut self, write: NewWrite<'_>) -> bool {
+        let NewWrite { hook, run, at, object, verb, subresource, mut made, shared, manager: _ } = write;
         // The operator's own requests for hooks share IDs.
         let known = self.live.get(run).or_else(|| self.kept.get(run).map(|kept| &kept.run));
         let live = known.filter(|run| run.hook == *hook).cloned();
@@ -133,7 +180,7 @@ impl Memory {
         };
         // The deletion of an object is made by the first write that deletes it.
         if versions.iter().any(|version| self.makers.contains_key(version) || caused(version)) {
-            return;
+            return false;
         }
         if let (Made::Version { certain, .. }, true) = (&mut made, shared) {
             let is_old = |write: &&Write| at.duration_since(write.at).is_ok_and(|passed| passed > SAME_SECOND);
@@ -150,25 +197,26 @@ impl Memory {
         }
         self.objects.entry(object.clone()).or_default().push_back(number);
         match self.kept.entry(run.id.clone()) {
-            Entry::Occupied(mut kept) => kept.get_mut().writes += 1,
-            Entry::Vacant(place) => {
+            hash_map::Entry::Occupied(mut kept) => kept.get_mut().writes += 1,
+            hash_map::Entry::Vacant(place) => {
                 self.bytes += run_bytes(&run);
                 place.insert(Kept { run: run.clone(), writes: 1 });
             }
         }
         let write = Write { run, at, object, verb, subresource: subresource.map(Box::from), made };
         self.bytes += write_bytes(&write);
-        self.writes.push_back(write);
+        self.writes.push_back(Entry { write, turn: Turn::first(at) });
         while self.writes.len() > self.bounds.writes || self.bytes > self.bounds.bytes {
             if !self.forget() {
                 break;
             }
         }
+        !self.writes.is_empty()
     }
 
     /// Forgets the oldest write. Returns whether there was one.
     fn forget(&mut self) -> bool {
-        let Some(write) = self.writes.pop_front() else { return false };
+        let Some(Entry { write, .. }) = self.writes.pop_front() else { return false };
         let number = self.first;
         self.first += 1;
         self.bytes = self.bytes.saturating_sub(write_bytes(&write));
@@ -183,7 +231,7 @@ impl Memory {
                 self.objects.remove(&write.object);
             }
         }
-        if let Entry::Occupied(mut kept) = self.kept.entry(write.run.id.clone()) {
+        if let hash_map::Entry::Occupied(mut kept) = self.kept.entry(write.run.id.clone()) {
             kept.get_mut().writes -= 1;
             if kept.get().writes == 0 {
                 self.bytes = self.bytes.saturating_sub(run_bytes(&kept.get().run));
@@ -229,7 +277,10 @@ fn run_bytes(run: &Run) -> usize {
     let version = |version: &Version| version.uid.len() + version.resource_version.len();
     let reason = |reason: &Reason| {
         let seen = reason.seen.as_ref();
-        REASON + seen.map_or(0, |seen| version(&seen.version) + size_of::<ObjectId>() + id_bytes(&seen.object))
+        let managers = |seen: &Seen| seen.managers.as_ref().map_or(0, |managers| managers.len());
+        let texts =
+            |seen: &Seen| version(&seen.version) + size_of::<ObjectId>() + id_bytes(&seen.object) + managers(seen);
+        REASON + seen.map_or(0, texts)
     };
     RUN + run.reasons.iter().map(reason).sum::<usize>()
 }

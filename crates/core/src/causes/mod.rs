@@ -13,8 +13,12 @@
 //! | --- | --- |
 //! | `memory` | the writes that are remembered, within bounds |
 //! | `chain` | the way back from an object to the first cause |
+//! | `loops` | hooks that cause each other's writes again and again, and fights with somebody else |
 
 mod chain;
+mod loops;
+#[cfg(test)]
+mod loops_tests;
 mod memory;
 #[cfg(test)]
 mod tests;
@@ -22,19 +26,25 @@ mod tests;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 pub use chain::{Chain, Led, Origin, Step};
+pub use loops::{Link, Loop, LoopKind, Turned};
 pub use memory::Forgotten;
 
 use crate::model::{
     BindingName, Cause, HookName, Object, ObjectKey, ObjectRef, Resource, RunId, Trigger, WatchEventKind,
 };
+use loops::Loops;
 use memory::Memory;
 
 /// The most reasons of a run that are remembered. A run can take many triggers together.
 pub const REASONS: usize = 256;
+
+/// The times of managed fields are whole seconds, and clocks differ. Writes that are closer together than this may have the
+/// same time.
+pub const SAME_SECOND: Duration = Duration::from_secs(3);
 
 /// What is remembered at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +152,8 @@ pub struct Seen {
     pub object: Arc<ObjectId>,
     /// For a deletion, that of the deletion.
     pub version: Version,
+    /// The field managers that wrote last, if they are known, separated by commas.
+    pub managers: Option<Arc<str>>,
 }
 
 impl Reason {
@@ -158,13 +170,12 @@ impl Reason {
                 let item = &event.item;
                 let object = || Arc::new(ObjectId::of_key(&event.resource, &item.key));
                 let version = || Version::new(&item.uid, &item.resource_version);
+                let seen = |version| Some(Seen { object: object(), version, managers: event.managers.clone() });
                 match event.kind {
-                    WatchEventKind::Deleted => {
-                        ("Deleted", Some(Seen { object: object(), version: Version::deletion(&item.uid) }))
-                    }
+                    WatchEventKind::Deleted => ("Deleted", seen(Version::deletion(&item.uid))),
                     _ if item.resource_version.is_empty() => ("Again", None),
-                    WatchEventKind::Added => ("Added", Some(Seen { object: object(), version: version() })),
-                    WatchEventKind::Modified => ("Modified", Some(Seen { object: object(), version: version() })),
+                    WatchEventKind::Added => ("Added", seen(version())),
+                    WatchEventKind::Modified => ("Modified", seen(version())),
                 }
             }
         };
@@ -251,6 +262,8 @@ pub struct NewWrite<'a> {
     pub verb: &'static str,
     pub subresource: Option<&'a str>,
     pub made: Made,
+    /// The field manager.
+    pub manager: &'a str,
     /// Others wrote in the same second. The version is the write's all the same, unless the hook wrote the object a moment
     /// before: then that write may be why its manager is among the last ones, and this one may have changed nothing.
     pub shared: bool,
@@ -258,7 +271,13 @@ pub struct NewWrite<'a> {
 
 /// The causes that one process knows.
 #[derive(Debug)]
-pub struct Causes(Mutex<Memory>);
+pub struct Causes(Mutex<Known>);
+
+#[derive(Debug)]
+struct Known {
+    memory: Memory,
+    loops: Loops,
+}
 
 /// A run that has not ended. Dropping this ends it.
 #[derive(Debug)]
@@ -269,72 +288,99 @@ pub struct Live<'a> {
 
 impl Drop for Live<'_> {
     fn drop(&mut self) {
-        self.causes.memory().ended(&self.run);
+        self.causes.known().memory.ended(&self.run);
     }
 }
 
 impl Causes {
     pub fn new(bounds: Bounds) -> Self {
-        Self(Mutex::new(Memory::new(bounds)))
+        Self(Mutex::new(Known { memory: Memory::new(bounds), loops: Loops::default() }))
     }
 
     /// Nothing here panics, so a panic while the lock was held did not damage the memory.
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A run begins. It is remembered if it writes.
     pub fn begin(&self, run: Run) -> Live<'_> {
         let id = run.id.clone();
-        self.memory().began(run);
+        self.known().memory.began(run);
         Live { causes: self, run: id }
     }
 
     /// A run that has begun has these reasons, too.
     pub fn add_reasons(&self, run: &RunId, reasons: Vec<Reason>) {
         if !reasons.is_empty() {
-            self.memory().add_reasons(run, reasons);
+            self.known().memory.add_reasons(run, reasons);
         }
     }
 
     /// Notes a write. Nothing is noted if its version is known to be that of another write, or to be the one that caused the
-    /// run: then the write changed nothing.
-    pub fn wrote(&self, write: NewWrite<'_>) {
-        self.memory().wrote(write);
+    /// run: then the write changed nothing. Returns the loop of hooks that the write is a turn of.
+    pub fn wrote(&self, write: NewWrite<'_>) -> Option<Turned> {
+        let mut known = self.known();
+        let Known { memory, loops } = &mut *known;
+        let manager = write.manager;
+        if memory.wrote(write) { loops.wrote(memory, manager) } else { None }
+    }
+
+    /// The loops that are not over, the oldest first.
+    pub fn loops(&self, now: SystemTime) -> Vec<Loop> {
+        self.known().loops.all(now)
+    }
+
+    /// The loop is not over before it is forgotten, because its hooks do not run.
+    pub fn hold_loop(&self, named: &Loop) {
+        self.known().loops.hold(named);
+    }
+
+    /// Forgets the loops of a hook: it has changed, or somebody lets it run again. Returns them.
+    pub fn forget_loops(&self, hook: &HookName) -> Vec<Loop> {
+        self.known().loops.forget(hook)
+    }
+
+    /// How long the event of a trigger should wait, because its hook is in a loop over the object.
+    pub fn delay(&self, trigger: &Trigger, now: SystemTime) -> Option<Duration> {
+        let event = trigger.cause.event()?;
+        let known = self.known();
+        if known.loops.is_empty() {
+            return None;
+        }
+        known.loops.delay(&trigger.hook, &ObjectId::of_key(&event.resource, &event.item.key), now)
     }
 
     /// The runs that caused a run, as far as they are known. `None` for a reason that no write of a hook is known for.
     pub fn makers(&self, reasons: &[Reason]) -> Vec<Option<Write>> {
-        let memory = self.memory();
-        reasons.iter().map(|reason| memory.maker(&reason.seen.as_ref()?.version).cloned()).collect()
+        let known = self.known();
+        reasons.iter().map(|reason| known.memory.maker(&reason.seen.as_ref()?.version).cloned()).collect()
     }
 
     /// The reasons of a run that has not ended.
     pub fn reasons(&self, run: &RunId) -> Vec<Reason> {
-        self.memory().live(run).map(|run| run.reasons.clone()).unwrap_or_default()
+        self.known().memory.live(run).map(|run| run.reasons.clone()).unwrap_or_default()
     }
 
     /// For each object that is asked for: the last writes to it, newest first, at most `most`, each with the chain back to
     /// its first cause.
     pub fn why(&self, asked: impl Fn(&ObjectId) -> bool, most: usize) -> Vec<Chain> {
-        chain::why(&self.memory(), asked, most)
+        chain::why(&self.known().memory, asked, most)
     }
 
     /// What led to a run that has not ended.
     pub fn led_to(&self, run: &RunId) -> Option<Led> {
-        let memory = self.memory();
-        Some(chain::led_to(&memory, memory.live(run)?))
+        let known = self.known();
+        Some(chain::led_to(&known.memory, known.memory.live(run)?))
     }
 
     /// The chain back from what a run saw.
     pub fn why_seen(&self, version: &Version) -> Option<Chain> {
-        let memory = self.memory();
-        let write = memory.maker(version)?;
-        Some(chain::of(&memory, write))
+        let known = self.known();
+        Some(chain::of(&known.memory, known.memory.maker(version)?))
     }
 
     /// What is not remembered any more.
     pub fn forgotten(&self) -> Forgotten {
-        self.memory().forgotten()
+        self.known().memory.forgotten()
     }
 }

@@ -19,7 +19,8 @@ fn object(name: &str) -> ObjectId {
 
 fn saw(name: &str, version: &str) -> Reason {
     let what = if version.is_empty() { "Deleted" } else { "Modified" };
-    let seen = Seen { object: Arc::new(object(name)), version: Version::new(&format!("uid-{name}"), version) };
+    let seen =
+        Seen { object: Arc::new(object(name)), version: Version::new(&format!("uid-{name}"), version), managers: None };
     Reason { binding: BindingName::new("maps"), what, seen: Some(seen) }
 }
 
@@ -38,7 +39,17 @@ fn made(name: &str, version: &str) -> Made {
 }
 
 fn write<'a>(hook: &'a HookName, run: &'a RunId, second: u64, name: &str, made: Made) -> NewWrite<'a> {
-    NewWrite { hook, run, at: at(second), object: object(name), verb: "patch", subresource: None, made, shared: false }
+    NewWrite {
+        hook,
+        run,
+        at: at(second),
+        object: object(name),
+        verb: "patch",
+        subresource: None,
+        made,
+        manager: "boathook.dev/h",
+        shared: false,
+    }
 }
 
 /// A run that writes one object.
@@ -130,7 +141,7 @@ fn another_uid_is_another_object() {
     act(&causes, 1, "one", 1, Vec::new(), "a", "2");
     let forged = Version::new("uid-other", "2");
     assert_eq!(causes.why_seen(&forged), None, "the same resource version of another object");
-    let seen = Seen { object: Arc::new(object("a")), version: forged };
+    let seen = Seen { object: Arc::new(object("a")), version: forged, managers: None };
     let reason = Reason { seen: Some(seen), ..saw("a", "2") };
     act(&causes, 2, "two", 2, vec![reason], "b", "3");
     let [chain] = why(&causes, "b").try_into().unwrap();

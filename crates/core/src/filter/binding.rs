@@ -384,6 +384,7 @@ impl Binding {
             item,
             previous_filter_result: previous.and_then(|item| item.filter_result.clone()),
             previous_object: previous.filter(|_| shows_object).and_then(|item| item.object.clone()),
+            managers: None,
         };
         Some(self.trigger(Cause::Event(event), now))
     }
@@ -479,7 +480,10 @@ impl Binding {
             Ok((fingerprint, result)) => {
                 applied.changed = true;
                 let item = self.item(object, result);
-                let (kind, event) = self.reappears(previous, fingerprint, item, now);
+                let (kind, mut event) = self.reappears(previous, fingerprint, item, now);
+                if let Some(Trigger { cause: Cause::Event(event), .. }) = &mut event {
+                    event.managers = object.managers();
+                }
                 let verdict = self.verdict(kind, event.is_some());
                 (State::Shown { fingerprint }, event, verdict)
             }

@@ -87,6 +87,11 @@ impl Object {
         })
     }
 
+    /// The last writers, separated by commas.
+    pub fn managers(&self) -> Option<Arc<str>> {
+        (!self.last_managers.is_empty()).then(|| self.last_managers.join(", ").into())
+    }
+
     pub fn reference(&self) -> ObjectRef {
         ObjectRef {
             api_version: self.api_version.to_string(),

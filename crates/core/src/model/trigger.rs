@@ -39,6 +39,9 @@ pub struct ObjectEvent {
     pub previous_filter_result: Option<Arc<str>>,
     /// The object before this change, as the binding kept it. Only for `Modified`, and only if the binding requests it.
     pub previous_object: Option<Arc<str>>,
+    /// The field managers that wrote last, separated by commas. Only the operator sees it.
+    #[serde(skip)]
+    pub managers: Option<Arc<str>>,
 }
 
 /// One firing of a schedule.

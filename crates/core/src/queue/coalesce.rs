@@ -166,6 +166,7 @@ pub(super) fn fold(earlier: &mut Item, later_item: &mut Item) {
             old.kind = if later.group.is_some() { new.kind } else { fold_kinds(old.kind, new.kind) };
             old.resource.clone_from(&new.resource);
             old.item.clone_from(&new.item);
+            old.managers.clone_from(&new.managers);
             earlier.loose.clone_from(&later_item.loose);
             if old.kind == WatchEventKind::Added {
                 old.previous_filter_result = None;

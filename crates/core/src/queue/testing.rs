@@ -55,6 +55,7 @@ pub(super) fn event_of(kind: WatchEventKind, object: &str, version: u64) -> Caus
         }),
         previous_filter_result: None,
         previous_object: None,
+        managers: None,
     })
 }
 

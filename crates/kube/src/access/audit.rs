@@ -112,6 +112,7 @@ impl<'a> Audit<'a> {
             verb: self.verb,
             object: named.as_ref().unwrap_or(about),
             subresource: self.subresource,
+            manager: &self.manager,
             made,
         });
     }

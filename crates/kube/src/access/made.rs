@@ -40,7 +40,8 @@ pub struct MadeVersion {
     /// Others wrote in the same second. The write made it all the same, unless an earlier write of the hook explains why its
     /// manager is among them.
     pub shared: bool,
-    /// A hash of the content without what only the API server writes.
+    /// A hash of the content without what only the API server writes. It is also without a status that is not the
+    /// manager's: controllers report there what they saw of the change.
     pub content: u64,
     /// Some of the fields that the field manager has now.
     pub fields: Vec<String>,
@@ -68,6 +69,8 @@ pub struct Stored<'a> {
     pub verb: &'static str,
     pub object: &'a ObjectRef,
     pub subresource: Option<&'a str>,
+    /// The field manager.
+    pub manager: &'a str,
     pub made: Made,
 }
 
@@ -115,15 +118,17 @@ pub(super) fn made(wire: &ApiRequest, manager: &str, response: &str, sent: &Requ
             }
         }
     };
-    let fields = own.and_then(|own| own.fields).map(|fields| paths(fields.get())).unwrap_or_default();
+    let owned = own.and_then(|own| own.fields).map(RawValue::get).unwrap_or_default();
+    let path = wire.uri.split_once('?').map_or(&*wire.uri, |(path, _)| path);
+    let own_status = path.ends_with("/status") || owned.contains("\"f:status\"");
     Some(MadeVersion {
         uid,
         resource_version,
         name: text("name"),
         certain,
         shared,
-        content: content(&object, &metadata),
-        fields,
+        content: content(&object, &metadata, own_status),
+        fields: paths(owned),
     })
 }
 
@@ -142,7 +147,7 @@ pub(super) fn replaced_version(wire: &ApiRequest) -> Option<String> {
 }
 
 /// The server writes the fields of an object in the same order each time.
-fn content(object: &Fields<'_>, metadata: &Fields<'_>) -> u64 {
+fn content(object: &Fields<'_>, metadata: &Fields<'_>, status: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut add = |key: &str, value: &RawValue| {
         hasher.write(key.as_bytes());
@@ -152,7 +157,8 @@ fn content(object: &Fields<'_>, metadata: &Fields<'_>) -> u64 {
     };
     let own = metadata.iter().filter(|(key, _)| !SERVER_FIELDS.contains(&key.as_ref()));
     own.for_each(|(key, value)| add(key, value));
-    let rest = object.iter().filter(|(key, _)| key.as_ref() != "metadata");
+    let counts = |key: &str| key != "metadata" && (status || key != "status");
+    let rest = object.iter().filter(|(key, _)| counts(key));
     rest.for_each(|(key, value)| add(key, value));
     hasher.finish()
 }

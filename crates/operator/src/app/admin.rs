@@ -143,10 +143,12 @@ impl Operator for Admin {
         let readiness = self.services.health.readiness();
         let stats: HashMap<_, _> =
             self.services.queue.stats().hooks.into_iter().map(|stats| (stats.hook.clone(), stats)).collect();
+        let loops = self.services.causes.loops(SystemTime::now());
         let live = self.services.hook_registry.live().into_iter().map(|hook| {
             let name = &hook.spec.name;
             let missing = readiness.hooks.iter().find(|known| known.hook == name.as_str());
             let facts = Facts {
+                loops: self.services.loops.of(name, &loops),
                 missing: missing.map(|known| known.missing.clone()).unwrap_or_default(),
                 bindings: self.services.health.bindings(name),
                 stats: stats.get(name),
@@ -261,6 +263,7 @@ impl Operator for Admin {
         if !self.services.queue.pause(name) {
             return Err(self.unknown(hook));
         }
+        self.services.loops.stays_paused(name);
         info!(%hook, "an admin paused the hook");
         Ok(())
     }
@@ -271,6 +274,7 @@ impl Operator for Admin {
             return Err(self.unknown(hook));
         }
         info!(%hook, "an admin resumed the hook");
+        self.services.loops.changed(name);
         Ok(())
     }
 
@@ -317,6 +321,8 @@ struct Facts<'a> {
     pub bindings: Vec<(Arc<BindingStatus>, Option<String>)>,
     pub stats: Option<&'a HookStats>,
     pub runs: RunCounts,
+    /// The loops that it is in.
+    pub loops: Vec<String>,
 }
 
 /// The view of a hook that runs.
@@ -345,7 +351,7 @@ fn live(hook: &Hook, facts: Facts<'_>) -> HookView {
         interpreter: hook.component.script().map(|script| script.interpreter.in_full()),
         state,
         reasons: facts.missing,
-        warnings: spec.warnings.clone(),
+        warnings: spec.warnings.iter().cloned().chain(facts.loops).collect(),
         may: spec.asks().iter().map(ToString::to_string).collect(),
         bindings,
         outstanding: facts.stats.map_or(0, |stats| stats.outstanding),

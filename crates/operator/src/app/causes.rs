@@ -11,17 +11,19 @@ use boathook_core::{
 use boathook_kube::access::{self, MadeVersion, Observer, Stored};
 use tracing::Span;
 
+use super::loops::LoopWatch;
 use crate::telemetry::traces;
 
 /// Passes on what writes did: effects for people, and versions as causes.
 pub(super) struct Writes {
     pub effects: Option<Arc<dyn Sink>>,
     pub causes: Arc<Causes>,
+    pub loops: Arc<LoopWatch>,
 }
 
 impl Observer for Writes {
     fn stored(&self, stored: &Stored<'_>) {
-        self.causes.wrote(NewWrite {
+        let turned = self.causes.wrote(NewWrite {
             hook: stored.hook,
             run: stored.run,
             at: SystemTime::now(),
@@ -29,8 +31,12 @@ impl Observer for Writes {
             verb: stored.verb,
             subresource: stored.subresource,
             made: made(&stored.made),
+            manager: stored.manager,
             shared: matches!(&stored.made, access::Made::Version(MadeVersion { shared: true, .. })),
         });
+        if let Some(turned) = turned {
+            self.loops.turned(&turned);
+        }
     }
 
     fn effects(&self) -> Option<&dyn Sink> {

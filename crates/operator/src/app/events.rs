@@ -130,6 +130,19 @@ impl Outlet {
         self.put(tenant, note);
     }
 
+    /// Reports that a hook is in a loop or a fight.
+    pub fn looped(&self, tenant: &Tenant, hook: &HookName, text: String) {
+        let note = Note {
+            hook: hook.clone(),
+            binding: BindingName::new("loop"),
+            about: None,
+            warns: true,
+            reason: "HooksLoop".to_owned(),
+            text: cut(text, MAX_NOTE),
+        };
+        self.put(tenant, note);
+    }
+
     /// Reports what an answer says about its parent.
     pub fn answered(
         &self,

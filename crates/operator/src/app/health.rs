@@ -7,6 +7,7 @@ use std::{
 };
 
 use boathook_core::{
+    causes::Causes,
     filter::BindingStatus,
     model::{BindingName, HookName, HookSpec, QueueName},
     queue::{self, HookStats},
@@ -22,6 +23,7 @@ use super::{
     Services,
     api_server_health::Contact,
     binding_states::{BindingState, BindingStates},
+    loops,
     sources::{Awaited, Sources},
 };
 use crate::{
@@ -45,6 +47,7 @@ pub struct Health {
     contact: Contact,
     /// The API server's address, and the watches there.
     server: OnceLock<(String, Streams)>,
+    causes: OnceLock<Arc<Causes>>,
 }
 
 struct HookHealth {
@@ -75,6 +78,7 @@ impl Health {
             tasks,
             contact,
             server: OnceLock::new(),
+            causes: OnceLock::new(),
         }
     }
 
@@ -120,6 +124,7 @@ impl Health {
     pub fn started(&self, queue: queue::Handle, services: &Services) {
         // There is no second start. If there were, the first handle would stay.
         let _ = self.server.set((services.server.clone(), services.streams.clone()));
+        let _ = self.causes.set(services.causes.clone());
         let _ = self.queue.set(queue);
     }
 
@@ -259,7 +264,8 @@ impl Health {
         hooks.iter_mut().for_each(|(tenants, hook)| hook.counts = starting || !*tenants);
         let hooks = hooks.into_iter().map(|(_, hook)| hook).collect();
         let sources = self.sources.readiness(starting);
-        Readiness { started: true, role, ended, api_server, serves, hooks, sources, quarantined: Vec::new() }
+        let loops = self.causes.get().map(|causes| loops::all(causes)).unwrap_or_default();
+        Readiness { started: true, role, ended, api_server, serves, hooks, sources, loops, quarantined: Vec::new() }
     }
 }
 

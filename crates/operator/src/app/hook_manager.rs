@@ -304,6 +304,7 @@ impl HookManager {
     /// Forgets a hook that does not run. Returns the number of its triggers.
     pub(super) fn drop_traces(&self, name: &HookName) -> usize {
         let triggers = self.services.queue.remove_hook(name);
+        self.services.loops.changed(name);
         self.services.reconcilers.forget(name);
         self.services.health.forget(name);
         self.services.operator.hook_metrics.forget(name);
@@ -664,6 +665,7 @@ impl HookManager {
         reconcile::renew(&self.services, &new.spec, |binding| plan.watching.contains(binding));
         stopped.go_on(new.clone());
         drop(running);
+        self.services.loops.changed(name);
         let (kept, begun) = (plan.watching.len(), plan.begun.len());
         let from = Some(old.component.digest().to_owned());
         Ok(Swapped { from, kept, begun, dropped, interrupted, ..swapped })

@@ -11,7 +11,7 @@
 //! | `modules`, `module_values` | add-ons: their hooks, values and charts |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
-//! | `causes`, `why` | what caused what, and why a hook did not run |
+//! | `causes`, `loops`, `why` | what caused what, loops of hooks, and why a hook did not run |
 //! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
 
 mod admin;
@@ -35,6 +35,7 @@ mod hook_tasks;
 mod hooks;
 mod host;
 mod jq_patch;
+mod loops;
 mod module_values;
 mod modules;
 mod observers;
@@ -53,7 +54,13 @@ mod upgrade_plan;
 mod webhooks;
 mod why;
 
-use std::{future::pending, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    future::pending,
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use boathook_core::{
     causes::{Bounds, Causes},
@@ -97,6 +104,7 @@ use hook_manager::HookManager;
 use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
+use loops::LoopWatch;
 use module_values::ModuleValues;
 use modules::{Modules, charts::Charts};
 use observers::Report;
@@ -112,7 +120,7 @@ pub use modules::{
     Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
     InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
 };
-pub use options::{ModulesOptions, Options, RunEnded};
+pub use options::{LoopPolicy, ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
@@ -181,9 +189,11 @@ impl App {
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
         let (failures, reported) = events::Outlet::new();
         let report = Arc::new(Report::new(metrics.clone(), hook_registry.clone(), failures));
-        let recorder =
-            options.record.clone().map(|config| Recorder::start(config, report.clone(), &tasks)).transpose()?;
-        let recorder = recorder.map(Arc::new);
+        let recorded: Vec<_> = options.record.iter().chain(&options.post_mortems).cloned().collect();
+        let recorder = Some(recorded)
+            .filter(|configs| !configs.is_empty())
+            .map(|configs| Recorder::start(configs, report.clone(), &tasks));
+        let recorder = recorder.transpose()?.map(Arc::new);
         let modules = match options.modules.clone() {
             Some(modules) => Some(modules::Read::of(modules).await?),
             None => None,
@@ -435,7 +445,19 @@ fn connect(
     let discovery = Arc::new(Discovery::new(options.client.clone()));
     let programs = Arc::new(PatchPrograms::new(filters.clone(), hook_registry.clone()));
     let causes = Arc::new(Causes::new(Bounds::default()));
-    let writes = Arc::new(causes::Writes { effects: options.effects.clone(), causes: causes.clone() });
+    let queue = queue::Handle::new(options.queue, report.clone());
+    let (events, of_answers) = events::Outlet::new();
+    let loops = Arc::new(LoopWatch {
+        policy: options.loops,
+        causes: causes.clone(),
+        metrics: shown.metrics.clone(),
+        hook_registry: hook_registry.clone(),
+        queue: queue.clone(),
+        events: events.clone(),
+        paused: Mutex::default(),
+    });
+    let writes = causes::Writes { effects: options.effects.clone(), causes: causes.clone(), loops: loops.clone() };
+    let writes = Arc::new(writes);
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), writes);
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),
@@ -446,11 +468,9 @@ fn connect(
         metrics: shown.metrics.clone(),
         hook_metrics: shown.hook_metrics.clone(),
     };
-    let queue = queue::Handle::new(options.queue, report.clone());
     if !leadership.is_alone() {
         queue.stand_by();
     }
-    let (events, of_answers) = events::Outlet::new();
     let services = Services {
         server: options.server.clone(),
         hook_registry,
@@ -469,6 +489,7 @@ fn connect(
         metrics: shown.metrics.clone(),
         history: Arc::new(History::new(options.run_ended.clone())),
         causes,
+        loops,
         recorder,
         run_ids: RunIds::new(),
         last: LastRuns::new(options.keep_last_run),

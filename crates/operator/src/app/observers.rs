@@ -171,6 +171,7 @@ fn set_gauges(metrics: &Metrics, services: &Services) {
     }
     let stats = services.queue.stats();
     metrics.set_dead_letters(stats.dead_letters, stats.dead_letter_bytes);
+    metrics.set_loops(services.causes.loops(std::time::SystemTime::now()).len());
     metrics.set_queues(&stats.queues);
     metrics.set_hooks(super::count(&services.health.readiness(), services.hook_registry.quarantined().len()));
     for (hook, binding, queue, status) in services.health.statuses() {

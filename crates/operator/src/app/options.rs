@@ -52,6 +52,19 @@ impl ModulesOptions {
     }
 }
 
+/// What happens to hooks that cause each other's writes again and again. It is the admin's to decide: a loop has several
+/// hooks, whose documents could say different things, and a tenant must not switch it off for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoopPolicy {
+    /// The operator only reports them.
+    #[default]
+    Warn,
+    /// Events of the loop's objects wait longer with each turn.
+    Slow,
+    /// The hooks are paused.
+    Stop,
+}
+
 #[derive(Clone)]
 pub struct Options {
     /// The client of the cluster. Build it with `kube::Config::default_retry` off, because the operator decides about
@@ -91,8 +104,12 @@ pub struct Options {
     /// Whether to keep the triggers of each hook's last run, including objects, so that
     /// [`App::run_again`](super::App::run_again) works. Default: false.
     pub keep_last_run: bool,
+    /// What happens to hooks that are in a loop. Default: the operator only reports them.
+    pub loops: LoopPolicy,
     /// Records runs. Default: none.
     pub record: Option<RecordConfig>,
+    /// Records runs that trap or exceed a limit. Default: none.
+    pub post_mortems: Option<RecordConfig>,
     /// Takes part in the election of a leader. Until this replica leads, no hook runs by itself and nothing is
     /// registered. Default: none, there is no other replica.
     pub election: Option<ElectionConfig>,
@@ -141,7 +158,9 @@ impl Options {
             grace_period: Duration::from_secs(20),
             run_ended: None,
             keep_last_run: false,
+            loops: LoopPolicy::default(),
             record: None,
+            post_mortems: None,
             election: None,
             webhooks: None,
             settings: SettingsConfig::of_this_process()?,

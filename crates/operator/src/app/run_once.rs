@@ -691,7 +691,7 @@ async fn event(
         previous_filter_result = filtered(services, spec, binding, &before).await?;
         previous_object = filter::item(&before, binding.content, None).object.filter(|_| binding.previous_object);
     }
-    Ok(ObjectEvent { kind, resource, item: Arc::new(item), previous_filter_result, previous_object })
+    Ok(ObjectEvent { kind, resource, item: Arc::new(item), previous_filter_result, previous_object, managers: None })
 }
 
 async fn filtered(

@@ -26,6 +26,7 @@ use super::{
     history::{History, LastRuns},
     hooks::HookRegistry,
     host::HostCalls,
+    loops::LoopWatch,
     module_values::ModuleValues,
     reconcile::Reconcilers,
 };
@@ -53,6 +54,8 @@ pub(super) struct Services {
     pub history: Arc<History>,
     /// What caused what.
     pub causes: Arc<Causes>,
+    /// What happens to hooks that are in a loop.
+    pub loops: Arc<LoopWatch>,
     pub recorder: Option<Arc<Recorder>>,
     pub run_ids: RunIds,
     pub last: LastRuns,

@@ -140,6 +140,7 @@ mod tests {
             item: Arc::new(item),
             previous_filter_result: None,
             previous_object: None,
+            managers: None,
         })
     }
 

@@ -20,7 +20,7 @@ use std::{
 
 use boathook_bundle::Digest;
 use boathook_core::{
-    model::{BindingName, HookName, Items, Trigger},
+    model::{BindingName, Failure, FailureKind, HookName, Items, Trigger},
     tasks::Tasks,
 };
 use boathook_sandbox::{ENGINE, Host, RunReport};
@@ -51,6 +51,18 @@ pub enum Which {
     All,
     /// Only runs that failed.
     Failed,
+    /// Only runs that trapped or exceeded a limit.
+    Crashed,
+}
+
+impl Which {
+    fn wants(self, failure: Option<&Failure>) -> bool {
+        match (self, failure) {
+            (Self::All, _) | (Self::Failed, Some(_)) => true,
+            (Self::Crashed, Some(failure)) => matches!(failure.kind, FailureKind::Trap | FailureKind::Limit(_)),
+            (Self::Failed | Self::Crashed, None) => false,
+        }
+    }
 }
 
 /// How to record.
@@ -99,7 +111,7 @@ type WriterThread = (SyncSender<Box<Taken>>, JoinHandle<()>);
 
 /// Records runs until it is closed.
 pub struct Recorder {
-    which: Which,
+    which: Vec<Which>,
     max_bytes: usize,
     observer: Arc<dyn RecordObserver>,
     waiting: Arc<AtomicUsize>,
@@ -129,7 +141,7 @@ impl Begun {
         report: &RunReport<T>,
         causes: impl FnOnce() -> Option<RecordedCauses>,
     ) {
-        if self.recorder.which == Which::All || report.outcome.is_err() {
+        if self.recorder.wants(report.outcome.as_ref().err()) {
             self.causes = causes();
             self.take(report.clone().map(Into::into));
         }
@@ -137,7 +149,9 @@ impl Begun {
     }
 
     fn take(&mut self, report: RunReport<Given>) {
-        let Some(asked) = self.asked.take() else { return };
+        let Some(asked) = self.asked.take().filter(|_| self.recorder.wants(report.outcome.as_ref().err())) else {
+            return;
+        };
         let (notes, hook) = (self.host.take(), asked.caller().hook.clone());
         let (component, secrets) = (std::mem::take(&mut self.component), std::mem::take(&mut self.secrets));
         let given = asked.bytes() + report.outcome.as_ref().map_or(0, Given::bytes);
@@ -157,16 +171,17 @@ impl Drop for Begun {
 }
 
 impl Recorder {
-    /// Opens the directory, and starts the writer.
+    /// Opens the directories, and starts the writer. A run is noted once, and written into each directory that wants it.
     pub fn start(
-        config: RecordConfig,
+        configs: Vec<RecordConfig>,
         observer: Arc<dyn RecordObserver>,
         tasks: &Tasks,
     ) -> Result<Self, DirectoryError> {
-        let directory = Directory::open(&config.directory, config.keep)?;
-        let key = if config.secrets { None } else { Some(directory.key()?) };
-        let mut writer =
-            Writer { directory, key, hooks: config.hooks, max_bytes: config.max_bytes, observer: observer.clone() };
+        let max_bytes = configs.iter().map(|config| config.max_bytes).max().unwrap_or_default();
+        let which = configs.iter().map(|config| config.which).collect();
+        let place = configs.first().map(|config| config.directory.clone()).unwrap_or_default();
+        let stores = configs.into_iter().map(Store::open).collect::<Result<_, _>>()?;
+        let mut writer = Writer { stores, max_bytes, observer: observer.clone() };
         let waiting = Arc::new(AtomicUsize::new(0));
         let (to, from) = sync_channel::<Box<Taken>>(WAITING);
         let done = waiting.clone();
@@ -178,14 +193,8 @@ impl Recorder {
             }
         };
         let spawned = tasks.thread("records", work);
-        let thread = spawned.map_err(|source| DirectoryError::Io { path: config.directory, source })?;
-        Ok(Self {
-            which: config.which,
-            max_bytes: config.max_bytes,
-            observer,
-            waiting,
-            writer: Mutex::new(Some((to, thread))),
-        })
+        let thread = spawned.map_err(|source| DirectoryError::Io { path: place, source })?;
+        Ok(Self { which, max_bytes, observer, waiting, writer: Mutex::new(Some((to, thread))) })
     }
 
     /// Starts to record a run. `component` is its digest. `secrets` are the hook's bindings that match Secrets.
@@ -205,6 +214,10 @@ impl Recorder {
             secrets,
             started: SystemTime::now(),
         }
+    }
+
+    fn wants(&self, failure: Option<&Failure>) -> bool {
+        self.which.iter().any(|which| which.wants(failure))
     }
 
     fn send(&self, taken: Box<Taken>) -> bool {
@@ -260,41 +273,64 @@ impl Taken {
 }
 
 pub(super) struct Writer {
-    pub directory: Directory,
-    /// `None` if the values of Secrets are kept.
-    pub key: Option<Key>,
-    pub hooks: PathBuf,
+    pub stores: Vec<Store>,
     pub max_bytes: usize,
     pub observer: Arc<dyn RecordObserver>,
+}
+
+/// A directory, and which runs it gets.
+pub(super) struct Store {
+    directory: Directory,
+    which: Which,
+    /// `None` if the values of Secrets are kept.
+    key: Option<Key>,
+    hooks: PathBuf,
+}
+
+impl Store {
+    fn open(config: RecordConfig) -> Result<Self, DirectoryError> {
+        let RecordConfig { directory, hooks, which, keep, secrets, .. } = config;
+        let directory = Directory::open(&directory, keep)?;
+        let key = if secrets { None } else { Some(directory.key()?) };
+        Ok(Self { directory, which, key, hooks })
+    }
+
+    /// Writes a record, and keeps the component with it. Returns the bytes of the record.
+    fn put(&mut self, record: Record, secrets: &[BindingName]) -> io::Result<u64> {
+        let record = match &self.key {
+            Some(key) => redact(record, key, secrets)?,
+            None => record,
+        };
+        let Header { started, hook, run, .. } = &record.header;
+        let name = FileName::new(*started, hook, run, record.end.failure.is_some());
+        let bytes = encode(&record)?;
+        self.directory.put(name, &bytes)?;
+        Ok(bytes.len() as u64)
+    }
 }
 
 impl Writer {
     /// Writes one record, and reports the result.
     pub fn take(&mut self, taken: Taken) {
         let hook = taken.asked.caller().hook.clone();
-        let component = taken.component.clone();
-        match self.write(taken) {
-            Ok(bytes) => self.observer.written(&hook, bytes),
-            Err(error) => self.observer.failed(&hook, &format!("a run was not recorded: {error}")),
+        let (component, secrets) = (taken.component.clone(), taken.secrets.clone());
+        let record = record(taken, self.max_bytes);
+        let failure = record.end.failure.clone();
+        let mut wanting = self.stores.iter_mut().filter(|store| store.which.wants(failure.as_ref())).peekable();
+        let mut left = Some(record);
+        while let Some(store) = wanting.next() {
+            let record = if wanting.peek().is_some() { left.clone() } else { left.take() };
+            let Some(record) = record else { break };
+            match store.put(record, &secrets) {
+                Ok(bytes) => self.observer.written(&hook, bytes),
+                Err(error) => self.observer.failed(&hook, &format!("a run was not recorded: {error}")),
+            }
+            let source = store.hooks.join(format!("{hook}.wasm"));
+            if let Err(error) = store.directory.keep_component(hook.as_str(), &component, &source) {
+                let error = format!("the component of its runs is not kept with their records: {error}");
+                self.observer.failed(&hook, &error);
+            }
         }
-        let source = self.hooks.join(format!("{hook}.wasm"));
-        if let Err(error) = self.directory.keep_component(hook.as_str(), &component, &source) {
-            let error = format!("the component of its runs is not kept with their records: {error}");
-            self.observer.failed(&hook, &error);
-        }
-    }
-
-    fn write(&mut self, taken: Taken) -> std::io::Result<u64> {
-        let secrets = taken.secrets.clone();
-        let mut record = record(taken, self.max_bytes);
-        if let Some(key) = &self.key {
-            record = redact(record, key, &secrets)?;
-        }
-        let Header { started, hook, run, .. } = &record.header;
-        let name = FileName::new(*started, hook, run, record.end.failure.is_some());
-        let bytes = encode(&record)?;
-        self.directory.put(name, &bytes)?;
-        Ok(bytes.len() as u64)
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Readiness {
     pub sources: Vec<SourceReadiness>,
     /// Every loaded hook.
     pub hooks: Vec<HookReadiness>,
+    /// Loops of hooks. They make nothing unready, because another process would have them, too.
+    pub loops: Vec<String>,
     /// Hooks that do not run, with the reason. The operator does not wait for them.
     pub quarantined: Vec<(String, String)>,
 }
@@ -103,6 +105,9 @@ impl Readiness {
                 missing => writeln!(out, "{}{} waits for: {}", mark(hook.counts), hook.hook, missing.join("; ")),
             };
         }
+        for text in &self.loops {
+            let _ = writeln!(out, "[!]{}", text.replace('\n', " "));
+        }
         for (hook, reason) in &self.quarantined {
             let _ = writeln!(out, "[!]{hook} is quarantined: {}", reason.replace('\n', " "));
         }
@@ -134,6 +139,7 @@ impl Readiness {
             "serves": self.serves,
             "sources": self.sources.iter().map(source).collect::<Vec<_>>(),
             "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
+            "loops": self.loops,
             "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),
         })
     }

@@ -65,11 +65,13 @@ pub(super) async fn run(
         timings: Some(Box::new(timings)),
         out: {
             let (progress, reconciler) = (progress.clone(), reconciler.clone());
+            let loops = services.loops.clone();
             move |output| match output {
                 Output::Complete => progress.complete(true),
                 Output::Incomplete => progress.complete(false),
                 Output::Trigger(mut trigger) => {
                     upgrade_plan::put_on_terms(&mut trigger, &terms.borrow());
+                    loops.slow(&mut trigger);
                     match &reconciler {
                         Some(reconciler) => reconciler.triggered(trigger),
                         None => drop(queue.push(trigger)),

@@ -98,6 +98,7 @@ impl Terms {
             item: Arc::new(item),
             previous_filter_result: None,
             previous_object: None,
+            managers: None,
         };
         Trigger {
             hook: self.hook.clone(),
@@ -144,7 +145,7 @@ impl Informed {
             for wake in self.reconciler.saw(&self.informer, object) {
                 let seen = || {
                     let version = Version::new(&object.uid, &object.resource_version);
-                    Seen { object: Arc::new(ObjectId::of_object(object)), version }
+                    Seen { object: Arc::new(ObjectId::of_object(object)), version, managers: object.managers() }
                 };
                 self.push(wake, || Reason { binding: self.informer.clone(), what: "Modified", seen: Some(seen()) });
             }

@@ -171,6 +171,15 @@ impl Metrics {
         self.vecs.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
     }
 
+    /// A loop that the hook is a part of has made another turn.
+    pub fn loop_turned(&self, hook: &HookName) {
+        self.vecs.loop_turns.with_label_values(&[hook.as_str()]).inc();
+    }
+
+    pub fn set_loops(&self, count: usize) {
+        self.vecs.loops.with_label_values(NONE).set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
     /// A run's record was `written`, `dropped` or `failed`.
     pub fn record(&self, hook: &HookName, result: &'static str, bytes: u64) {
         self.vecs.records.with_label_values(&[hook.as_str(), result]).inc();

@@ -135,6 +135,8 @@ table! {
     hook_run_failures: IntCounterVec = counter("hook_run_failures_total", &["hook", "kind"], "Runs that failed or were interrupted, by kind: retry, retry-after, permanent, trap, limit-time, limit-memory, limit-stack, limit-host-calls, limit-host-bytes, interrupted, host.");
     hook_run_memory: HistogramVec = histogram("hook_run_memory_peak_bytes", Buckets::Bytes, &["hook"], "Most memory that a run had, linear memories and tables together.");
     hook_run_host_calls: HistogramVec = histogram("hook_run_host_calls", Buckets::Count, &["hook"], "Calls of imported functions in a run.");
+    loops: IntGaugeVec = gauge("loops", &[], "Loops of hooks that cause each other's writes again and again.");
+    loop_turns: IntCounterVec = counter("hook_loop_turns_total", &["hook"], "Writes of such loops that the hook had a part in.");
     host_calls: IntCounterVec = counter("host_calls_total", &["verb", "outcome"], "Calls of hooks to Kubernetes, by verb and outcome: ok or the reason of the error.");
     grant_refusals: IntCounterVec = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
     records: IntCounterVec = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
