@@ -18,6 +18,7 @@ use boathook_core::{
 use boathook_kube::election::{ElectionConfig, Leadership, lease_name};
 use boathook_operator::{
     app::{App, Awaited, CertificateSource, Options, Reached, WebhookOptions},
+    hookbundle::SourceOptions,
     record::{RecordConfig, Which},
     telemetry::{LogControl, LogFormat, Traces, log},
 };
@@ -64,7 +65,11 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             bundles: named.as_ref().map(bundles::Named::ids).unwrap_or_default(),
             hook_bundles: !args.plan && hookbundles::are_kept(&hook_bundles, &common),
         };
-        let options = Options { log: Some(log), awaited, ..options(args, parts).await? };
+        let sources = match args.addons.module_resources {
+            true => hookbundles::sources(&hook_bundles, &common)?,
+            false => None,
+        };
+        let options = Options { log: Some(log), awaited, ..options(args, parts, sources).await? };
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
         let (client, plan) = (options.client.clone(), options.plan);
         // Loading may take long, because each hook is compiled and its document is read.
@@ -176,7 +181,8 @@ fn alone_on_its_node(args: &mut Serve) -> anyhow::Result<()> {
 
 /// Whether the cluster's HookBundles are the only source of hooks. An error if there is no source at all.
 fn only_hook_bundles(args: &Serve) -> anyhow::Result<bool> {
-    if args.hooks.is_some() || !args.bundles.bundles.is_empty() || !args.addons.modules.is_empty() {
+    let modules = !args.addons.modules.is_empty() || args.addons.module_resources;
+    if args.hooks.is_some() || !args.bundles.bundles.is_empty() || modules {
         return Ok(false);
     }
     if args.plan {
@@ -219,7 +225,7 @@ fn format(args: &cli::Log) -> LogFormat {
     }
 }
 
-async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
+async fn options(args: Serve, parts: Parts, sources: Option<SourceOptions>) -> anyhow::Result<Options> {
     let (client, server) = connect::client(&args.connection).await?;
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());
@@ -230,7 +236,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     options.variables = variables::variables(&args.node.variables)?;
     options.node_agent = args.node.node_agent;
     options.hooks = args.hooks;
-    options.modules = modules::options(args.addons);
+    options.modules = modules::options(args.addons, sources);
     options.record = record;
     options.webhooks = webhooks;
     options.election = election;

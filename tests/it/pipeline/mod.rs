@@ -21,6 +21,7 @@ pub mod http;
 mod identity;
 mod kinds;
 mod metrics;
+mod module_resources;
 mod modules_charts;
 mod namespaces;
 mod node_agent;

@@ -61,6 +61,7 @@ use super::{
         Services,
         applying::{Applier, HasSet as _},
         reconcile::marks::Names,
+        scope::Terms,
     },
     releases::{ReleaseError, Releases},
 };
@@ -81,6 +82,8 @@ pub(crate) struct Charts {
     members: Arc<Members>,
     releases: Mutex<HashMap<ModuleName, Arc<Release>>>,
     lines: Mutex<HashMap<ModuleName, Arc<Line>>>,
+    /// Whose rights modules from registries have.
+    terms: Mutex<HashMap<ModuleName, Arc<Terms>>>,
     drifted: mpsc::UnboundedSender<ModuleName>,
     reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<ModuleName>>,
     _watching: Task<()>,
@@ -107,6 +110,7 @@ impl Charts {
             members,
             releases: Mutex::default(),
             lines: Mutex::default(),
+            terms: Mutex::default(),
             drifted,
             reports: tokio::sync::Mutex::new(reports),
             _watching: watching,
@@ -149,11 +153,19 @@ impl Charts {
     fn one(&self, module: &ModuleName) -> Result<One<'_>, ReleaseError> {
         let name = format!("module.{}", module.as_str());
         let name = HookName::new(&name).map_err(|error| ReleaseError::Refused(error.to_string()))?;
-        // A module is the admin's, and acts as the operator. The API server says what the operator may do.
-        let caller = Caller::new(name, self.services.run_ids.next(), everything().into(), self.services.plan);
+        // A module of a directory is the admin's, and acts as the operator. The API server says what the operator may do.
+        let operator = Caller::new(name, self.services.run_ids.next(), everything().into(), self.services.plan);
+        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner).get(module).cloned();
+        let caller = match terms {
+            Some(terms) => {
+                let permissions = terms.grants.clone().unwrap_or_default().into();
+                Caller { identity: terms.identity.clone(), permissions, ..operator.clone() }
+            }
+            None => operator.clone(),
+        };
         let labels = BTreeMap::from([(HERITAGE.0.to_owned(), HERITAGE.1.to_owned())]);
         let identity = Identity { name: module.as_str().to_owned(), namespace: self.namespace.clone(), labels };
-        Ok(One { charts: self, module: module.clone(), caller, identity })
+        Ok(One { charts: self, module: module.clone(), caller, operator, identity })
     }
 }
 
@@ -174,6 +186,18 @@ impl Releases for Charts {
     fn announce(&self, modules: &[ModuleName]) {
         let set = |module| SetId::of(&record::reference(&self.namespace, module));
         self.members.announce(modules.iter().map(set));
+    }
+
+    fn act_as(&self, module: &ModuleName, terms: Option<Arc<Terms>>) {
+        let mut all = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        match terms {
+            Some(terms) => drop(all.insert(module.clone(), terms)),
+            None => drop(all.remove(module)),
+        }
+    }
+
+    fn revision(&self, module: &ModuleName) -> Option<u64> {
+        self.releases().get(module).map(|release| release.record().revision)
     }
 
     fn apply<'a>(&'a self, module: &'a Module, values: &'a Value) -> BoxFuture<'a, Result<(), ReleaseError>> {
@@ -238,7 +262,10 @@ fn failed(error: CallError) -> ReleaseError {
 struct One<'c> {
     charts: &'c Charts,
     module: ModuleName,
+    /// Who writes the module's objects.
     caller: Caller,
+    /// Who writes the module's record.
+    operator: Caller,
     identity: Identity,
 }
 
@@ -347,7 +374,7 @@ impl One<'_> {
             resource_version: None,
             wait: None,
         };
-        self.services().operator.access.write(&self.caller, &Operation::Delete(delete)).await.map_err(failed)?;
+        self.services().operator.access.write(&self.operator, &Operation::Delete(delete)).await.map_err(failed)?;
         info!(module = self.module.as_str(), "the module's chart is deleted");
         Ok(())
     }
@@ -418,7 +445,7 @@ impl One<'_> {
             Some(release) => return Ok(Some(release)),
             None => {}
         }
-        let text = match self.services().operator.access.get(&self.caller, &self.secret(), None).await {
+        let text = match self.services().operator.access.get(&self.operator, &self.secret(), None).await {
             Ok(text) => text,
             Err(error) if error.reason == CallReason::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -453,7 +480,7 @@ impl One<'_> {
             subresource: None,
             ignore_missing: false,
         };
-        let written = self.services().operator.access.write(&self.caller, &Operation::Patch(patch)).await;
+        let written = self.services().operator.access.write(&self.operator, &Operation::Patch(patch)).await;
         let text = written.map_err(|error| {
             // What is known about the Secret may be wrong. Another try reads it.
             if let Some(release) = &release {
@@ -502,8 +529,8 @@ impl One<'_> {
     /// Sends what is to be sent, and waits until the set is as it should be.
     async fn settle(&self, release: &Arc<Release>, revision: u64, goal: Goal) -> Result<(), ReleaseError> {
         let deadline = Instant::now() + self.charts.patience;
-        let applier =
-            Applier { services: self.services(), caller: &self.caller, manager: release::manager(&self.module) };
+        let manager = release::manager(&self.module);
+        let applier = Applier { services: self.services(), caller: &self.caller, of_parent: &self.operator, manager };
         let generation = i64::try_from(revision).unwrap_or(i64::MAX);
         loop {
             let plan = applier.apply(&**release, PATIENCE).await;
