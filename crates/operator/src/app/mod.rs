@@ -98,7 +98,7 @@ use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
 use module_values::ModuleValues;
-use modules::{Modules, charts::Charts};
+use modules::{Modules, admission::SettingsReviewer, charts::Charts};
 use observers::Report;
 use runs::Runs;
 use services::{RunIds, Services};
@@ -112,7 +112,7 @@ pub use modules::{
     Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
     InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
 };
-pub use options::{ModulesOptions, Options, RunEnded};
+pub use options::{ModuleResources, ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
@@ -132,6 +132,7 @@ pub enum AppError {
     Hooks(#[from] DirectoryError),
     Webhooks(#[from] WebhookError),
     Modules(#[from] ModulesError),
+    Settings(#[from] boathook_core::hooks::DocumentError),
 }
 
 /// A running operator. Dropping it ends it at once. [`App::shutdown`] lets runs end.
@@ -196,7 +197,12 @@ impl App {
         let runs = Runs::new(services.clone());
         let runner = runner(&services, &runs);
         let left_out = options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default();
-        let answers = Arc::new(Answers::new(services.clone(), left_out));
+        let reviewed = options.modules.as_ref().is_some_and(|modules| modules.resources.is_some());
+        let settings = match values.clone().filter(|_| reviewed && options.webhooks.is_some()) {
+            Some(values) => Some(Arc::new(SettingsReviewer::new(values)?)),
+            None => None,
+        };
+        let answers = Arc::new(Answers::new(services.clone(), left_out, settings.clone()));
         let hook_manager = Arc::new(HookManager::new(options.hooks.clone(), services.clone(), options.grace_period));
         hook_manager.load().await?;
         hook_manager.start();
@@ -220,6 +226,7 @@ impl App {
             options: webhooks,
             answers: answers.clone(),
             services: services.clone(),
+            settings,
         });
         let webhooks = match webhooks {
             Some(parts) => Some(Webhooks::start(parts).await?),

@@ -212,7 +212,7 @@ impl InCluster {
         if let Some(why) = given.unfit {
             return Err(ReleaseError::Refused(why).into());
         }
-        let caller = charts::caller(name, RunId::new("preview", 1), true)?;
+        let caller = charts::caller(name, None, RunId::new("preview", 1), true)?;
         let (namespace, values) = (&*self.namespace, &given.values);
         let request = Request { caller: &caller, namespace, module, chart: &chart, values, inputs: &inputs };
         let (rendered, next) = known.renderer.next(&request, record).await?;

@@ -1,0 +1,152 @@
+//! Looks at the source of one module, again and again, and checks what it finds before anybody hears of it: everything that
+//! can fail comes before the version that runs is touched.
+
+use std::{sync::Arc, time::Instant};
+
+use boathook_core::{
+    model::{BundleId, Identity, LimitCaps},
+    tasks::Task,
+};
+use boathook_modules::{ModuleName, life::Subject};
+use tokio::{sync::mpsc, time::sleep_until};
+use tracing::info;
+
+use super::{
+    super::{Services, module_values::ModuleValues, scope::Terms},
+    hooks::ModuleHooks,
+    resources::Heard,
+    shelf::Sourced,
+};
+use crate::{
+    hookbundle::{Due, HookBundleSpec, Looked, Problem, due, permissions},
+    module::{Fetched, Fetcher, ModuleSpec},
+};
+
+/// A version that may run.
+pub(super) struct Arrival {
+    pub source: Sourced,
+    /// What hooks had written to the module's values before.
+    pub kept: Option<String>,
+    /// It was not fetched now, because the registry cannot be reached.
+    pub recalled: bool,
+}
+
+/// A keeper of one module. It ends when this is dropped.
+pub(super) struct Keeper {
+    /// The parts of the spec that it works with.
+    of: HookBundleSpec,
+    _task: Task<()>,
+}
+
+/// What keepers work with.
+#[derive(Clone)]
+pub(super) struct Tools {
+    pub services: Arc<Services>,
+    pub values: Arc<ModuleValues>,
+    pub hooks: Arc<ModuleHooks>,
+    pub fetcher: Arc<Fetcher>,
+    pub tell: mpsc::UnboundedSender<Heard>,
+}
+
+impl Keeper {
+    /// `bare`: no version of the module runs.
+    pub fn start(tools: Tools, name: ModuleName, generation: i64, spec: HookBundleSpec, bare: bool) -> Self {
+        let of = spec.clone();
+        let task = tools.services.tasks.clone();
+        let work = Work { tools, name: name.clone(), generation, spec, known: None, bare };
+        Self { of, _task: task.spawn(format!("source of the module {name}"), work.run()) }
+    }
+
+    /// Whether it works with this spec.
+    pub fn is_for(&self, spec: &ModuleSpec) -> bool {
+        spec.as_bundle().as_ref() == Some(&self.of)
+    }
+}
+
+struct Work {
+    tools: Tools,
+    name: ModuleName,
+    generation: i64,
+    spec: HookBundleSpec,
+    /// The digest of the version that was found last.
+    known: Option<String>,
+    bare: bool,
+}
+
+impl Work {
+    async fn run(mut self) {
+        let mut looked: Option<Looked> = None;
+        loop {
+            match due(&self.spec, self.generation, looked.as_ref(), Instant::now()) {
+                Due::Never => return std::future::pending().await,
+                Due::At(at) => {
+                    sleep_until(at.into()).await;
+                    continue;
+                }
+                Due::Now => {}
+            }
+            let answer = self.look().await;
+            let failures = match &answer {
+                Ok(_) => 0,
+                Err(_) => looked.map_or(0, |looked| looked.failures).saturating_add(1),
+            };
+            if let Err(problem) = &answer
+                && !problem.refused
+                && std::mem::take(&mut self.bare)
+            {
+                self.recall().await;
+            }
+            self.tell(answer);
+            looked = Some(Looked { generation: self.generation, at: Instant::now(), failures, chance: rand::random() });
+        }
+    }
+
+    fn tell(&self, answer: Result<Option<Box<Arrival>>, Problem>) {
+        // Nobody listens while the operator ends.
+        let _ = self.tools.tell.send(Heard::Looked(self.name.clone(), answer));
+    }
+
+    async fn look(&mut self) -> Result<Option<Box<Arrival>>, Problem> {
+        let fetched = self.tools.fetcher.fetch(&self.name, &self.spec, self.known.as_deref()).await?;
+        let Some(fetched) = fetched else { return Ok(None) };
+        let digest = fetched.digest.clone();
+        let arrival = self.prepare(fetched, false).await?;
+        (self.known, self.bare) = (Some(digest), false);
+        Ok(Some(arrival))
+    }
+
+    /// A start without the registry.
+    async fn recall(&mut self) {
+        let Some(fetched) = self.tools.fetcher.recall(&self.name, &self.spec).await else { return };
+        let digest = fetched.digest.clone();
+        if let Ok(arrival) = self.prepare(fetched, true).await {
+            info!(module = %self.name, digest, "the registry cannot be reached: the version in the store is used");
+            self.known = Some(digest);
+            self.tell(Ok(Some(arrival)));
+        }
+    }
+
+    /// Checks everything about a version that can be checked without the others.
+    async fn prepare(&self, fetched: Fetched, recalled: bool) -> Result<Box<Arrival>, Problem> {
+        let Tools { values, hooks, .. } = &self.tools;
+        let namespace = values.namespace().to_owned();
+        let identity = Identity { namespace, service_account: self.spec.service_account_name.clone() };
+        let terms = Terms {
+            bundle: BundleId { namespace: None, name: self.name.to_string() },
+            identity: Some(Arc::new(identity)),
+            grants: Some(permissions(&self.spec.grants)),
+            credentials: Arc::new([]),
+            settings: "{}".into(),
+            limits: LimitCaps::default(),
+            confined_to: None,
+            module: Some(Subject::Module(self.name.clone())),
+        };
+        let source = Sourced { terms: Arc::new(terms), fetched };
+        hooks.check(&source).await?;
+        let kept = values.kept_of(&self.name).await.map_err(|error| {
+            let text = format!("the Secret with what hooks wrote to the module's values cannot be read: {error}");
+            Problem::passing("ValuesUnknown", text)
+        })?;
+        Ok(Box::new(Arrival { source, kept, recalled }))
+    }
+}
