@@ -15,6 +15,7 @@ use tempfile::TempDir;
 
 use super::{
     fixture::Operator,
+    modules_commands::modules,
     written::{Deed, hook},
 };
 use crate::{
@@ -68,10 +69,14 @@ impl Bench {
     }
 
     async fn start_with(&self, adjust: impl FnOnce(&mut Options)) -> Operator {
+        self.start_as(self.cluster.admin.client.clone(), adjust).await
+    }
+
+    async fn start_as(&self, client: kube::Client, adjust: impl FnOnce(&mut Options)) -> Operator {
         let directories = vec![self.modules.path().to_owned()];
         let store = Store::open(self.store.path()).unwrap();
         let sources = SourceOptions { store, policy: None, reach: Reach::Anywhere, ca: Vec::new() };
-        Operator::start(self.cluster.admin.client.clone(), &[], |options| {
+        Operator::start(client, &[], |options| {
             let retry = Duration::from_millis(200);
             options.modules = Some(ModulesOptions {
                 retry_initial: retry,
@@ -83,6 +88,22 @@ impl Bench {
             adjust(options);
         })
         .await
+    }
+
+    /// A client with a token of a ServiceAccount, as an operator in a pod has it.
+    async fn client_of(&self, account: &str) -> kube::Client {
+        let object = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": account, "namespace": "default"}});
+        self.cluster.admin.create(&object).await.unwrap();
+        let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+        let request = http::Request::post(format!("/api/v1/namespaces/default/serviceaccounts/{account}/token"))
+            .header("content-type", "application/json")
+            .body(asked.to_string().into_bytes());
+        let answer: Value = self.cluster.admin.client.request(request.unwrap()).await.unwrap();
+        let mut config = kube::Config::new(self.cluster.cluster.url().parse().unwrap());
+        config.auth_info.token = Some(answer["status"]["token"].as_str().unwrap().to_owned().into());
+        (config.default_retry, config.read_timeout) = (false, None);
+        kube::Client::try_from(config).unwrap()
     }
 
     /// Writes the Module `web`, as a whole.
@@ -406,7 +427,7 @@ async fn a_module_from_a_registry_survives_a_restart_without_the_registry() {
     drop(operator);
 }
 
-// mutant: crates/operator/src/app/modules/charts/mod.rs: `Caller { identity: terms.identity.clone(), permissions, ..operator.clone() }` => `operator.clone()`
+// mutant: crates/operator/src/app/modules/charts/mod.rs: `Ok(Caller { identity: terms.identity.clone(), permissions, ..operator })` => `Ok(operator)`
 #[tokio::test]
 async fn the_chart_of_a_module_from_a_registry_may_do_what_is_granted() {
     let mut bench = Bench::new().await;
@@ -424,6 +445,79 @@ async fn the_chart_of_a_module_from_a_registry_may_do_what_is_granted() {
     // An account that is not there has no rights at all.
     bench.module(bench.sourced("v1", json!({"serviceAccountName": "nobody"}))).await;
     bench.condition("Ready=False/ServiceAccountForbidden").await;
+}
+
+// mutant: crates/operator/src/app/modules/keeper.rs: `if own == identity.user() {` => `if false {`
+#[tokio::test]
+async fn a_module_from_a_registry_cannot_act_as_the_operator() {
+    let mut bench = Bench::new().await;
+    bench.registry = Some(Registry::start());
+    bench.push("v1", &version("1.0.0", "one", "configmaps")).await;
+    let operator = bench.start_as(bench.client_of("operator").await, |_| ()).await;
+    bench.module(bench.sourced("v1", json!({"serviceAccountName": "operator"}))).await;
+    let status = bench.condition("Ready=False/ServiceAccountForbidden").await;
+    let text = shown(&status).join("\n");
+    assert!(text.contains("ServiceAccount default/operator is the operator's own: name another one"), "{text}");
+    assert!(text.contains("Stalled=True/ServiceAccountForbidden"), "{text}");
+    assert!(bench.get("ConfigMap", "web").await.is_none() && operator.log.said("main.web").is_empty());
+    // Another one of its namespace may be named, and one that runs is not replaced by the operator's.
+    bench.module(bench.sourced("v1", json!({}))).await;
+    bench.port("80").await;
+    bench.condition("Ready=True/Ready").await;
+    bench.module(bench.sourced("v1", json!({"serviceAccountName": "operator", "settings": {"port": 81}}))).await;
+    bench.condition("Fetched=False/ServiceAccountForbidden").await;
+    bench.port("81").await;
+}
+
+#[tokio::test]
+async fn a_module_from_a_registry_is_previewed_and_rolled_back() {
+    let mut bench = Bench::new().await;
+    bench.registry = Some(Registry::start());
+    bench.push("v1", &version("1.0.0", "one", "configmaps")).await;
+    let operator = bench.start().await;
+    bench.module(bench.sourced("v1", json!({"settings": {"port": 81}}))).await;
+    bench.port("81").await;
+    bench.condition("Ready=True/Ready").await;
+    operator.shutdown().await;
+
+    // A preview has no files of it unless a directory has them.
+    let files = TempDir::new().unwrap();
+    let command = async |arguments: &[&str]| modules(&bench.cluster, files.path(), arguments).await;
+    let plan = command(&["plan", "--modules", "."]).await;
+    assert!(plan.code == Some(2) && plan.stderr.contains("it is from a registry"), "{}", plan.stderr);
+    bench.module(bench.sourced("v1", json!({"enabled": false}))).await;
+    let plan = command(&["plan", "--modules", "."]).await;
+    let expected = "web: delete (the Module web turns it off)\n  - v1 ConfigMap default/web";
+    assert_eq!((plan.code, plan.stdout.as_str()), (Some(1), expected), "{}", plan.stderr);
+    for (file, text) in [("web/templates/web.yaml", TEMPLATE), ("web/openapi/config-values.yaml", SCHEMA)] {
+        let path = files.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    fs::write(files.path().join("web/module.yaml"), "version: 1.0.0\n").unwrap();
+    bench.module(bench.sourced("v1", json!({"settings": {"port": 81}}))).await;
+    let plan = command(&["plan", "--modules", "."]).await;
+    assert_eq!((plan.code, plan.stdout.as_str()), (Some(0), "web: stay (revision 1)"), "{}", plan.stderr);
+    bench.module(bench.sourced("v1", json!({"settings": {"port": 82}}))).await;
+    let diff = command(&["diff", "web", "--modules", "."]).await;
+    assert!(diff.code == Some(1) && diff.stdout.contains("-  port: '81'\n+  port: '82'\n"), "{}", diff.stdout);
+
+    // Its revisions are the operator's to write, and its objects are its account's.
+    let _operator = bench.start().await;
+    bench.port("82").await;
+    bench.condition("Ready=True/Ready").await;
+    let back = command(&["rollback", "web"]).await;
+    assert_eq!(back.stdout, "the operator is asked to apply the manifests of revision 1 of web", "{}", back.stderr);
+    bench.port("81").await;
+    let rolled_back = async || (bench.get("Module", "web").await?["status"]["revision"] == 3).then_some(());
+    until("the status has the revision of the rollback", rolled_back).await;
+    let history = command(&["history", "web", "-o", "json"]).await;
+    let history: Value = serde_json::from_str(&history.stdout).unwrap();
+    let changed: Vec<_> = history.as_array().unwrap().iter().map(|one| one["changed"].clone()).collect();
+    assert_eq!(changed, [json!(["installation"]), json!(["settings"]), json!(["rollback"])]);
+    // New settings end the rollback.
+    bench.module(bench.sourced("v1", json!({"settings": {"port": 83}}))).await;
+    bench.port("83").await;
 }
 
 #[tokio::test]

@@ -200,6 +200,15 @@ pub struct ModuleStatus {
     pub conditions: Vec<Condition>,
 }
 
+impl Module {
+    /// What values and votes come from this object. A module from a registry is turned off when its Module is deleted.
+    pub fn wish(&self) -> Wish {
+        let wish = self.spec.wish();
+        let leaves = self.spec.source.is_some() && self.metadata.deletion_timestamp.is_some();
+        Wish { enabled: if leaves { Some(false) } else { wish.enabled }, ..wish }
+    }
+}
+
 impl ModuleSpec {
     /// What values and votes come from this spec.
     pub fn wish(&self) -> Wish {

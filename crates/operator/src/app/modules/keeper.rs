@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Instant};
 
 use boathook_core::{
-    model::{BundleId, Identity, LimitCaps},
+    model::{BundleId, Identity, LimitCaps, error_chain},
     tasks::Task,
 };
 use boathook_modules::{ModuleName, life::Subject};
@@ -12,7 +12,7 @@ use tokio::{sync::mpsc, time::sleep_until};
 use tracing::info;
 
 use super::{
-    super::{Services, module_values::ModuleValues, scope::Terms},
+    super::{Services, module_values::ModuleValues, scope::Terms, service_account::own_user},
     hooks::ModuleHooks,
     resources::Heard,
     shelf::Sourced,
@@ -92,9 +92,9 @@ impl Work {
             };
             if let Err(problem) = &answer
                 && !problem.refused
-                && std::mem::take(&mut self.bare)
+                && self.bare
             {
-                self.recall().await;
+                self.bare = !self.recall().await;
             }
             self.tell(answer);
             looked = Some(Looked { generation: self.generation, at: Instant::now(), failures, chance: rand::random() });
@@ -107,6 +107,7 @@ impl Work {
     }
 
     async fn look(&mut self) -> Result<Option<Box<Arrival>>, Problem> {
+        self.check_account().await?;
         let fetched = self.tools.fetcher.fetch(&self.name, &self.spec, self.known.as_deref()).await?;
         let Some(fetched) = fetched else { return Ok(None) };
         let digest = fetched.digest.clone();
@@ -115,32 +116,43 @@ impl Work {
         Ok(Some(arrival))
     }
 
-    /// A start without the registry.
-    async fn recall(&mut self) {
-        let Some(fetched) = self.tools.fetcher.recall(&self.name, &self.spec).await else { return };
+    /// The operator may read all Secrets of its namespace and act as each ServiceAccount there, and a module may not.
+    async fn check_account(&self) -> Result<(), Problem> {
+        let Tools { values, .. } = &self.tools;
+        let identity = identity(values.namespace(), &self.spec);
+        let own = own_user(values.client()).await.map_err(|error| {
+            let text = format!("the API server does not report as whom the operator acts: {}", error_chain(&error));
+            Problem::passing("RightsUnknown", text)
+        })?;
+        if own == identity.user() {
+            let text = format!("{identity} is the operator's own: name another one in spec.serviceAccountName");
+            return Err(Problem::refused("ServiceAccountForbidden", text));
+        }
+        Ok(())
+    }
+
+    /// A start without the registry. Returns false if another try may give more.
+    async fn recall(&mut self) -> bool {
+        if self.check_account().await.is_err() {
+            return false;
+        }
+        let Some(fetched) = self.tools.fetcher.recall(&self.name, &self.spec).await else { return true };
         let digest = fetched.digest.clone();
-        if let Ok(arrival) = self.prepare(fetched, true).await {
-            info!(module = %self.name, digest, "the registry cannot be reached: the version in the store is used");
-            self.known = Some(digest);
-            self.tell(Ok(Some(arrival)));
+        match self.prepare(fetched, true).await {
+            Ok(arrival) => {
+                info!(module = %self.name, digest, "the registry cannot be reached: the version in the store is used");
+                self.known = Some(digest);
+                self.tell(Ok(Some(arrival)));
+                true
+            }
+            Err(problem) => problem.refused,
         }
     }
 
     /// Checks everything about a version that can be checked without the others.
     async fn prepare(&self, fetched: Fetched, recalled: bool) -> Result<Box<Arrival>, Problem> {
         let Tools { values, hooks, .. } = &self.tools;
-        let namespace = values.namespace().to_owned();
-        let identity = Identity { namespace, service_account: self.spec.service_account_name.clone() };
-        let terms = Terms {
-            bundle: BundleId { namespace: None, name: self.name.to_string() },
-            identity: Some(Arc::new(identity)),
-            grants: Some(permissions(&self.spec.grants)),
-            credentials: Arc::new([]),
-            settings: "{}".into(),
-            limits: LimitCaps::default(),
-            confined_to: None,
-            module: Some(Subject::Module(self.name.clone())),
-        };
+        let terms = terms(&self.name, values.namespace(), &self.spec);
         let source = Sourced { terms: Arc::new(terms), fetched };
         hooks.check(&source).await?;
         let kept = values.kept_of(&self.name).await.map_err(|error| {
@@ -149,4 +161,22 @@ impl Work {
         })?;
         Ok(Box::new(Arrival { source, kept, recalled }))
     }
+}
+
+/// Whose rights a module from a registry has. `namespace`: the operator's.
+pub(super) fn terms(name: &ModuleName, namespace: &str, spec: &HookBundleSpec) -> Terms {
+    Terms {
+        bundle: BundleId { namespace: None, name: name.to_string() },
+        identity: Some(Arc::new(identity(namespace, spec))),
+        grants: Some(permissions(&spec.grants)),
+        credentials: Arc::new([]),
+        settings: "{}".into(),
+        limits: LimitCaps::default(),
+        confined_to: None,
+        module: Some(Subject::Module(name.clone())),
+    }
+}
+
+fn identity(namespace: &str, spec: &HookBundleSpec) -> Identity {
+    Identity { namespace: namespace.to_owned(), service_account: spec.service_account_name.clone() }
 }

@@ -71,9 +71,9 @@ impl Driver {
         let statuses = resources.statuses.clone();
         let Some(known) = resources.get_mut(name) else { return };
         let (sourced, deleting) = (known.is_sourced(), known.is_deleting());
-        let mut wish = known.object.spec.wish();
+        let mut wish = known.object.wish();
         // A module that was from a registry leaves before the directory's one, if there is one, is looked at.
-        if (deleting && sourced) || (!sourced && shelf.is_sourced(name)) {
+        if !sourced && shelf.is_sourced(name) {
             wish.enabled = Some(false);
         }
         let refused = values.wish(name, Some(&wish));
