@@ -36,17 +36,22 @@ struct Bench {
     registry: Option<Registry>,
 }
 
+/// Has the cluster serve Modules.
+pub async fn define(cluster: &TestCluster) {
+    let definition = module::definition();
+    cluster.admin.create(&definition).await.unwrap();
+    until("Modules are served", async || {
+        let found = cluster.admin.get(&definition).await.unwrap()?;
+        let conditions = found["status"]["conditions"].as_array()?.clone();
+        conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True").then_some(())
+    })
+    .await;
+}
+
 impl Bench {
     async fn new() -> Self {
         let cluster = TestCluster::start().await;
-        let definition = module::definition();
-        cluster.admin.create(&definition).await.unwrap();
-        until("Modules are served", async || {
-            let found = cluster.admin.get(&definition).await.unwrap()?;
-            let conditions = found["status"]["conditions"].as_array()?.clone();
-            conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True").then_some(())
-        })
-        .await;
+        define(&cluster).await;
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": "web", "namespace": "default"}});
         cluster.admin.create(&account).await.unwrap();
