@@ -326,7 +326,7 @@ fn with_unread(graph: Graph, resources: &BTreeMap<ModuleName, module::Module>) -
     let sourced = resources.iter().filter(|(_, object)| object.spec.source.is_some());
     let unread = sourced.map(|(name, _)| (name.clone(), "its files are in a registry".to_owned()));
     let broken = graph.broken().clone();
-    graph.with_broken(broken.into_iter().chain(unread.collect::<Vec<_>>()))
+    graph.with_broken(broken.into_iter().chain(unread))
 }
 
 type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;
