@@ -52,7 +52,7 @@ pub(super) fn run(args: Build) -> anyhow::Result<ExitCode> {
 
 /// Compares the definitions that the hook makes of its types with the project's file, or writes the file.
 fn agree(project: &Project, made: &[Value], write: bool) -> anyhow::Result<()> {
-    let path = project.sources().join(FILE);
+    let path = project.folder().join(FILE);
     let file = File::read(&path)?;
     let differences = file.differences(made);
     if differences.is_empty() {

@@ -83,7 +83,7 @@ async fn modules_are_listed_with_what_decides_whether_they_are_on() {
     let listed = modules(folder.path(), ["list", "--modules", "modules"]).await;
     assert_eq!(listed.code, Some(1));
     assert!(
-        listed.stderr.contains("modules/030-Broken cannot be a module: \"Broken\" is not the name"),
+        listed.stderr.contains("modules/030-Broken cannot be a module: \"Broken\" is not a valid module name"),
         "{}",
         listed.stderr
     );
@@ -161,7 +161,7 @@ async fn what_a_schema_refuses_names_the_path_and_the_writer() {
 async fn what_cannot_be_read_is_named() {
     let folder = example();
     for (arguments, why) in [
-        (&["values", "nothing", "--modules", "modules"][..], "there are: web, api-server"),
+        (&["values", "nothing", "--modules", "modules"][..], "usable: web, api-server"),
         (&["values", "web", "--modules", "gone"], "gone cannot be read"),
         (&["values", "web", "--modules", "modules", "--config", "gone.yaml"], "cannot read gone.yaml"),
         (&["values", "web", "--modules", "modules", "--config", "cert.json"], "is not a ConfigMap"),

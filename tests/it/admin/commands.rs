@@ -103,7 +103,7 @@ async fn dead_letters_are_listed_retried_and_dropped() {
 
     let unknown = Letters { ids: vec![letter.id, 987], ..Letters::default() };
     let Err(ClientError::Refused { status, text }) = client.retry_dead(&unknown).await else { panic!("retried") };
-    assert_eq!((status, text.contains("id 987:")), (StatusCode::NOT_FOUND, true), "{text}");
+    assert_eq!((status, text.contains("ID 987:")), (StatusCode::NOT_FOUND, true), "{text}");
 
     // They fail again, and are letters again.
     let newest = view.dead_letters.last().unwrap().id;

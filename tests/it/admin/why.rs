@@ -53,11 +53,14 @@ async fn a_chain_over_hooks_leads_back_to_somebody_else() {
     );
     let live = asked.pipeline.get(relayed("one", &names, 0)).await.unwrap();
     assert_eq!(chain.steps[0].resource_version.as_deref(), live["metadata"]["resourceVersion"].as_str());
-    for pair in chain.steps.windows(2) {
+    for (at, pair) in chain.steps.windows(2).enumerate() {
         let seen = pair[0].reason.as_ref().unwrap();
         assert_eq!((seen.binding.as_str(), seen.cause.as_str()), ("maps", "Modified"));
         assert_eq!((&seen.uid, &seen.resource_version), (&pair[1].uid, &pair[1].resource_version));
-        assert_eq!((pair[0].certainty.as_str(), pair[0].possibly), ("certain", false));
+        // The hook of the last write wrote the object a moment before, too.
+        if at > 0 {
+            assert_eq!((pair[0].certainty.as_str(), pair[0].possibly), ("certain", false));
+        }
         assert!(pair[0].fields.contains(&".data.holder".to_owned()), "{pair:?}");
     }
     let first = chain.steps[3].reason.as_ref().unwrap();

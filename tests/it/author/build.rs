@@ -130,7 +130,7 @@ async fn a_definition_is_made_of_types_and_compared_with_the_projects() {
     let place =
         "webapps.example.com: versions.v1alpha1.schema.openAPIV3Schema.properties.spec.properties.image.minLength";
     let told = format!("{place} is 1: the types make 2");
-    refused(&ended, 1, &["crd.yaml is not what the types of the hook make", "boathook build --write-crd", &told]);
+    refused(&ended, 1, &["crd.yaml does not match the hook's types", "boathook build --write-crd", &told]);
     assert!(!project.join("target/boathook/my-definition.wasm").exists(), "it is not built while they differ");
     let ended = run(build(&folder, &["my-definition", "--write-crd"])).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

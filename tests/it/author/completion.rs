@@ -36,8 +36,12 @@ async fn bash_completes_with_it() {
         COMP_WORDS=(boathook new web --from ""); COMP_CWORD=4
         _boathook boathook "" --from
         printf '%s\n' "${COMPREPLY[@]}""#;
+    // One argument of a process has at most 128 KiB.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("completion.bash");
+    std::fs::write(&file, format!("{script}\n{complete}")).unwrap();
     let mut bash = tokio::process::Command::new("bash");
-    bash.args(["--norc", "--noprofile", "-c", &format!("{script}\n{complete}")]);
+    bash.args(["--norc", "--noprofile"]).arg(&file);
     let said = crate::support::process::run(bash).await;
     assert_eq!(said.stdout, "label-watcher\noperator\nschedule\nstartup\nvalidating", "{}", said.stderr);
 }

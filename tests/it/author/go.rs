@@ -74,7 +74,7 @@ async fn a_definition_in_go_is_made_of_types_and_compared_with_the_projects() {
         "webapps.example.com: versions.v1alpha1.schema.openAPIV3Schema.properties.spec.properties.image.minLength";
     let told = format!("{place} is 1: the types make 2");
     let ended = run(build(&folder, &["web"])).await;
-    refused(&ended, &["crd.yaml is not what the types of the hook make", "boathook build --write-crd", &told]);
+    refused(&ended, &["crd.yaml does not match the hook's types", "boathook build --write-crd", &told]);
     let ended = run(build(&folder, &["web", "--write-crd"])).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(fs::read_to_string(&file).unwrap().contains("minLength: 2"));

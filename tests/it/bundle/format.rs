@@ -236,7 +236,7 @@ async fn definitions_that_the_config_and_the_manifest_disagree_about_are_refused
     let other = json!({"digest": Digest::of(b"2").as_str(), "size": 1, "mediaType": DEFINITION_TYPE});
     let large = json!({"digest": Digest::of(b"3").as_str(), "size": 2_000_000, "mediaType": DEFINITION_TYPE});
     for (layers, named, part) in [
-        (json!([layer]), json!({"a.b": Digest::of(b"2").as_str()}), "has hook \"a.b\" in layer"),
+        (json!([layer]), json!({"a.b": Digest::of(b"2").as_str()}), "has CustomResourceDefinition \"a.b\" in layer"),
         (json!([layer, other]), json!({}), "that the config does not name"),
         (
             json!([layer, large]),

@@ -93,7 +93,7 @@ async fn what_needs_the_room_of_others_is_refused_before_a_byte_comes() {
     let larger = pack(boathook_bundle::Input { hooks, ..Default::default() }).unwrap();
     let registry = Faulty::start(&larger, Faults::default()).await;
     let error = words(&shared.pull("greedy", &registry.place("")).await.unwrap_err());
-    assert!(error.contains("no room for 164500 bytes"), "{error}");
+    assert!(error.contains("no room for 164500 more bytes"), "{error}");
     assert!(other.hooks.iter().all(|hook| hook.path.exists()));
     let layer = larger.blobs.iter().find(|(_, bytes)| bytes.len() == 164_500).unwrap().0.to_string();
     assert!(registry.log().iter().all(|line| !line.contains(&layer)), "{:?}", registry.log());

@@ -204,7 +204,7 @@ async fn a_new_version_takes_over_whole_or_not_at_all() {
     let mut lied = refused(&[("a", &a2)]);
     lied.hooks[0].declared = Some(vec![secrets(&["get"])]);
     let text = error_chain(&installer.install(lied).await.unwrap_err());
-    assert!(text.contains("something other than the bundle says"), "{text}");
+    assert!(text.contains("requests other permissions than the bundle states"), "{text}");
     let mut other = refused(&[("a", &a2)]);
     other.hooks[0].digest = Some("sha256:00".to_owned());
     let text = error_chain(&installer.install(other).await.unwrap_err());

@@ -120,7 +120,7 @@ async fn a_version_that_watches_more_waits_for_grants() {
         lied.grants = None;
         lied.hooks[0].declared = Some(Vec::new());
         let text = error_chain(&installer.install(lied).await.unwrap_err());
-        assert!(text.contains("something other than the bundle says"), "{text}");
+        assert!(text.contains("requests other permissions than the bundle states"), "{text}");
     }
     assert_eq!(operator.log.said("w.team.prod"), ["old"]);
 }

@@ -271,7 +271,7 @@ async fn bad_input_is_reported_with_its_place_and_its_mend() {
     let flags = ["--binding", "source", "--event", "Modified"];
     refused(&once(&component, &flags).await, &["--event Modified needs --object"]);
     let ended = once(&component, &[&flags[..], &["--object", "default/none"]].concat()).await;
-    refused(&ended, &["there is no v1 Secret default/none"]);
+    refused(&ended, &["v1 Secret default/none does not exist"]);
     let pod = files.write("pod.yaml", "{apiVersion: v1, kind: Pod, metadata: {name: p}}");
     let ended = once(&component, &arguments(&flags, &[("--object", &pod)])).await;
     refused(&ended, &["binding source is for v1 Secret, but the object is a v1 Pod"]);

@@ -27,11 +27,14 @@ pub(super) fn files(language: Language) -> Vec<(String, String)> {
     in_folder.chain(lock).collect()
 }
 
-/// The npm package has compiled files. esbuild and the type checker also accept the sources.
+/// The npm package has compiled files. esbuild and the type checker also accept the sources. The kit for unit tests is left
+/// out, because Node.js does not.
 fn of_sources(manifest: &str) -> String {
+    let lines = manifest.lines().filter(|line| !line.trim_start().starts_with("\"./testing"));
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     ["./dist/index.d.ts", "./dist/index.js"]
         .iter()
-        .fold(manifest.to_owned(), |text, compiled| text.replace(compiled, "./src/index.ts"))
+        .fold(text, |text, compiled| text.replace(compiled, "./src/index.ts"))
 }
 
 #[cfg(test)]

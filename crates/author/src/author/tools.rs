@@ -139,6 +139,14 @@ impl Project {
         }
     }
 
+    /// The folder of the hook itself. In Go, a module may have several.
+    pub fn folder(&self) -> &Path {
+        match &self.kind {
+            Kind::Go(package) => &package.folder,
+            _ => self.sources(),
+        }
+    }
+
     /// The default folder of the component.
     pub fn output(&self) -> PathBuf {
         match &self.kind {

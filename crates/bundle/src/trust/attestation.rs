@@ -174,7 +174,7 @@ mod tests {
         assert!(error(provenance, json!({"bomFormat": "CycloneDX"})).contains("is not provenance"));
         let about = |hex: &str| json!({"predicateType": SLSA_1, "subject": [{"digest": {"sha256": hex}}]});
         assert_eq!(made(provenance, about(digest.hex())).unwrap(), SLSA_1);
-        assert!(error(provenance, about("00")).contains("is about sha256:00"));
+        assert!(error(provenance, about("00")).contains("is for sha256:00"));
         assert!(error(sbom, about(digest.hex())).contains("is not an SBOM"));
     }
 }

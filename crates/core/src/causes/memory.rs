@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
     sync::Arc,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, Version, Write};
@@ -15,6 +15,8 @@ const WRITE: usize = 640;
 const RUN: usize = 320;
 /// What a reason takes without its texts.
 const REASON: usize = size_of::<Reason>();
+/// The times of managed fields are whole seconds, and clocks differ.
+const SAME_SECOND: Duration = Duration::from_secs(3);
 
 /// What is not remembered any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -117,7 +119,7 @@ impl Memory {
     }
 
     pub fn wrote(&mut self, write: NewWrite<'_>) {
-        let NewWrite { hook, run, at, object, verb, subresource, made } = write;
+        let NewWrite { hook, run, at, object, verb, subresource, mut made, shared } = write;
         // The operator's own requests for hooks share IDs.
         let known = self.live.get(run).or_else(|| self.kept.get(run).map(|kept| &kept.run));
         let live = known.filter(|run| run.hook == *hook).cloned();
@@ -132,6 +134,11 @@ impl Memory {
         // The deletion of an object is made by the first write that deletes it.
         if versions.iter().any(|version| self.makers.contains_key(version) || caused(version)) {
             return;
+        }
+        if let (Made::Version { certain, .. }, true) = (&mut made, shared) {
+            let is_old = |write: &&Write| at.duration_since(write.at).is_ok_and(|passed| passed > SAME_SECOND);
+            let mut before = self.writes_to(&object).take_while(|write| !is_old(write));
+            *certain = !before.any(|write| write.run.hook == *hook);
         }
         let number = self.first + self.writes.len() as u64;
         let object = match self.objects.get_key_value(&object) {

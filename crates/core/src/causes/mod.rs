@@ -212,7 +212,7 @@ pub enum Made {
     /// The response contained this version.
     Version {
         version: Version,
-        /// Whether the write certainly made it. Otherwise, another manager wrote in the same second.
+        /// Whether the write certainly made it.
         certain: bool,
         /// A hash of the content without what only the API server writes.
         content: u64,
@@ -251,6 +251,9 @@ pub struct NewWrite<'a> {
     pub verb: &'static str,
     pub subresource: Option<&'a str>,
     pub made: Made,
+    /// Others wrote in the same second. The version is the write's all the same, unless the hook wrote the object a moment
+    /// before: then that write may be why its manager is among the last ones, and this one may have changed nothing.
+    pub shared: bool,
 }
 
 /// The causes that one process knows.

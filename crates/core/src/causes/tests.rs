@@ -38,7 +38,7 @@ fn made(name: &str, version: &str) -> Made {
 }
 
 fn write<'a>(hook: &'a HookName, run: &'a RunId, second: u64, name: &str, made: Made) -> NewWrite<'a> {
-    NewWrite { hook, run, at: at(second), object: object(name), verb: "patch", subresource: None, made }
+    NewWrite { hook, run, at: at(second), object: object(name), verb: "patch", subresource: None, made, shared: false }
 }
 
 /// A run that writes one object.
@@ -70,6 +70,29 @@ fn a_chain_leads_back_to_the_first_cause() {
     assert_eq!(chain.steps[0].reason, Some(saw("b", "3")), "the reason that the chain follows");
     assert!(chain.steps.iter().all(|step| !step.possibly));
     assert_eq!(causes.why_seen(&Version::new("uid-b", "3")).unwrap().steps.len(), 2);
+}
+
+#[test]
+fn a_patch_in_a_second_with_others_is_doubted_if_the_hook_wrote_the_object_a_moment_before() {
+    let causes = Causes::new(Bounds::default());
+    let patch = |id: u64, of: &str, second: u64, version: &str| {
+        let run = run(id, of, second, Vec::new());
+        let unsure = match made("a", version) {
+            Made::Version { version, content, fields, .. } => Made::Version { version, certain: false, content, fields },
+            other => other,
+        };
+        let (hook, run_id) = (run.hook.clone(), run.id.clone());
+        let live = causes.begin(run);
+        causes.wrote(NewWrite { shared: true, ..write(&hook, &run_id, second, "a", unsure) });
+        drop(live);
+    };
+    patch(1, "one", 10, "2");
+    patch(2, "two", 10, "3");
+    patch(3, "one", 11, "4");
+    patch(4, "one", 20, "5");
+    let certain = |chain: &Chain| matches!(chain.steps[0].write.made, Made::Version { certain: true, .. });
+    let found: Vec<_> = why(&causes, "a").iter().map(certain).collect();
+    assert_eq!(found, [true, false, true, true], "newest first");
 }
 
 #[test]

@@ -35,8 +35,11 @@ pub struct MadeVersion {
     pub resource_version: String,
     /// Absent if the response does not say it, or is about a subresource with a kind of its own.
     pub name: Option<String>,
-    /// Whether the write certainly made it. Otherwise, others wrote in the same second.
+    /// Whether the write certainly made it.
     pub certain: bool,
+    /// Others wrote in the same second. The write made it all the same, unless an earlier write of the hook explains why its
+    /// manager is among them.
+    pub shared: bool,
     /// A hash of the content without what only the API server writes.
     pub content: u64,
     /// Some of the fields that the field manager has now.
@@ -98,15 +101,18 @@ pub(super) fn made(wire: &ApiRequest, manager: &str, response: &str, sent: &Requ
         metadata.get("managedFields").and_then(|entries| serde_json::from_str(entries.get()).ok()).unwrap_or_default();
     let newest = entries.iter().map(|entry| &entry.time).max();
     let own = entries.iter().filter(|entry| entry.manager == manager).max_by_key(|entry| &entry.time);
-    let certain = if wire.method == Method::POST || replaced.is_some() {
-        true
+    let (certain, shared) = if wire.method == Method::POST || replaced.is_some() {
+        (true, false)
     } else {
         match own {
             // The kind may not be tracked.
-            None if entries.is_empty() => false,
+            None if entries.is_empty() => (false, false),
             None => return None,
             Some(own) if Some(&own.time) != newest || is_older(&own.time, sent) => return None,
-            Some(own) => entries.iter().all(|entry| entry.time != own.time || entry.manager == manager),
+            Some(own) => {
+                let alone = entries.iter().all(|entry| entry.time != own.time || entry.manager == manager);
+                (alone, !alone)
+            }
         }
     };
     let fields = own.and_then(|own| own.fields).map(|fields| paths(fields.get())).unwrap_or_default();
@@ -115,6 +121,7 @@ pub(super) fn made(wire: &ApiRequest, manager: &str, response: &str, sent: &Requ
         resource_version,
         name: text("name"),
         certain,
+        shared,
         content: content(&object, &metadata),
         fields,
     })
@@ -228,12 +235,14 @@ mod tests {
         assert_eq!((made.uid.as_str(), made.resource_version.as_str(), made.certain), ("u", "7", true));
         assert_eq!(made.fields, [".data.x"]);
         assert_eq!(made.name.as_deref(), Some("a"));
-        assert!(!patched(&[entry("other", 5, "{}"), mine(5)], 5).unwrap().certain, "the same second");
+        let same = patched(&[entry("other", 5, "{}"), mine(5)], 5).unwrap();
+        assert_eq!((same.certain, same.shared), (false, true), "the same second");
         assert_eq!(patched(&[entry("other", 5, "{}"), mine(4)], 5), None, "somebody else was later");
         assert_eq!(patched(&[mine(5)], 9), None, "it was written before the request");
         assert!(patched(&[mine(4)], 5).is_some(), "the second changed in between");
         assert_eq!(patched(&[entry("other", 5, "{}")], 5), None, "it never wrote");
-        assert!(!patched(&[], 5).unwrap().certain, "the kind is not tracked");
+        let untracked = patched(&[], 5).unwrap();
+        assert_eq!((untracked.certain, untracked.shared), (false, false), "the kind is not tracked");
     }
 
     #[test]

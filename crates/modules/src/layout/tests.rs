@@ -239,7 +239,7 @@ fn no_file_of_a_module_is_read_from_elsewhere() {
     assert_eq!(catalogue.modules[0].section.statics[0].1, json!({"a": 1}));
     assert_eq!(catalogue.broken.len(), 7);
     for (_, error) in &catalogue.broken {
-        assert!(error.to_string().ends_with("put a copy in place of the link"), "{error}");
+        assert!(error.to_string().ends_with("replace it with a copy"), "{error}");
     }
 }
 

@@ -55,7 +55,8 @@ pub struct StepView {
     /// The version that the write made. Absent for the end of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
-    /// `certain`, `possible` if others wrote in the same second, or `unknown` if there was no response.
+    /// `certain`; `possible` if the hook wrote the object a moment before and others wrote in the same second; or `unknown`
+    /// if there was no response.
     pub certainty: String,
     /// Some of the fields that the hook's field manager has on the object since the write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -29,6 +29,7 @@ impl Observer for Writes {
             verb: stored.verb,
             subresource: stored.subresource,
             made: made(&stored.made),
+            shared: matches!(&stored.made, access::Made::Version(MadeVersion { shared: true, .. })),
         });
     }
 

@@ -9,8 +9,10 @@ package main
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -113,5 +115,12 @@ func exchanged(data map[string]string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"status": response.StatusCode, "headers": response.Header, "body": string(body)}, nil
+	received := map[string]any{"status": response.StatusCode, "headers": response.Header, "bytes": len(body)}
+	// A long message is cut in the log.
+	if len(body) > 1000 {
+		received["sha256"] = fmt.Sprintf("%x", sha256.Sum256(body))
+	} else {
+		received["body"] = string(body)
+	}
+	return received, nil
 }

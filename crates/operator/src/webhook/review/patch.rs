@@ -308,10 +308,10 @@ mod tests {
         let table = [
             (r#"[{"op":"remove","path":"/spec"}]"#, "operation 0 of the hook's JSON Patch (remove /spec)"),
             (r#"[{"op":"remove","path":"/f"},{"op":"test","path":"/kind","value":"X"}]"#, "operation 1"),
-            (r#"{"metadata":{}}"#, "is not a JSON Patch"),
+            (r#"{"metadata":{}}"#, "did not return a JSON Patch"),
             (r#"[{"op":"join","path":"/a"}]"#, "unknown variant"),
-            (r#"[{"op":"add","path":"a","value":1}]"#, "is not a JSON Patch"),
-            ("no json", "is not a JSON Patch"),
+            (r#"[{"op":"add","path":"a","value":1}]"#, "did not return a JSON Patch"),
+            ("no json", "did not return a JSON Patch"),
             (r#"[{"op":"replace","path":"","value":[]}]"#, "returned a value that is not an object for v1, Kind=Pod"),
         ];
         for (text, expected) in table {
