@@ -322,6 +322,9 @@ async fn settings_are_reviewed_before_they_are_stored() {
     bench.condition("Ready=True/Ready").await;
     let error = bench.try_module(json!({"enabled": true, "settings": {"port": 81, "size": 2}})).await.unwrap_err();
     assert!(error.contains("web.size: never shrinks"), "{error}");
+    // What a Module sets hides what the ConfigMap has.
+    bench.module(json!({"enabled": true, "settings": {"size": 3}})).await;
+    bench.condition("Ready=True/Ready").await;
     let map = |data: Value| {
         json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "addon-operator", "namespace": "default"}, "data": data})
@@ -505,7 +508,7 @@ async fn a_module_from_a_registry_is_previewed_and_rolled_back() {
     assert_eq!((plan.code, plan.stdout.as_str()), (Some(0), "web: stay (revision 1)"), "{}", plan.stderr);
     bench.module(bench.sourced("v1", json!({"settings": {"port": 82}}))).await;
     let diff = command(&["diff", "web", "--modules", "."]).await;
-    assert!(diff.code == Some(1) && diff.stdout.contains("-  port: '81'\n+  port: '82'\n"), "{}", diff.stdout);
+    assert!(diff.code == Some(1) && diff.stdout.contains("-  port: '81'\n+  port: '82'"), "{}", diff.stdout);
 
     // Its revisions are the operator's to write, and its objects are its account's.
     let _operator = bench.start().await;

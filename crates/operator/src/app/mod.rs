@@ -8,7 +8,7 @@
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
 //! | `reconcile`, `claims`, `applying` | parents and their sets, which hook has them, and the requests of a set |
 //! | `runs`, `host`, `jq_patch`, `run_once`, `reconcile_once` | from a job to a run, and from a guest's call to the API server |
-//! | `modules`, `module_values` | add-ons: their hooks, values and charts |
+//! | `modules`, `module_values`, `module_settings` | add-ons: their hooks, values and charts, and reviews of settings |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `causes`, `why` | what caused what, and why a hook did not run |
@@ -35,6 +35,7 @@ mod hook_tasks;
 mod hooks;
 mod host;
 mod jq_patch;
+mod module_settings;
 mod module_values;
 mod modules;
 mod observers;
@@ -97,8 +98,9 @@ use hook_manager::HookManager;
 use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
+use module_settings::SettingsReviewer;
 use module_values::ModuleValues;
-use modules::{Modules, admission::SettingsReviewer, charts::Charts};
+use modules::{Modules, charts::Charts};
 use observers::Report;
 use runs::Runs;
 use services::{RunIds, Services};

@@ -20,7 +20,7 @@ use super::{
     answers::Answers,
     health::Health,
     hooks::{Hook, HookRegistry},
-    modules::admission::SettingsReviewer,
+    module_settings::SettingsReviewer,
 };
 use crate::{
     registration::{self, Endpoint, Registrant, Wanted},

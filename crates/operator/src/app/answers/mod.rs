@@ -31,7 +31,7 @@ use futures::{
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{Services, causes, history::Begun, hooks::Hook, modules::admission::SettingsReviewer, ms, why};
+use super::{Services, causes, history::Begun, hooks::Hook, module_settings::SettingsReviewer, ms, why};
 use crate::{
     admin::views::AnswerView,
     record::{self, Given, secrets::bindings_of_secrets},

@@ -14,7 +14,6 @@ use tracing::info;
 use super::{
     super::{Services, module_values::ModuleValues, scope::Terms, service_account::own_user},
     hooks::ModuleHooks,
-    resources::Heard,
     shelf::Sourced,
 };
 use crate::{
@@ -29,6 +28,17 @@ pub(super) struct Arrival {
     pub kept: Option<String>,
     /// It was not fetched now, because the registry cannot be reached.
     pub recalled: bool,
+}
+
+/// What was heard of the cluster's Modules.
+pub(super) enum Heard {
+    /// It is there, in this state.
+    Object(ModuleName),
+    Gone(ModuleName),
+    /// All of them are known.
+    Listed,
+    /// What the look at the source of a module gave. `None`: the version that it had.
+    Looked(ModuleName, Result<Option<Box<Arrival>>, Problem>),
 }
 
 /// A keeper of one module. It ends when this is dropped.

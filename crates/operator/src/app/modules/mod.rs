@@ -1,6 +1,5 @@
 //! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
 
-pub(super) mod admission;
 pub(super) mod charts;
 mod commands;
 mod configuration;
@@ -45,6 +44,7 @@ use crate::{module::Fetcher, telemetry::metrics::ModuleInfo};
 pub use charts::revisions::Entry;
 pub use commands::{CommandError, InCluster};
 use configuration::Configuration;
+use keeper::Heard;
 pub use preview::{Changed, Planned, Preview};
 use releases::Releases;
 use resources::Resources;
@@ -440,7 +440,7 @@ impl Driver {
 }
 
 /// What is heard of Modules next, if they are followed.
-async fn heard(resources: Option<&mut Resources>) -> resources::Heard {
+async fn heard(resources: Option<&mut Resources>) -> Heard {
     match resources {
         Some(resources) => resources.next().await,
         None => std::future::pending().await,

@@ -19,24 +19,13 @@ use tracing::warn;
 
 use super::{
     super::Services,
-    keeper::{Arrival, Keeper},
+    keeper::{Arrival, Heard, Keeper},
     statuses::Statuses,
 };
 use crate::{
     hookbundle::Problem,
     module::{FINALIZER, Fetcher, Module, ModuleStatus},
 };
-
-/// What was heard of the cluster's Modules.
-pub(super) enum Heard {
-    /// It is there, in this state.
-    Object(ModuleName),
-    Gone(ModuleName),
-    /// All of them are known.
-    Listed,
-    /// What the look at the source of a module gave. `None`: the version that it had.
-    Looked(ModuleName, Result<Option<Box<Arrival>>, Problem>),
-}
 
 /// One Module, and what is known about it.
 pub(super) struct Known {

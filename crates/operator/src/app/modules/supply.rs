@@ -12,8 +12,8 @@ use tracing::{info, warn};
 
 use super::{
     Driver,
-    keeper::{Arrival, Keeper, Tools},
-    resources::{Heard, Known, Resources},
+    keeper::{Arrival, Heard, Keeper, Tools},
+    resources::{Known, Resources},
     shelf::Shelved,
 };
 use crate::{

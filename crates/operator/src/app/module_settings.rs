@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tracing::info;
 
-use super::super::module_values::ModuleValues;
+use super::module_values::ModuleValues;
 use crate::{
     module::{Module, ModuleSpec},
     webhook::AdmissionRequest,
@@ -27,7 +27,7 @@ const OF_MODULES: &str = "settings.modules.boathook.dev";
 const OF_CONFIG_MAP: &str = "configuration.modules.boathook.dev";
 
 /// Answers the API server about settings.
-pub(in super::super) struct SettingsReviewer {
+pub(super) struct SettingsReviewer {
     values: Arc<ModuleValues>,
     spec: Arc<HookSpec>,
 }
