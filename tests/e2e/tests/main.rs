@@ -180,7 +180,8 @@ suite! {
             a_secret_is_copied,
             kubectl_changes_the_cluster;
         modules:
-            a_chart_is_installed_changed_and_deleted;
+            a_chart_is_installed_changed_and_deleted,
+            a_module_resource_configures_a_module;
     },
     real: {
         shell_corpus:

@@ -22,6 +22,7 @@ mod http_go;
 mod identity;
 mod kinds;
 mod metrics;
+mod module_resources;
 mod modules_charts;
 mod modules_commands;
 mod modules_failures;
