@@ -356,6 +356,7 @@ async fn a_module_resource_for_nothing_says_so() {
     assert!(shown(&status).join("\n").contains("Stalled=True/NotFound"), "{status}");
 }
 
+// mutant: crates/operator/src/app/modules/keeper.rs: `hooks.check(&source).await?;` => ``
 #[tokio::test]
 async fn a_module_comes_from_a_registry_changes_its_version_and_goes() {
     let mut bench = Bench::new().await;
@@ -405,6 +406,7 @@ async fn a_module_comes_from_a_registry_changes_its_version_and_goes() {
     assert_eq!(left.count(), 0, "the unpacked files are removed");
 }
 
+// mutant: crates/operator/src/app/modules/supply.rs: `let awaited = known.is_sourced() && !known.given_up` => `let awaited = false && !known.given_up`
 #[tokio::test]
 async fn a_module_from_a_registry_survives_a_restart_without_the_registry() {
     let mut bench = Bench::new().await;
@@ -423,9 +425,18 @@ async fn a_module_from_a_registry_survives_a_restart_without_the_registry() {
     bench.port("80").await;
     operator.shutdown().await;
 
-    // Nothing is deleted while it is not known what the module is.
+    // Nothing is deleted while it is not known what the module is, also when another module has gone through all its steps.
     bench.store = TempDir::new().unwrap();
+    let other = TEMPLATE.replace("web", "other");
+    for (file, text) in
+        [("values.yaml", "otherEnabled: true\nother: {port: 1}\n"), ("other/templates/other.yaml", other.as_str())]
+    {
+        let path = bench.modules.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
     let operator = bench.start().await;
+    operator.until("the other module is ready", running).await;
     bench.condition("Ready=False/RegistryUnavailable").await;
     bench.port("80").await;
     // Unless somebody deletes it. Then its hooks cannot run.
@@ -528,6 +539,7 @@ async fn a_module_from_a_registry_is_previewed_and_rolled_back() {
     bench.port("83").await;
 }
 
+// mutant: crates/operator/src/module/source.rs: `if own != name.as_str() {` => `if false {`
 #[tokio::test]
 async fn artifacts_that_are_no_module_are_refused() {
     let mut bench = Bench::web().await;
