@@ -18,6 +18,11 @@ pub struct Addons {
         conflicts_with_all = ["plan", "node_agent"]
     )]
     pub modules: Vec<PathBuf>,
+    /// Follow the cluster's Modules: they configure the modules of directories, and bring modules from registries.
+    /// --policy, --key and --digest apply to those in addition to what each one specifies, and --private-registry and
+    /// --insecure-registry name the registries that may be used
+    #[arg(long, env = "BOATHOOK_MODULE_RESOURCES", conflicts_with_all = ["plan", "node_agent"])]
+    pub module_resources: bool,
     /// Directory of global hooks, whose values all modules see
     #[arg(long, value_name = "DIR", env = "BOATHOOK_GLOBAL_HOOKS", requires = "modules")]
     pub global_hooks: Option<PathBuf>,

@@ -131,7 +131,7 @@ pub struct Push {
   boathook bundle pull registry.example.com/team/hooks@sha256:… -o hooks/ --unverified
 
 Layers in the store are not pulled again, and an interrupted pull resumes. DIR must not contain other hooks.
-Hooks of the previous version are removed.
+Hooks of the previous version are removed. All files of a module are written, into a DIR that is empty.
 
 Exit codes: 0 when the hooks were pulled, 1 when they were not. In that case DIR is unchanged.")]
 pub struct Pull {

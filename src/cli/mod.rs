@@ -48,7 +48,7 @@ pub enum Command {
     /// Print the CustomResourceDefinition of HookBundle
     #[command(after_help = "Examples:
   boathook crd | kubectl apply --server-side -f -
-  boathook crd -o json | jq '.spec.versions[].schema'")]
+  boathook crd -o json | jq '.items[].spec.versions[].schema'")]
     Crd(Crd),
     /// Run scenario files: given objects, what happens to them, and the expected result
     #[cfg(feature = "author")]

@@ -62,7 +62,7 @@ pub struct Configured {
 #[derive(Debug, Args)]
 pub struct Compared {
     /// Directory of modules, in addon-operator's layout. May be repeated, and may be a list with `:`. If two directories
-    /// have the same module, the first one counts
+    /// have the same module, the first one wins
     #[arg(long, value_name = "DIR", required = true, value_delimiter = ':')]
     pub modules: Vec<PathBuf>,
     /// Directory of global hooks, for the schemas in its `openapi/`
@@ -88,9 +88,10 @@ pub struct Compared {
   boathook modules plan --modules modules/ --namespace boathook
   boathook modules plan --modules modules/ -o json
 
-The charts are rendered here, from the directories, the ConfigMap in the cluster and what hooks wrote to values,
-and compared with what the operator applied. Nothing is written, and no hook runs: values that hooks would write
-now are not known, and a module with an `enabled` script counts as on. Files of crds/ are not compared.
+The charts are rendered here, from the directories, the ConfigMap and the Modules in the cluster and what hooks
+wrote to values, and compared with what the operator applied. Nothing is written, and no hook runs: values that
+hooks would write now are not known, and a module with an `enabled` script counts as on. Files of crds/ are not
+compared. Nothing is pulled: a module from a registry needs a directory with its files (boathook bundle pull).
 
 Exit codes: 0 when nothing would change, 1 when something would, 2 when it cannot be said.")]
 pub struct Plan {
@@ -125,8 +126,8 @@ pub struct Diff {
   boathook modules history web --namespace boathook
   boathook modules history web -o json
 
-The last ten revisions are kept. CHANGED says why there is a revision: chart (its files), settings (the ConfigMap),
-hook values, static values (values.yaml, defaults), cluster (what the chart looks up), rollback.
+The last ten revisions are kept. CHANGED says why there is a revision: chart (its files), settings (the ConfigMap,
+a Module), hook values, static values (values.yaml, defaults), cluster (what the chart looks up), rollback.
 
 Exit codes: 0 when the module is installed, 2 when it is not, or the cluster cannot be read.")]
 pub struct History {
@@ -174,8 +175,9 @@ pub struct Rollback {
   boathook modules enable web --namespace boathook
   boathook modules disable web --namespace boathook
 
-This writes the key NAMEEnabled of the ConfigMap, which wins over values.yaml and over global hooks. The script
-`enabled` of a module and the modules that it needs can still turn it off.
+This writes the key NAMEEnabled of the ConfigMap, which wins over values.yaml and over global hooks. `enabled` of
+a Module in the cluster wins over it. The script `enabled` of a module and the modules that it needs can still turn
+it off.
 
 Exit codes: 0 when the ConfigMap says so now, 2 when it cannot be written.")]
 pub struct Turn {

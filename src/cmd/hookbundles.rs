@@ -43,6 +43,17 @@ impl Common {
     }
 }
 
+/// The sources that Modules and HookBundles may name. None without a directory for what is pulled.
+pub(super) fn sources(args: &HookBundles, common: &Common) -> anyhow::Result<Option<SourceOptions>> {
+    let Some(store) = &common.store else { return Ok(None) };
+    Ok(Some(SourceOptions {
+        store: Store::open(store)?.bounded(STORE_SIZE),
+        reach: reach(args, common.policy.as_ref()),
+        policy: common.policy.clone(),
+        ca: common.ca.clone(),
+    }))
+}
+
 /// Whether [`start`] runs HookBundles.
 pub(super) fn are_kept(args: &HookBundles, common: &Common) -> bool {
     match args.hook_bundles {
@@ -71,19 +82,13 @@ pub(super) async fn start(
             )
         }
     }
-    let store = match (common.store, args.hook_bundles) {
-        (Some(store), _) => store,
+    let sources = match (sources(&args, &common)?, args.hook_bundles) {
+        (Some(sources), _) => sources,
         (None, Mode::On) => bail!("no cache directory for bundles is set: name one with --bundle-store"),
         (None, _) => {
             warn!("no HookBundle runs: there is no cache directory for bundles; name one with --bundle-store");
             return Ok(None);
         }
-    };
-    let sources = SourceOptions {
-        store: Store::open(&store)?.bounded(STORE_SIZE),
-        reach: reach(&args, common.policy.as_ref()),
-        policy: common.policy,
-        ca: common.ca,
     };
     let options = Options {
         sources,

@@ -82,14 +82,18 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Inspect(args) => inspect::run(args),
         Command::Schema => print_whole(boathook_core::hooks::SCHEMA.as_bytes()),
         Command::Crd(args) => {
-            let definition = boathook_operator::hookbundle::definition();
-            print_whole(
-                match args.output {
-                    Output::Json => format!("{definition:#}\n"),
-                    Output::Text | Output::Yaml => yaml_serde::to_string(&definition)?,
+            let definitions = [boathook_operator::hookbundle::definition(), boathook_operator::module::definition()];
+            let text = match args.output {
+                Output::Json => {
+                    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": definitions});
+                    format!("{list:#}\n")
                 }
-                .as_bytes(),
-            )
+                Output::Text | Output::Yaml => {
+                    let each = definitions.iter().map(yaml_serde::to_string).collect::<Result<Vec<_>, _>>()?;
+                    each.join("---\n")
+                }
+            };
+            print_whole(text.as_bytes())
         }
         #[cfg(feature = "author")]
         Command::Test(args) => test::run(args),

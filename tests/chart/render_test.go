@@ -118,7 +118,7 @@ func TestInstallYamlIsTheBase(t *testing.T) {
 }
 
 func TestTheChartHasTheFilesOfDeploy(t *testing.T) {
-	for _, file := range []string{"crds/hookbundles.boathook.dev.yaml", "monitoring/dashboard.json", "monitoring/prometheus-rule.yaml"} {
+	for _, file := range []string{"crds/hookbundles.boathook.dev.yaml", "crds/modules.boathook.dev.yaml", "monitoring/dashboard.json", "monitoring/prometheus-rule.yaml"} {
 		copied := chartDir + "/files/" + file[strings.Index(file, "/")+1:]
 		if read(t, root+"/deploy/"+file) != read(t, copied) {
 			t.Errorf("%s is not up to date: run tools/deploy-manifests", copied)

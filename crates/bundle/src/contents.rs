@@ -13,7 +13,7 @@ use super::{
     annotations::{CREATED, SOURCE, TITLE},
     manifest::{
         BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, MAX_CONFIG, MAX_LAYER, MAX_LAYERS, MAX_TOTAL,
-        WASM_TYPE,
+        MODULE_TYPE, WASM_TYPE,
     },
     wasm_config::WasmConfig,
 };
@@ -67,6 +67,9 @@ pub enum ContentsError {
         /// The layer's digest in the config.
         layer: Digest,
     },
+    /// The manifest has not the one layer with a module's files that the config names.
+    #[error("it has {0} layers with files of a module, and its config names another one, or none: pack it again")]
+    Module(usize),
     /// There are too many CustomResourceDefinitions.
     #[error("it has {0} CustomResourceDefinitions; at most {MAX_DEFINITIONS} are allowed: make several bundles")]
     TooManyDefinitions(usize),
@@ -95,6 +98,17 @@ pub(super) struct Config {
     /// The layers of CustomResourceDefinitions, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub custom_resource_definitions: BTreeMap<String, Digest>,
+    /// The module that the bundle is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<ConfigModule>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConfigModule {
+    pub name: String,
+    /// The layer with its files.
+    pub layer: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,12 +148,25 @@ pub struct BundledDefinition {
     pub layer: Descriptor,
 }
 
+/// The module that a bundle is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BundledModule {
+    /// Its name, according to the bundle.
+    pub name: String,
+    /// The layer with its files.
+    pub layer: Descriptor,
+}
+
 /// The contents of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contents {
-    /// The hooks, sorted by name, at least one.
+    /// The hooks, sorted by name. Only a module may have none.
     pub hooks: Vec<BundledHook>,
+    /// The module, if the bundle is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<BundledModule>,
     /// The CustomResourceDefinitions, sorted by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom_resource_definitions: Vec<BundledDefinition>,
@@ -165,7 +192,8 @@ impl Contents {
         let mut seen = BTreeSet::new();
         let definitions = self.custom_resource_definitions.iter().map(|definition| &definition.layer);
         let hooks = self.hooks.iter().map(|hook| &hook.layer);
-        hooks.chain(definitions).chain(&self.files).filter(move |layer| seen.insert(&layer.digest))
+        let module = self.module.iter().map(|module| &module.layer);
+        hooks.chain(module).chain(definitions).chain(&self.files).filter(move |layer| seen.insert(&layer.digest))
     }
 
     /// What the bundle needs to apply its CustomResourceDefinitions. `None`: it has none.
@@ -216,7 +244,15 @@ fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError>
         serde_json::from_slice(config).map_err(|source| ContentsError::Unreadable { what: "config", source })?;
     let of_type = |media_type: &'static str| move |layer: &&Descriptor| layer.media_type == media_type;
     let (code, rest): (Vec<_>, Vec<_>) = manifest.layers.iter().partition(of_type(WASM_TYPE));
+    let (modules, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(of_type(MODULE_TYPE));
     let (definitions, files): (Vec<_>, Vec<_>) = rest.into_iter().partition(of_type(DEFINITION_TYPE));
+    let module = match (config.module, modules.as_slice()) {
+        (None, []) => None,
+        (Some(module), [layer]) if module.layer == layer.digest => {
+            Some(BundledModule { name: module.name, layer: Descriptor::clone(layer) })
+        }
+        _ => return Err(ContentsError::Module(modules.len())),
+    };
     let mut hooks = Vec::new();
     for (name, hook) in config.hooks {
         let Some(layer) = code.iter().find(|layer| layer.digest == hook.layer) else {
@@ -229,14 +265,14 @@ fn bundle(manifest: &Manifest, config: &[u8]) -> Result<Contents, ContentsError>
     if let Some(unnamed) = code.iter().find(|layer| hooks.iter().all(|hook| hook.layer.digest != layer.digest)) {
         return Err(ContentsError::Unnamed(unnamed.digest.clone()));
     }
-    if hooks.is_empty() {
+    if hooks.is_empty() && module.is_none() {
         return Err(ContentsError::Empty);
     }
     let custom_resource_definitions = defined(config.custom_resource_definitions, &definitions)?;
     let files = files.into_iter().cloned().collect();
     let annotations = Annotations::of_manifest(&manifest.annotations);
     let (created, source) = (Some(config.created), config.source);
-    Ok(Contents { hooks, custom_resource_definitions, files, created, source, annotations })
+    Ok(Contents { hooks, module, custom_resource_definitions, files, created, source, annotations })
 }
 
 fn defined(named: BTreeMap<String, Digest>, layers: &[&Descriptor]) -> Result<Vec<BundledDefinition>, ContentsError> {
@@ -274,6 +310,7 @@ fn single(manifest: &Manifest, config: &[u8], at: Option<&Reference>) -> Result<
     let said = |key: &str| manifest.annotations.get(key).cloned();
     Ok(Contents {
         hooks: vec![BundledHook { name, layer: layer.clone(), permissions: None, interpreter: None }],
+        module: None,
         custom_resource_definitions: Vec::new(),
         files: Vec::new(),
         created: said(CREATED).or(config.created),

@@ -9,6 +9,7 @@
 //! | `layout` | OCI layouts, as a directory and as a tar file |
 //! | `manifest`, `annotations`, `contents`, `wasm_config` | what a manifest says, and which hooks a bundle has |
 //! | `pack`, `push`, `pull`, `unpack` | the ways between files, layouts and registries |
+//! | `module` | the files of a module, as a layer |
 //! | `image` | the files of a folder of a container image |
 //! | `store` | layers on the operator's disk, in shares of the namespaces |
 //! | `trust` | signatures, keys, identities and the policy |
@@ -19,6 +20,7 @@ mod digest;
 mod image;
 mod layout;
 mod manifest;
+mod module;
 mod pack;
 mod place;
 mod pull;
@@ -33,24 +35,25 @@ mod wasm_config;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use annotations::{Annotations, InvalidAnnotation, TITLE};
-pub use contents::{BundledDefinition, BundledHook, Contents, ContentsError};
+pub use contents::{BundledDefinition, BundledHook, BundledModule, Contents, ContentsError};
 pub use digest::{Digest, InvalidDigest};
 pub use image::{ImageError, Taken, is_saved, take_folder, take_folder_of_saved};
 pub use layout::{Layout, LayoutError};
 pub use manifest::{
     BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, DOCS_TYPE, Descriptor, MAX_LAYER, MAX_LAYERS,
-    MAX_TOTAL, Manifest, SCHEMA_TYPE, WASM_TYPE,
+    MAX_TOTAL, MODULE_TYPE, Manifest, SCHEMA_TYPE, WASM_TYPE,
 };
+pub use module::{ModuleError, ModuleFile, ModuleInput, module_files, unpack_module};
 pub use pack::{FileInput, HookInput, Input, PackError, Packed, pack, pack_wasm, single};
 pub use place::{Place, archive, save};
 pub use pull::{
-    MAX_SETTINGS_SCHEMA, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, SeenAttestation, check, inspect, look, pull,
-    verify,
+    MAX_SETTINGS_SCHEMA, ModuleSource, Pulled, PulledHook, Ready, SETTINGS_SCHEMA, Seen, SeenAttestation, check,
+    inspect, look, pull, verify,
 };
 pub use push::{Attached, Pushed, Signed, attach, copy, push, sign};
 pub use reference::{InvalidReference, Reference};
 pub use registry::{Allowed, Connect, Credentials, CredentialsError, Helper, Reach, RegistryError, RegistryProblem};
-pub use store::{Store, StoreError};
+pub use store::{ModuleDirectory, Store, StoreError};
 pub use trust::{
     AttachError, Attestation, Demand, Document, Identity, IdentityError, IdentityParts, KeyError, NamedKey, Policy,
     PolicyError, PrivateKey, PublicKey, Signer, TrustError, Verified,

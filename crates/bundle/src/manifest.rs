@@ -16,6 +16,8 @@ pub const WASM_TYPE: &str = "application/wasm";
 pub const SCHEMA_TYPE: &str = "application/vnd.boathook.schema.v1+json";
 /// The media type of a CustomResourceDefinition in a bundle, as JSON.
 pub const DEFINITION_TYPE: &str = "application/vnd.boathook.crd.v1+json";
+/// The media type of the files of a module in a bundle, as a tar.
+pub const MODULE_TYPE: &str = "application/vnd.boathook.module.v1.tar";
 /// The media type of a Markdown text in a bundle.
 pub const DOCS_TYPE: &str = "text/markdown";
 /// The media type of the config of a single component, in the layout of the CNCF.

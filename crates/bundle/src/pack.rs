@@ -13,11 +13,12 @@ use jiff::Timestamp;
 use super::{
     Descriptor, Digest, Manifest,
     annotations::{Annotations, CREATED, TITLE},
-    contents::{Config, ConfigHook},
+    contents::{Config, ConfigHook, ConfigModule},
     manifest::{
-        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, SCHEMA_TYPE,
-        WASM_TYPE, bytes_of,
+        BUNDLE_TYPE, CNCF_CONFIG_TYPE, CONFIG_TYPE, DEFINITION_TYPE, DOCS_TYPE, MAX_LAYER, MAX_LAYERS, MODULE_TYPE,
+        SCHEMA_TYPE, WASM_TYPE, bytes_of,
     },
+    module::{self, ModuleError, ModuleInput},
     wasm_config::{InvalidComponent, WasmConfig},
 };
 
@@ -59,6 +60,9 @@ pub enum PackError {
         #[source]
         source: InvalidComponent,
     },
+    /// The files of a module cannot be packed.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
     /// A document cannot be serialized.
     #[error("the bundle's documents cannot be written")]
     Json(#[from] serde_json::Error),
@@ -85,6 +89,8 @@ pub struct FileInput {
 pub struct Input {
     /// The hooks, in any order.
     pub hooks: Vec<HookInput>,
+    /// The files of the module, if the bundle is one.
+    pub module: Option<ModuleInput>,
     /// CustomResourceDefinitions, in any order.
     pub definitions: Vec<Definition>,
     /// Schemas and texts, in any order.
@@ -137,6 +143,14 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
         blobs.insert(layer.digest.clone(), content);
         layers.push(layer);
     }
+    let mut of_module = None;
+    if let Some(ModuleInput { name, files }) = input.module {
+        let content = module::pack(files)?;
+        let layer = Descriptor::of(MODULE_TYPE, &content).annotated(TITLE, &format!("{name}.tar"));
+        of_module = Some(ConfigModule { name, layer: layer.digest.clone() });
+        blobs.insert(layer.digest.clone(), content);
+        layers.push(layer);
+    }
     for file in input.files {
         let layer = Descriptor::of(kind(&file.name), &file.content).annotated(TITLE, &file.name);
         blobs.insert(layer.digest.clone(), file.content);
@@ -144,7 +158,8 @@ pub fn pack(mut input: Input) -> Result<Packed, PackError> {
     }
     let created = input.created.to_string();
     let source = input.annotations.get("source").map(str::to_owned);
-    let config = bytes_of(&Config { created: created.clone(), source, hooks, custom_resource_definitions })?;
+    let config = Config { created: created.clone(), source, hooks, custom_resource_definitions, module: of_module };
+    let config = bytes_of(&config)?;
     let mut manifest = Manifest::new(Some(BUNDLE_TYPE), Descriptor::of(CONFIG_TYPE, &config), layers);
     manifest.annotations = input.annotations.into_map();
     manifest.annotations.insert(CREATED.to_owned(), created);
@@ -192,10 +207,10 @@ pub(super) fn describe(manifest: &Manifest, bytes: &[u8]) -> Descriptor {
 }
 
 fn check(input: &Input) -> Result<(), PackError> {
-    if input.hooks.is_empty() {
+    if input.hooks.is_empty() && input.module.is_none() {
         return Err(PackError::Empty);
     }
-    let count = input.hooks.len() + input.files.len() + input.definitions.len();
+    let count = usize::from(input.module.is_some()) + input.hooks.len() + input.files.len() + input.definitions.len();
     if count > MAX_LAYERS {
         return Err(PackError::TooMany(count));
     }

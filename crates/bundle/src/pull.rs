@@ -10,8 +10,8 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attestation, BundleError, BundledDefinition, Contents, Descriptor, Digest, Place, Policy, Progress, SCHEMA_TYPE,
-    Store, StoreError, TrustError, Verified, contents, layout, store::LAST, trust, trust::Search,
+    Attestation, BundleError, BundledDefinition, BundledModule, Contents, Descriptor, Digest, Place, Policy, Progress,
+    SCHEMA_TYPE, Store, StoreError, TrustError, Verified, contents, layout, store::LAST, trust, trust::Search,
 };
 
 /// How many layers are pulled at the same time.
@@ -84,6 +84,8 @@ pub struct Pulled {
     pub verified: Verified,
     /// The hooks, sorted by name.
     pub hooks: Vec<PulledHook>,
+    /// The module, if the bundle is one.
+    pub module: Option<ModuleSource>,
     /// The CustomResourceDefinitions, sorted by name.
     pub definitions: Vec<DefinitionSource>,
     /// The other files, with their names and paths in the store.
@@ -161,11 +163,14 @@ pub async fn pull(from: &Place, store: &Store, policy: &Policy, progress: &Progr
     });
     let definitions = seen.contents.custom_resource_definitions.iter();
     let definitions = definitions.map(|of| DefinitionSource { name: of.name.clone(), path: path(&of.layer.digest) });
+    let module = seen.contents.module.as_ref();
+    let module = module.map(|module| ModuleSource { name: module.name.clone(), path: path(&module.layer.digest) });
     let files = seen.contents.files.iter().map(|file| (file.title().to_owned(), path(&file.digest)));
     let fetched = brought.iter().filter(|(_, _, new)| *new).count();
     Ok(Pulled {
         verified,
         hooks: hooks.collect(),
+        module,
         definitions: definitions.collect(),
         files: files.collect(),
         fetched,
@@ -204,6 +209,15 @@ pub const SETTINGS_SCHEMA: &str = "settings.schema.json";
 /// The bytes of the largest schema of settings.
 pub const MAX_SETTINGS_SCHEMA: u64 = 256 * 1024;
 
+/// The files of a module, in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleSource {
+    /// Its name, according to the bundle.
+    pub name: String,
+    /// The layer, for [`unpack_module`](crate::unpack_module). Its bytes have the digest.
+    pub path: PathBuf,
+}
+
 /// A bundle as a host takes it: checked files, and what they should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
@@ -211,6 +225,8 @@ pub struct Ready {
     pub digest: Digest,
     /// The hooks, each with its digest and with what it requests according to the bundle.
     pub hooks: Vec<HookSource>,
+    /// The module, if the bundle is one.
+    pub module: Option<ModuleSource>,
     /// The CustomResourceDefinitions.
     pub definitions: Vec<DefinitionSource>,
     /// The JSON Schema of the settings as text, if the bundle has one.
@@ -228,6 +244,8 @@ struct Last {
     definitions: Vec<BundledDefinition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schema: Option<Descriptor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    module: Option<BundledModule>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -250,6 +268,7 @@ impl Pulled {
         Ok(Ready {
             digest: self.seen.digest.clone(),
             hooks: hooks.collect(),
+            module: self.module.clone(),
             definitions: self.definitions.clone(),
             settings_schema: schema.map(|(_, path)| read_schema(path)).transpose()?,
         })
@@ -283,6 +302,7 @@ impl Store {
             hooks: hooks.collect(),
             definitions: contents.custom_resource_definitions.clone(),
             schema: contents.files.iter().find(is_schema).cloned(),
+            module: contents.module.clone(),
         };
         let path = self.last(&last.reference);
         let bytes = serde_json::to_vec(&last).map_err(|error| io_error(&path, error.into()))?;
@@ -320,7 +340,14 @@ impl Store {
                 Some(path) => Some(read_schema(&path).map_err(|source| io_error(&path, source))?),
             },
         };
-        Ok(Some(Ready { digest: last.digest, hooks, definitions, settings_schema: schema }))
+        let module = match last.module {
+            None => None,
+            Some(BundledModule { name, layer }) => {
+                let Some(path) = self.get(&layer)? else { return Ok(None) };
+                Some(ModuleSource { name, path })
+            }
+        };
+        Ok(Some(Ready { digest: last.digest, hooks, module, definitions, settings_schema: schema }))
     }
 
     fn last(&self, reference: &str) -> PathBuf {

@@ -30,6 +30,17 @@ pub enum Maintenance {
     NoResourceReconciliation,
 }
 
+/// What a `Module` resource wants of its module. What it does not say, others do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Wish {
+    /// Values of the module's section.
+    pub settings: Option<Value>,
+    /// The version of the schema that the settings are written for, if the resource says so.
+    pub settings_version: Option<u32>,
+    pub enabled: Option<bool>,
+    pub maintenance: Option<Maintenance>,
+}
+
 /// What users want of all modules.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {

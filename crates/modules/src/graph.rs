@@ -12,7 +12,7 @@ use std::{
 use semver::Version;
 
 use crate::{
-    layout::{Catalogue, Class, Dependency},
+    layout::{Catalogue, Class, Dependency, Module},
     names::ModuleName,
     values::Decision,
 };
@@ -150,15 +150,23 @@ impl Graph {
     /// # Errors
     /// Names the modules that cannot be ordered.
     pub fn of(catalogue: &Catalogue) -> Result<Self, GraphError> {
-        let graph = Self::new(catalogue.modules.iter().map(|module| Node {
+        let graph = Self::of_modules(&catalogue.modules)?;
+        let broken = catalogue.broken.iter().filter_map(|(name, error)| Some((name.clone()?, error.to_string())));
+        Ok(graph.with_broken(broken))
+    }
+
+    /// These modules.
+    ///
+    /// # Errors
+    /// Names the modules that cannot be ordered.
+    pub fn of_modules<'m>(modules: impl IntoIterator<Item = &'m Module>) -> Result<Self, GraphError> {
+        Self::new(modules.into_iter().map(|module| Node {
             name: module.name.clone(),
             order: module.order,
             class: module.definition.class,
             version: module.definition.version.clone(),
             dependencies: module.definition.dependencies.clone(),
-        }))?;
-        let broken = catalogue.broken.iter().filter_map(|(name, error)| Some((name.clone()?, error.to_string())));
-        Ok(graph.with_broken(broken))
+        }))
     }
 
     /// Adds modules that are there and cannot be read, with the reasons. Nothing is known of what needs them.

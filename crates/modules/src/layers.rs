@@ -18,6 +18,8 @@ pub enum Writer {
     Default(PathBuf),
     /// The configuration, by its name.
     Config(String),
+    /// A `Module` resource, by its name.
+    Resource(String),
     /// A hook, by its name.
     Hook(String),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for Writer {
             Self::Static(path) => write!(f, "{}", path.display()),
             Self::Default(path) => write!(f, "a default of {}", path.display()),
             Self::Config(name) => write!(f, "the configuration {name}"),
+            Self::Resource(name) => write!(f, "the Module {name}"),
             Self::Hook(name) => write!(f, "the hook {name}"),
         }
     }

@@ -38,7 +38,7 @@ pub mod patch;
 pub mod schema;
 pub mod values;
 
-pub use config::{Config, Maintenance};
+pub use config::{Config, Maintenance, Wish};
 pub use files::{FileError, parse as read_values};
 pub use layers::{Layers, Step, Writer};
 pub use layout::{Catalogue, Layout, LayoutError, Module};

@@ -24,6 +24,14 @@ pub struct ModuleName {
 }
 
 impl ModuleName {
+    /// The module of a directory's name, which may have a number: `010-name`.
+    ///
+    /// # Errors
+    /// It is not the name of a module.
+    pub fn of_directory(directory: &str) -> Result<Self, InvalidName> {
+        numbered(directory).1.parse()
+    }
+
     /// The name, in kebab-case.
     pub fn as_str(&self) -> &str {
         &self.name

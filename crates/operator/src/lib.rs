@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`app`] | wiring; the only module that names every stage |
 //! | [`hookbundle`] | the HookBundle resource and its controller, which pulls, checks, grants, installs and reports |
+//! | [`module`] | the Module resource, its status, and its versions in registries |
 //! | [`webhook`] | what the API server requests over TLS: admission reviews and conversions; and the certificates |
 //! | [`registration`] | what the API server knows about hooks that answer it: webhook configurations and conversions |
 //! | [`telemetry`] | logs, metrics, health |
@@ -17,6 +18,7 @@ pub mod admin;
 pub mod app;
 pub mod connections;
 pub mod hookbundle;
+pub mod module;
 pub mod record;
 pub mod registration;
 pub mod telemetry;

@@ -1,5 +1,7 @@
 //! `boathook bundle`: packs, pushes, pulls, shows, verifies and signs. The crate `bundle` decides about trust.
 
+mod module;
+
 use std::{
     fmt::Write as _,
     io::{IsTerminal as _, Write as _},
@@ -121,6 +123,9 @@ fn packed(input: Input, wasm: bool) -> anyhow::Result<Packed> {
     if !wasm {
         return Ok(bundle::pack(input)?);
     }
+    if let Some(module) = &input.module {
+        bail!("{} is a module, and not a single component: leave --wasm out", module.name);
+    }
     let definitions = input.definitions.iter().map(Definition::name);
     for name in input.files.iter().map(|file| file.name.as_str()).chain(definitions) {
         eprintln!("warning: {name}: left out, because a single component's artifact has no files");
@@ -194,7 +199,10 @@ async fn pull(args: &Pull) -> anyhow::Result<()> {
     let store = Store::open(&store)?;
     let progress = Progress::default();
     let pulled = during(&progress, bundle::pull(&from, &store, &policy, &progress)).await?;
-    let unpacked = bundle::unpack(&pulled, &args.output)?;
+    let removed = match module::unpack(&pulled, &args.output)? {
+        true => 0,
+        false => bundle::unpack(&pulled, &args.output)?.removed.len(),
+    };
     if pulled.verified.is_unchecked() {
         eprintln!("warning: nothing was checked about who made it");
     }
@@ -203,7 +211,7 @@ async fn pull(args: &Pull) -> anyhow::Result<()> {
         pulled.hooks.len(),
         pulled.fetched,
         pulled.reused,
-        unpacked.removed.len()
+        removed
     );
     println!("{}", pulled.seen.digest);
     store.collect(args.store_size.saturating_mul(1 << 20), std::time::SystemTime::now())?;
@@ -259,6 +267,9 @@ const OF_A_PROJECT: [&str; 2] = ["settings.schema.json", "README.md"];
 
 /// All hooks, schemas and texts of a directory. Reports all files that are not hooks before it fails.
 async fn input(directory: &Path, flags: &AnnotationFlags) -> anyhow::Result<Input> {
+    if let Some(input) = module::input(directory, flags).await? {
+        return Ok(input);
+    }
     let found = projects::hooks(directory)?;
     let sandbox = Sandbox::new(sandbox::config(None)?)?;
     let annotations = annotations(directory, flags)?;
@@ -386,6 +397,10 @@ fn seen_text(seen: &Seen) -> String {
     }
     for (key, value) in contents.annotations.iter().filter(|(key, _)| *key != "org.opencontainers.image.source") {
         let _ = writeln!(out, "Annotation: {}: {}", clean(key), clean(value));
+    }
+    if let Some(module) = &contents.module {
+        let _ =
+            writeln!(out, "Module:   {}, {} bytes, {}", clean(&module.name), module.layer.size, module.layer.digest);
     }
     for hook in &contents.hooks {
         let _ = writeln!(out, "Hook:     {}, {} bytes, {}", hook.name, hook.layer.size, hook.layer.digest);

@@ -203,6 +203,9 @@ impl Wanted {
         if pulled.verified.is_unchecked() {
             warn!(bundle = %self.id, "nothing was checked about who made the bundle");
         }
+        if pulled.module.is_some() {
+            bail!("{} is a module, and not a bundle of hooks alone: name it in a Module", self.reference);
+        }
         let (digest, fetched, reused) = (&pulled.seen.digest, pulled.fetched, pulled.reused);
         info!(bundle = %self.id, reference = self.reference, %digest, fetched, reused, "bundle pulled");
         let (reference, shared) = (self.reference.clone(), shared.clone());

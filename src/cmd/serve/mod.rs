@@ -64,8 +64,11 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             bundles: named.as_ref().map(bundles::Named::ids).unwrap_or_default(),
             hook_bundles: !args.plan && hookbundles::are_kept(&hook_bundles, &common),
         };
-        let options = Options { log: Some(log), awaited, ..options(args, parts).await? };
+        let mut options = Options { log: Some(log), awaited, ..options(args, parts).await? };
         hook_bundles.private_network.extend(connect::networks(&options.server).await);
+        if let Some(resources) = options.modules.as_mut().and_then(|modules| modules.resources.as_mut()) {
+            resources.sources = hookbundles::sources(&hook_bundles, &common)?;
+        }
         let unasked = options.webhooks.is_none() && !options.plan && !no_webhooks;
         let (client, plan) = (options.client.clone(), options.plan);
         // Loading may take long, because each hook is compiled and its document is read.
@@ -177,7 +180,8 @@ fn alone_on_its_node(args: &mut Serve) -> anyhow::Result<()> {
 
 /// Whether the cluster's HookBundles are the only source of hooks. An error if there is no source at all.
 fn only_hook_bundles(args: &Serve) -> anyhow::Result<bool> {
-    if args.hooks.is_some() || !args.bundles.bundles.is_empty() || !args.addons.modules.is_empty() {
+    let modules = !args.addons.modules.is_empty() || args.addons.module_resources;
+    if args.hooks.is_some() || !args.bundles.bundles.is_empty() || modules {
         return Ok(false);
     }
     if args.plan {

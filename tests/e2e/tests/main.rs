@@ -29,6 +29,7 @@ mod languages;
 mod ledger;
 mod lifecycle;
 mod loops;
+mod module_bundles;
 mod modules;
 mod node;
 mod node_taint;
@@ -186,7 +187,10 @@ suite! {
             a_secret_is_copied,
             kubectl_changes_the_cluster;
         modules:
-            a_chart_is_installed_changed_and_deleted;
+            a_chart_is_installed_changed_and_deleted,
+            a_module_resource_configures_a_module;
+        module_bundles:
+            a_module_comes_from_a_registry;
     },
     real: {
         shell_corpus:

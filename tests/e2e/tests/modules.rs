@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Backend, Cluster, Operator, Test, eventually_within, workspace};
+use crate::harness::{Backend, Cluster, Operator, Test, boathook, eventually_within, workspace};
 
 /// A debug build compiles the chart engine in minutes, and keeps it for the rest of the run.
-const COMPILED: Duration = Duration::from_secs(900);
+pub const COMPILED: Duration = Duration::from_secs(900);
 
 const CRD: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -70,7 +70,7 @@ spec:
       containers: [{name: c, image: "example.com/c:1", resources: {requests: {cpu: 1000m}}}]
 "#;
 
-async fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value, String> {
+pub async fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value, String> {
     let text = cluster.try_kubectl(&[&["get", "--output", "json"], arguments].concat()).await?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
@@ -93,7 +93,7 @@ async fn port(cluster: &Cluster, port: i64) {
     .await;
 }
 
-async fn gone(cluster: &Cluster, arguments: &[&str]) {
+pub async fn gone(cluster: &Cluster, arguments: &[&str]) {
     eventually_within(COMPILED, &format!("{} is gone", arguments.join(" ")), async || {
         match get(cluster, arguments).await {
             Err(error) if error.contains("NotFound") => Ok(()),
@@ -104,10 +104,14 @@ async fn gone(cluster: &Cluster, arguments: &[&str]) {
 }
 
 async fn serve(test: &Test, cluster: &Cluster) -> Operator {
+    serve_with(test, cluster, &[]).await
+}
+
+async fn serve_with(test: &Test, cluster: &Cluster, more: &[&str]) -> Operator {
     let (modules, interpreters) = (test.dir().join("modules"), workspace().join("interpreters/dist"));
     let text = |path: &std::path::Path| path.to_str().expect("the path is text").to_owned();
     let (modules, interpreters) = (text(&modules), text(&interpreters));
-    let flags = ["--interpreters", &interpreters, "--modules", &modules];
+    let flags = [&["--interpreters", &interpreters, "--modules", &modules], more].concat();
     Operator::start_with(test.dir(), &cluster.kubeconfig, &[], &flags).await
 }
 
@@ -188,5 +192,63 @@ pub async fn a_chart_is_installed_changed_and_deleted(test: Arc<Test>) {
         gone(&cluster, of).await;
     }
     cluster.kubectl(&["get", "crd", "apps.example.com"]).await;
+    operator.stop().await;
+}
+
+async fn module(test: &Test, cluster: &Cluster, name: &str, spec: Value) -> Result<String, String> {
+    let object =
+        json!({"apiVersion": "boathook.dev/v1alpha1", "kind": "Module", "metadata": {"name": name}, "spec": spec});
+    let file = test.dir().join("module.json");
+    fs::write(&file, object.to_string()).expect("write a manifest");
+    cluster.try_kubectl(&["apply", "--server-side", "--filename", &file.display().to_string()]).await
+}
+
+/// Waits until the Module has this condition for its spec.
+pub async fn condition(cluster: &Cluster, type_: &str, status: &str, reason: &str) -> Value {
+    eventually_within(COMPILED, &format!("{type_} is {status}: {reason}"), async || {
+        let module = get(cluster, &["module", "web"]).await?;
+        let conditions = module["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let has =
+            conditions.iter().any(|one| one["type"] == type_ && one["status"] == status && one["reason"] == reason);
+        let current = module["status"]["observedGeneration"] == module["metadata"]["generation"];
+        if has && current { Ok(module) } else { Err(module["status"].to_string()) }
+    })
+    .await
+}
+
+pub async fn a_module_resource_configures_a_module(test: Arc<Test>) {
+    let cluster = test.own_cluster().await;
+    let definitions = test.dir().join("crds.yaml");
+    let text = std::process::Command::new(boathook()).arg("crd").output().expect("run boathook crd").stdout;
+    fs::write(&definitions, text).expect("write the definitions");
+    cluster.kubectl(&["apply", "--server-side", "--filename", &definitions.display().to_string()]).await;
+    eventually_within(COMPILED, "Modules are served", async || cluster.try_kubectl(&["get", "modules"]).await).await;
+    let schema = "type: object\nproperties:\n  port: {type: integer, default: 80}\n";
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {port: {{ .Values.web.port | quote }}}\n---\n\
+                    apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: {{ .Values.web.port }}}]\n";
+    for (file, text) in [("010-web/openapi/config-values.yaml", schema), ("010-web/templates/web.yaml", template)] {
+        let path = test.dir().join("modules").join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("make a folder");
+        fs::write(path, text).expect("write a file of a module");
+    }
+    let operator = serve_with(&test, &cluster, &["--module-resources"]).await;
+    module(&test, &cluster, "web", json!({"enabled": true, "settings": {"port": 81}})).await.expect("it is a Module");
+    port(&cluster, 81).await;
+    let first = condition(&cluster, "Ready", "True", "Ready").await;
+    assert_eq!(first["status"]["revision"], 1);
+    module(&test, &cluster, "web", json!({"enabled": true, "settings": {"port": 82}})).await.expect("it is a Module");
+    port(&cluster, 82).await;
+    condition(&cluster, "Ready", "True", "Ready").await;
+    module(&test, &cluster, "web", json!({"enabled": true, "settings": {"port": "a"}})).await.expect("it is stored");
+    condition(&cluster, "Configured", "False", "SettingsRefused").await;
+    port(&cluster, 82).await;
+    let refused = module(&test, &cluster, "web", json!({"version": "v1"})).await.expect_err("it has no source");
+    assert!(refused.contains("only a module with a source has versions"), "{refused}");
+    let refused = module(&test, &cluster, "web-1", json!({})).await.expect_err("it is no name");
+    assert!(refused.contains("the name of a Module"), "{refused}");
+    module(&test, &cluster, "web", json!({"enabled": false})).await.expect("it is a Module");
+    gone(&cluster, &["configmap", "web"]).await;
+    condition(&cluster, "Ready", "True", "Disabled").await;
+    cluster.kubectl(&["delete", "module", "web"]).await;
     operator.stop().await;
 }

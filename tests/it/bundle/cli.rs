@@ -70,6 +70,43 @@ impl Desk {
 }
 
 #[test]
+fn a_module_is_packed_with_its_files_and_its_hooks() {
+    let desk = Desk::new();
+    let module = desk.at("010-web");
+    for (file, text) in [
+        ("module.yaml", "version: 1.2.3\n"),
+        ("templates/web.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
+        ("values.yaml", "web: {port: 80}\n"),
+    ] {
+        let path = module.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    fs::create_dir(module.join("hooks")).unwrap();
+    fs::copy(desk.at("hooks/node-taint.wasm"), module.join("hooks/node-taint.wasm")).unwrap();
+    let digest = desk.good("pack 010-web -o web.bundle --tag v1");
+    desk.good("push 010-web REFv1 --plain-http");
+    let text = desk.good("inspect REFv1 --plain-http");
+    for part in [&digest, "Module:   web,", "Hook:     node-taint,", "image.version: 1.2.3"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(desk.good("pull REFv1 -o pulled --plain-http --unverified"), digest);
+    for file in ["module.yaml", "templates/web.yaml", "values.yaml", "hooks/node-taint.wasm"] {
+        assert!(fs::read(module.join(file)).unwrap() == fs::read(desk.at("pulled").join(file)).unwrap(), "{file}");
+    }
+    let error = desk.bad("pull REFv1 -o pulled --plain-http --unverified", 1);
+    assert!(error.contains("is not empty"), "{error}");
+
+    let error = desk.bad("pack 010-web -o no.bundle --wasm", 1);
+    assert!(error.contains("web is a module, and not a single component"), "{error}");
+    fs::write(module.join("values.yaml"), "web: [").unwrap();
+    assert!(desk.bad("pack 010-web -o no.bundle", 1).contains("values.yaml"));
+    fs::remove_file(module.join("values.yaml")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", module.join("values.txt")).unwrap();
+    assert!(desk.bad("pack 010-web -o no.bundle", 1).contains("is a link: put a copy"));
+}
+
+#[test]
 fn from_hooks_to_hooks() {
     let desk = Desk::new();
     let digest = desk.good("pack hooks -o team.bundle --tag v1");

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use boathook_operator::hookbundle::definition;
+use boathook_operator::{hookbundle::definition, module};
 use serde_json::{Value, json};
 
 use crate::support::{cluster::TestCluster, until};
@@ -10,13 +10,16 @@ use crate::support::{cluster::TestCluster, until};
 /// What a `make` target and an admin apply. `BOATHOOK_WRITE_CRDS=1` regenerates it.
 #[test]
 fn the_file_is_the_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/crds/hookbundles.boathook.dev.yaml");
-    let text = yaml_serde::to_string(&definition()).unwrap();
-    if std::env::var_os("BOATHOOK_WRITE_CRDS").is_some() {
-        fs::write(&path, &text).unwrap();
+    for (name, definition) in [("hookbundles", definition()), ("modules", module::definition())] {
+        let file = format!("deploy/crds/{name}.boathook.dev.yaml");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(&file);
+        let text = yaml_serde::to_string(&definition).unwrap();
+        if std::env::var_os("BOATHOOK_WRITE_CRDS").is_some() {
+            fs::write(&path, &text).unwrap();
+        }
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        assert!(there == text, "write {file} with BOATHOOK_WRITE_CRDS=1");
     }
-    let there = fs::read_to_string(&path).unwrap();
-    assert!(there == text, "write it anew: boathook crd > deploy/crds/hookbundles.boathook.dev.yaml");
 }
 
 /// For `kubectl explain`.
@@ -32,13 +35,14 @@ fn every_field_is_described() {
             undescribed(&property["items"], &path, found);
         }
     }
-    let definition = definition();
-    let mut found = Vec::new();
-    let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-    undescribed(schema, "", &mut found);
-    assert!(found.is_empty(), "{found:?}");
-    assert!(schema["properties"]["spec"]["properties"].as_object().unwrap().len() > 5);
-    assert!(!definition.to_string().contains("nullable"));
+    for definition in [definition(), module::definition()] {
+        let mut found = Vec::new();
+        let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        undescribed(schema, "", &mut found);
+        assert!(found.is_empty(), "{found:?}");
+        assert!(schema["properties"]["spec"]["properties"].as_object().unwrap().len() > 5);
+        assert!(!definition.to_string().contains("nullable"));
+    }
 }
 
 /// A cluster that serves HookBundles.

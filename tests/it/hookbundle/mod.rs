@@ -5,7 +5,7 @@ mod definition;
 mod desk;
 mod gap;
 mod hostile;
-mod stage;
+pub mod stage;
 mod standby;
 mod webhooks;
 mod whole;

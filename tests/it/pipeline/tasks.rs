@@ -1,9 +1,11 @@
 //! The operator's long-lived tasks: whichever of them ends by itself, it does not go unnoticed.
 
+use boathook_bundle::{Reach, Store};
 use boathook_kube::election::ElectionConfig;
 use boathook_operator::{
     admin::Socket,
-    app::{CertificateSource, Reached, WebhookOptions},
+    app::{CertificateSource, ModuleResources, ModulesOptions, Reached, WebhookOptions},
+    hookbundle::SourceOptions,
     record::RecordConfig,
     webhook::Settings,
 };
@@ -14,7 +16,10 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::fixture::{Operator, guests};
+use super::{
+    fixture::{Operator, guests},
+    module_resources,
+};
 use crate::support::{PATIENCE, cluster::TestCluster, until};
 
 const OWN: &str = "boathook";
@@ -22,7 +27,7 @@ const OWN: &str = "boathook";
 /// The tasks of an operator that has everything. If you add a task, add its name here, so that the test below kills it.
 /// The tasks that keep bundles start beside the operator, and are killed elsewhere: "HookBundles" and "bundle NAME" in
 /// `src/cmd/serve/mod.rs`, "list of HookBundles" in `tests/it/hookbundle/control.rs`.
-const TASKS: [&str; 21] = [
+const TASKS: [&str; 25] = [
     "admin socket",
     "certificates of webhooks",
     "election",
@@ -34,9 +39,13 @@ const TASKS: [&str; 21] = [
     "idle code",
     "jumps of the clock",
     "live ticks",
+    "members of modules",
+    "modules",
     "news of kinds",
     "queues",
     "registrations",
+    "source of the module web",
+    "status of Modules",
     "watch of customresourcedefinitions",
     "watch of mutatingwebhookconfigurations",
     "watch of validatingwebhookconfigurations",
@@ -60,6 +69,14 @@ async fn whole() -> Whole {
     let (cluster, files) = (TestCluster::start().await, tempfile::tempdir().unwrap());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN}});
     cluster.admin.create(&namespace).await.unwrap();
+    module_resources::define(&cluster).await;
+    // Nothing answers there.
+    let oci = json!({"repository": "127.0.0.1:1/web", "insecure": true});
+    let module = json!({"apiVersion": "boathook.dev/v1alpha1", "kind": "Module", "metadata": {"name": "web"},
+        "spec": {"source": {"oci": oci}, "version": "v1", "verification": {"unsigned": true}, "serviceAccountName": "web"}});
+    cluster.admin.create(&module).await.unwrap();
+    let store = Store::open(&files.path().join("store")).unwrap();
+    let sources = SourceOptions { store, policy: None, reach: Reach::Anywhere, ca: Vec::new() };
     let operator = Operator::start(cluster.admin.client.clone(), &guests(["reviewer"]), |options| {
         options.webhooks = Some(WebhookOptions {
             listen: ([127, 0, 0, 1], 0).into(),
@@ -73,6 +90,8 @@ async fn whole() -> Whole {
         });
         options.election = Some(ElectionConfig::new("default", OWN, "first", std::time::Duration::from_secs(300)));
         options.record = Some(RecordConfig::new(files.path().join("records"), options.hooks.clone().unwrap()));
+        let resources = Some(ModuleResources { sources: Some(sources) });
+        options.modules = Some(ModulesOptions { resources, ..ModulesOptions::new(Vec::new()) });
         options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
     })
     .await;

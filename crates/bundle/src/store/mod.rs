@@ -1,6 +1,7 @@
 //! Stores layers on disk by their digests, finished and unfinished ones. Every byte that it returns was checked. Each
 //! tenant has its own store inside, so that no tenant gets layers through another tenant's login or damages another's.
 
+mod directory;
 mod room;
 
 use std::{
@@ -14,10 +15,12 @@ use std::{
 use boathook_core::fair::{Pool, Tenant};
 
 use super::{BundleError, Descriptor, Digest, digest::Sum};
+pub use directory::ModuleDirectory;
 use room::{Room, TENANTS, UnderWay};
 
 const BLOBS: &str = "blobs/sha256";
 const PARTIAL: &str = "partial";
+const MODULES: &str = "modules";
 pub(super) const LAST: &str = "last";
 /// How many digits of a digest are used in a file name that stands for a text.
 const DIGITS: usize = 32;
@@ -121,6 +124,12 @@ impl Store {
         let path = self.root.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(failed(&path))?;
         Ok(path)
+    }
+
+    /// A new empty directory for the files of a module, which is removed when it is dropped. Removes those that a process
+    /// left behind which is gone.
+    pub fn module_directory(&self) -> Result<ModuleDirectory, StoreError> {
+        ModuleDirectory::new(&self.directory(MODULES)?)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

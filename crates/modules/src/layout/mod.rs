@@ -159,6 +159,27 @@ impl Catalogue {
         Ok(Self { global, modules, enabled: reader.enabled, broken: reader.broken, warnings: reader.warnings })
     }
 
+    /// Reads one directory as the only module, whatever the directory's name is.
+    ///
+    /// # Errors
+    /// The directory cannot be used as a module. The error names the file, what is wrong with it and what to do.
+    pub fn of_one(name: &ModuleName, directory: &Path) -> Result<(Module, Vec<String>), LayoutError> {
+        let layout = Layout::default();
+        let mut reader = Reader {
+            layout: &layout,
+            modules: BTreeMap::new(),
+            enabled: BTreeMap::new(),
+            broken: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let root = Root::new(directory)?;
+        reader.module(directory, name.as_str(), &root, &mut BTreeMap::new())?;
+        let Reader { modules, warnings, .. } = reader;
+        let module = modules.into_values().next();
+        let missing = || FileError::Unreadable(directory.to_owned(), io::ErrorKind::NotFound.into());
+        Ok((module.ok_or_else(missing)?, warnings))
+    }
+
     /// The module of a name.
     pub fn module(&self, name: &str) -> Option<&Module> {
         self.modules.iter().find(|module| module.name.as_str() == name)

@@ -148,6 +148,8 @@ pub(super) struct Entry {
     pub maintained: bool,
     /// Its chart may have objects in the cluster.
     pub released: bool,
+    /// Nothing is known of it but these objects.
+    pub gone: bool,
 }
 
 impl Entry {
@@ -161,6 +163,32 @@ impl Entry {
             values: 0,
             maintained: false,
             released: false,
+            gone: false,
+        }
+    }
+
+    /// A module of which nothing is known but its objects in the cluster, which are to be deleted.
+    pub fn gone() -> Self {
+        let parts = Parts { chart: true, script: false };
+        Self { phase: Phase::Delete, released: true, gone: true, ..Self::new(parts) }
+    }
+
+    /// Its files are others from now on.
+    pub fn renew(&mut self, parts: Parts, name: &ModuleName, actions: &mut Vec<Action>) {
+        if let Some(script) = &mut self.script {
+            script.slot.abort(name, actions);
+        }
+        let Self { released, maintained, values, .. } = *self;
+        let fresh = Self::new(Parts { chart: parts.chart || released, ..parts });
+        match self.phase {
+            // What is being deleted goes on with the new files.
+            Phase::Off | Phase::BeforeDelete | Phase::Delete | Phase::AfterDelete | Phase::Stop => {
+                (self.parts, self.script, self.gone) = (fresh.parts, fresh.script, false);
+            }
+            _ => {
+                self.slot.abort(name, actions);
+                *self = Self { phase: Phase::Start, released, maintained, values, ..fresh };
+            }
         }
     }
 

@@ -135,6 +135,8 @@ pub struct Report {
     pub error: Option<String>,
     /// How often it failed since it last succeeded.
     pub failures: u32,
+    /// Another try fails, too, until something changes.
+    pub refused: bool,
 }
 
 /// What a module consists of, as far as its life depends on it.
@@ -159,6 +161,8 @@ pub struct Life {
     /// The first round is over.
     settled_once: bool,
     modules: BTreeMap<ModuleName, Entry>,
+    /// Modules that have objects in the cluster, and of which nothing else is known yet.
+    unread: BTreeSet<ModuleName>,
     last: u64,
 }
 
@@ -186,8 +190,57 @@ impl Life {
             opened: false,
             settled_once: false,
             modules,
+            unread: BTreeSet::new(),
             last: 0,
         }
+    }
+
+    /// Takes other modules: some came, some are gone, and those of `renewed` have other files, so their hooks start
+    /// again. A module must not leave before it is off, or its objects count as those of a module that is gone from disk.
+    /// The votes come with them, because a module without a vote is off, and what it has in the cluster is deleted.
+    pub fn replace(
+        &mut self,
+        graph: Graph,
+        votes: BTreeMap<ModuleName, Decision>,
+        parts: impl Fn(&ModuleName) -> Parts,
+        renewed: &BTreeSet<ModuleName>,
+    ) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.graph = graph;
+        for name in self.graph.order() {
+            let parts = parts(name);
+            match self.modules.get_mut(name) {
+                // Its first steps were those of a module that is gone.
+                Some(entry) if renewed.contains(name) || entry.gone => entry.renew(parts, name, &mut actions),
+                Some(_) => {}
+                None => {
+                    let mut entry = Entry::new(parts);
+                    entry.released = self.unread.remove(name);
+                    entry.parts.chart |= entry.released;
+                    self.modules.insert(name.clone(), entry);
+                }
+            }
+        }
+        let graph = &self.graph;
+        let given_up = |name: &&ModuleName| !graph.contains(name) && !graph.broken().contains_key(*name);
+        let given_up: Vec<ModuleName> = self.unread.iter().filter(given_up).cloned().collect();
+        for name in given_up {
+            self.unread.remove(&name);
+            self.modules.entry(name).or_insert_with(Entry::gone);
+        }
+        self.modules.retain(|name, entry| graph.contains(name) || entry.phase != Phase::Off);
+        for (name, entry) in &mut self.modules {
+            entry.gone = !graph.contains(name);
+            if entry.gone {
+                entry.turn_off(name, &mut actions);
+            }
+        }
+        self.states.retain(|name, _| graph.contains(name));
+        self.voted(votes);
+        if self.begun {
+            self.plan(&mut actions);
+        }
+        actions
     }
 
     /// Takes an event, and returns what to do next.
@@ -260,6 +313,7 @@ impl Life {
             waits: None,
             error: self.global.error.clone(),
             failures: self.global.failures,
+            refused: self.global.hold == Hold::Refused,
         };
         let gone = self.modules.keys().filter(|name| !self.graph.contains(name));
         let modules = self.graph.order().iter().chain(gone).filter_map(|name| Some((name, self.modules.get(name)?)));
@@ -285,6 +339,7 @@ impl Life {
             waits: self.waits(name, entry),
             error: entry.slot.error.clone().or_else(|| script.and_then(|script| script.slot.error.clone())),
             failures: entry.slot.failures,
+            refused: entry.slot.hold == Hold::Refused,
         }
     }
 
@@ -351,17 +406,18 @@ impl Life {
     }
 
     fn installed(&mut self, names: Vec<ModuleName>) {
-        // Rather a volume that is not mounted than the wish to delete all modules.
-        if self.has_no_modules() {
-            return;
-        }
+        let empty = self.has_no_modules();
         for name in names {
             // Nobody knows what a module is that cannot be read.
             if self.graph.broken().contains_key(&name) {
+                self.unread.insert(name);
                 continue;
             }
-            let gone = || Entry { phase: Phase::Delete, ..Entry::new(Parts { chart: true, script: false }) };
-            let entry = self.modules.entry(name).or_insert_with(gone);
+            // Rather a volume that is not mounted than the wish to delete all modules.
+            if empty {
+                continue;
+            }
+            let entry = self.modules.entry(name).or_insert_with(Entry::gone);
             entry.released = true;
             // It may have lost its chart since. The step `Chart` says so.
             entry.parts.chart = true;

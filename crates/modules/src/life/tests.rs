@@ -54,7 +54,12 @@ impl Run {
     }
 
     fn send(&mut self, event: Event) -> &mut Self {
-        for action in self.life.handle(event) {
+        let actions = self.life.handle(event);
+        self.act(actions)
+    }
+
+    fn act(&mut self, actions: Vec<Action>) -> &mut Self {
+        for action in actions {
             match action {
                 Action::Start(task, subject, step) => {
                     let text = shown(&subject, &step);
@@ -69,6 +74,18 @@ impl Run {
             }
         }
         self
+    }
+
+    /// Takes other modules, which are all on.
+    fn replace(&mut self, modules: &[&str], broken: &[&str], renewed: &[&str]) -> &mut Self {
+        let all: Vec<_> = modules.iter().map(|text| node(text)).collect();
+        let parts: BTreeMap<_, _> = all.iter().map(|(node, parts)| (node.name.clone(), *parts)).collect();
+        let graph = Graph::new(all.into_iter().map(|(node, _)| node)).unwrap();
+        let graph = graph.with_broken(broken.iter().map(|module| (name(module), "not read".to_owned())));
+        let renewed = renewed.iter().map(|module| name(module)).collect();
+        let votes = parts.keys().map(|module| (module.clone(), Decision { on: true, by: None })).collect();
+        let actions = self.life.replace(graph, votes, |name| parts[name], &renewed);
+        self.act(actions)
     }
 
     fn vote(&mut self, on: &[&str]) -> &mut Self {
@@ -383,4 +400,67 @@ fn a_failure_after_a_change_is_tried_at_once_only_once() {
     run.open().took();
     run.send(Event::Changed(Subject::Global, None)).end("global AfterAll", failed());
     assert_eq!(run.took(), ["global BeforeAll"], "the change is seen from the start");
+}
+
+#[test]
+fn a_module_that_comes_later_goes_through_all_steps() {
+    let mut run = Run::of(&["a"]);
+    run.vote(&["a"]).open().all();
+    run.took();
+    run.replace(&["a", "b"], &[], &[]);
+    run.all();
+    let steps = ["b Start", "b BeforeHelm", "b Chart", "b AfterHelm"];
+    assert_eq!(run.took(), [&["global BeforeAll"], &steps[..], &["global AfterAll"]].concat());
+    assert_eq!((run.report("a").at, run.report("b").at), ("ready", "ready"));
+    run.vote(&["a"]).all();
+    run.took();
+    run.replace(&["a"], &[], &[]).all();
+    assert!(run.life.reports().iter().all(|report| report.subject != Subject::Module(name("b"))));
+}
+
+// mutant: crates/modules/src/life/mod.rs: `self.unread.insert(name);` => ``
+#[test]
+fn what_is_in_the_cluster_of_a_module_that_comes_later_is_kept_and_is_deleted_with_its_hooks() {
+    let mut run = Run::of(&[]);
+    run.replace(&[], &["web"], &[]).send(Event::Installed(vec![name("web")])).open().all();
+    run.took();
+    assert!(run.running.is_empty(), "its objects stay while nothing is known of it");
+    run.replace(&["web"], &[], &[]).all();
+    assert_eq!(run.report("web").at, "ready");
+    assert!(!run.took().iter().any(|step| step.contains("Delete")));
+    // It never comes, and nobody wants it any more.
+    let mut run = Run::of(&[]);
+    run.replace(&[], &["web"], &[]).send(Event::Installed(vec![name("web")])).open().all();
+    run.replace(&[], &[], &[]).all();
+    assert!(run.took().contains(&"web Delete".to_owned()));
+    let mut run = Run::of(&[]);
+    run.replace(&[], &["web"], &[]).send(Event::Installed(vec![name("web")])).open().all();
+    // It comes, and is off at once.
+    run.replace(&["web"], &[], &[]).vote(&[]).all();
+    assert!(run.took().contains(&"web Delete".to_owned()), "what it has in the cluster is deleted");
+}
+
+// mutant: crates/modules/src/life/entry.rs: `*self = Self { phase: Phase::Start, released, maintained, values, ..fresh };` => ``
+#[test]
+fn a_new_version_starts_again_and_ends_what_the_old_one_does() {
+    let mut run = Run::of(&["web", "other"]);
+    run.vote(&["web", "other"]).open().all();
+    run.took();
+    run.replace(&["web", "other"], &[], &["web"]);
+    assert_eq!(run.took(), ["web Start"]);
+    run.done("web Start").done("web BeforeHelm");
+    run.took();
+    // The old version's chart may never be ready.
+    run.replace(&["web", "other"], &[], &["web"]);
+    assert_eq!(run.took(), ["abort the module web", "web Start"]);
+    run.all();
+    // What is being deleted is not started again.
+    run.vote(&["other"]);
+    run.took();
+    let graph = Graph::new([node("web").0, node("other").0]).unwrap();
+    let votes = BTreeMap::from([(name("other"), Decision { on: true, by: None })]);
+    let actions = run.life.replace(graph, votes, |_| node("web").1, &BTreeSet::from([name("web")]));
+    run.act(actions).all();
+    assert_eq!(run.report("web").at, "off");
+    assert!(!run.took().contains(&"web Start".to_owned()));
 }

@@ -81,6 +81,11 @@ impl Schema {
         Ok(Self { root, compiled, index, rules })
     }
 
+    /// The version of the settings that the schema describes.
+    pub fn version(&self) -> u64 {
+        self.root.get("x-config-version").and_then(Value::as_u64).unwrap_or(1)
+    }
+
     /// Sets the keys that are missing and have a default, in objects and in the items of lists. The key may come from a
     /// default itself.
     pub fn defaults(&self, value: &mut Value) {

@@ -7,9 +7,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use crate::{
-    config::{Config, Maintenance},
+    config::{Config, Maintenance, Wish},
     layers::{Layers, StalePatch, Step, Writer, at, section},
-    layout::{Catalogue, Section},
+    layout::{Catalogue, Module, Section},
     names::{Flag, GLOBAL, ModuleName, flag},
     patch::{Operation, Patch, compact, document, size},
     schema::{Finding, Schema},
@@ -96,6 +96,8 @@ struct Part {
     values_schema: Option<(Writer, Arc<Schema>)>,
     helm_schema: Option<Arc<Schema>>,
     config: Option<(Writer, Value)>,
+    /// The settings of a `Module` resource, which win over the configuration.
+    settings: Option<(Writer, Value)>,
     kept: Kept,
 }
 
@@ -103,10 +105,11 @@ struct Part {
 #[derive(Debug)]
 pub struct Store {
     parts: BTreeMap<String, Part>,
-    /// Modules that static values, global hooks and the configuration turn on or off, by key. Later ones win.
-    votes: [BTreeMap<String, (Writer, bool)>; 3],
-    /// How the configuration wants modules to be kept, by key.
-    maintenance: BTreeMap<String, Maintenance>,
+    /// Modules that static values, global hooks, the configuration and `Module` resources turn on or off, by key. Later
+    /// ones win.
+    votes: [BTreeMap<String, (Writer, bool)>; 4],
+    /// How the configuration and `Module` resources want modules to be kept, by key. Later ones win.
+    maintenance: [BTreeMap<String, Maintenance>; 2],
 }
 
 /// Whether a module is on, before its own script decides.
@@ -123,8 +126,87 @@ impl Store {
         let modules = catalogue.modules.iter().map(|module| (module.name.key(), &module.section));
         let sections = modules.chain([(GLOBAL, &catalogue.global)]);
         let parts = sections.map(|(key, section)| (key.to_owned(), Part::new(section))).collect();
-        let votes = [catalogue.enabled.clone(), BTreeMap::new(), BTreeMap::new()];
-        Self { parts, votes, maintenance: BTreeMap::new() }
+        let votes = [catalogue.enabled.clone(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new()];
+        Self { parts, votes, maintenance: [BTreeMap::new(), BTreeMap::new()] }
+    }
+
+    /// Takes a module that came later, or another version of one. What users and hooks wrote to its section stays, even
+    /// if the new schema refuses it: then the chart is not rendered, and the error says why.
+    pub fn put(&mut self, module: &Module) {
+        let key = module.name.key();
+        let (config, settings, kept) = match self.parts.remove(key) {
+            Some(Part { config, settings, kept, .. }) => (config, settings, kept),
+            None => (None, None, Kept::new()),
+        };
+        self.parts.insert(key.to_owned(), Part { config, settings, kept, ..Part::new(&module.section) });
+    }
+
+    /// What the schema of another version of a module says about what users wrote, and about what its `Module` resource
+    /// wants then.
+    pub fn check_version(&self, module: &Module, wish: &Wish) -> Vec<Problem> {
+        let key = module.name.key();
+        let config = self.parts.get(key).and_then(|part| part.config.as_ref());
+        // Rules about a change have nothing to compare with: another version may have other settings.
+        let writer = Writer::Resource(module.name.to_string());
+        Part::new(&module.section).check_wish(key, &writer, config, wish)
+    }
+
+    /// Takes a module away, with what users and hooks wrote to its section.
+    pub fn remove(&mut self, module: &ModuleName) {
+        self.parts.remove(module.key());
+        for votes in &mut self.votes {
+            votes.remove(module.key());
+        }
+        for maintenance in &mut self.maintenance {
+            maintenance.remove(module.key());
+        }
+    }
+
+    /// Takes what a `Module` resource wants. Without one (`None`), others decide. Settings that the module's schema
+    /// refuses stay as they were, and the rest is taken.
+    pub fn wish(&mut self, module: &ModuleName, wish: Option<&Wish>) -> Vec<Problem> {
+        let key = module.key();
+        let writer = Writer::Resource(module.to_string());
+        let wish = wish.cloned().unwrap_or_default();
+        let [.., of_resources] = &mut self.votes;
+        match wish.enabled {
+            Some(on) => drop(of_resources.insert(key.to_owned(), (writer.clone(), on))),
+            None => drop(of_resources.remove(key)),
+        }
+        let [_, of_resources] = &mut self.maintenance;
+        match wish.maintenance {
+            Some(kept) => drop(of_resources.insert(key.to_owned(), kept)),
+            None => drop(of_resources.remove(key)),
+        }
+        let Some(part) = self.parts.get_mut(key) else { return Vec::new() };
+        let found = part.check_wish(key, &writer, part.config.as_ref(), &wish);
+        if found.is_empty() {
+            part.settings = wish.settings.map(|settings| (writer, settings));
+        }
+        found
+    }
+
+    /// What [`Store::wish`] would refuse. Rules about a change compare the settings with those that are there.
+    /// `old`: the settings to compare with if none are there.
+    pub fn check_wish(&self, module: &ModuleName, wish: &Wish, old: Option<&Wish>) -> Vec<Problem> {
+        let key = module.key();
+        let Some(part) = self.parts.get(key) else { return Vec::new() };
+        let writer = Writer::Resource(module.to_string());
+        let old = || Some((writer.clone(), old?.settings.clone()?));
+        let before = part.settings.clone().or_else(old);
+        let schema = part.config_schema.clone();
+        let compared = Part { config_schema: schema, config: part.config.clone(), settings: before, ..Part::default() };
+        compared.check_wish(key, &writer, part.config.as_ref(), wish)
+    }
+
+    /// What the schemas of all modules say about a configuration.
+    pub fn check_config(&self, config: &Config) -> Vec<Problem> {
+        let writer = Writer::Config(config.name().to_owned());
+        let each = self.parts.iter().flat_map(|(key, part)| {
+            let new = config.section(key).map(|values| (writer.clone(), values.clone()));
+            part.check_config(key, new.as_ref(), part.settings.as_ref())
+        });
+        each.collect()
     }
 
     /// Takes a configuration, section by section. A section that its schema refuses stays as it was, and so does the
@@ -134,7 +216,7 @@ impl Store {
         let mut problems = Vec::new();
         for (key, part) in &mut self.parts {
             let new = config.section(key).map(|values| (writer.clone(), values.clone()));
-            let found = part.check_config(key, new.as_ref());
+            let found = part.check_config(key, new.as_ref(), part.settings.as_ref());
             match found.is_empty() {
                 true => part.config = new,
                 false => problems.extend(found),
@@ -142,9 +224,10 @@ impl Store {
         }
         let flags = config.keys().filter_map(|key| Some((key.to_owned(), (writer.clone(), config.enabled(key)?))));
         let flags = flags.collect();
-        let [_, _, of_config] = &mut self.votes;
+        let [_, _, of_config, _] = &mut self.votes;
         *of_config = flags;
-        self.maintenance = config.keys().map(|key| (key.to_owned(), config.maintenance(key))).collect();
+        let [of_config, _] = &mut self.maintenance;
+        *of_config = config.keys().map(|key| (key.to_owned(), config.maintenance(key))).collect();
         problems
     }
 
@@ -185,7 +268,8 @@ impl Store {
         Ok(Prepared { key: key.to_owned(), kept, writer, changed })
     }
 
-    /// Whether the module with this key is on. Global hooks win over static values, and the configuration wins over both.
+    /// Whether the module with this key is on. Global hooks win over static values, the configuration wins over both, and a
+    /// `Module` resource wins over all.
     pub fn decision(&self, key: &str) -> Decision {
         let last = self.votes.iter().rev().find_map(|votes| votes.get(key));
         last.map_or(Decision { on: false, by: None }, |(by, on)| Decision { on: *on, by: Some(by.clone()) })
@@ -193,7 +277,7 @@ impl Store {
 
     /// How the objects of the module with this key are kept.
     pub fn maintenance(&self, key: &str) -> Maintenance {
-        self.maintenance.get(key).copied().unwrap_or_default()
+        self.maintenance.iter().rev().find_map(|maintenance| maintenance.get(key)).copied().unwrap_or_default()
     }
 
     /// What a module's hooks and its chart see: its own section, and `global`. `None` if there is no such module.
@@ -268,6 +352,7 @@ impl Part {
             values_schema: schema(&section.values),
             helm_schema: section.helm.clone(),
             config: None,
+            settings: None,
             kept: Vec::new(),
         }
     }
@@ -282,7 +367,7 @@ impl Part {
             }
         };
         defaults(&mut layers, &self.config_schema);
-        if let Some((writer, values)) = &self.config {
+        for (writer, values) in self.config.iter().chain(&self.settings) {
             layers.merge(writer.clone(), values.clone());
         }
         defaults(&mut layers, &self.values_schema);
@@ -295,20 +380,45 @@ impl Part {
         layers
     }
 
-    /// What the schema of the configuration says about a new one: its values and the defaults, without static values.
-    fn check_config(&self, key: &str, new: Option<&(Writer, Value)>) -> Vec<Problem> {
-        let (Some((defaults, schema)), Some((writer, values))) = (&self.config_schema, new) else { return Vec::new() };
-        let layers = |writer: &Writer, values: &Value| {
+    /// What the schema of the configuration says about a new one: the values of the ConfigMap, those of a `Module`
+    /// resource, and the defaults, without static values.
+    fn check_config(
+        &self,
+        key: &str,
+        config: Option<&(Writer, Value)>,
+        settings: Option<&(Writer, Value)>,
+    ) -> Vec<Problem> {
+        let Some((defaults, schema)) = &self.config_schema else { return Vec::new() };
+        let layers = |config: Option<&(Writer, Value)>, settings: Option<&(Writer, Value)>| {
+            let written: Vec<_> = config.into_iter().chain(settings).collect();
+            if written.is_empty() {
+                return None;
+            }
             let mut layers = Layers::new(key);
-            layers.merge(writer.clone(), values.clone());
+            written.into_iter().for_each(|(writer, values)| layers.merge(writer.clone(), values.clone()));
             layers.defaults(defaults.clone(), Arc::clone(schema));
-            layers
+            Some(layers)
         };
-        let now = layers(writer, values);
-        let before = self.config.as_ref().and_then(|(writer, values)| layers(writer, values).value().ok());
+        let Some(now) = layers(config, settings) else { return Vec::new() };
+        let before = layers(self.config.as_ref(), self.settings.as_ref()).and_then(|layers| layers.value().ok());
         // Without patches, layers always have a value.
         let Ok(value) = now.value() else { return Vec::new() };
         problems(key, &now, schema.check(&value, before.as_ref()))
+    }
+
+    /// What the schema of the configuration says about the settings of a `Module` resource, and about their version.
+    fn check_wish(&self, key: &str, writer: &Writer, config: Option<&(Writer, Value)>, wish: &Wish) -> Vec<Problem> {
+        let version = self.config_schema.as_ref().map_or(1, |(_, schema)| schema.version());
+        if let Some(wanted) = wish.settings_version.map(u64::from).filter(|wanted| *wanted != version) {
+            let message = format!(
+                "the settings are of version {wanted}, and the module reads version {version}: change them, and then \
+                 spec.settingsVersion"
+            );
+            let (key, writer) = (key.to_owned(), Some(writer.clone()));
+            return vec![Problem { key, path: Vec::new(), message, writer }];
+        }
+        let new = wish.settings.as_ref().map(|settings| (writer.clone(), settings.clone()));
+        self.check_config(key, config, new.as_ref())
     }
 
     /// Checks a patch. Returns what is kept with it, and whether values change.

@@ -379,3 +379,65 @@ fn a_hook_changes_the_configuration_of_its_module_only() {
     store.configure(&config("cm", json!({"db": {"a": 1}, "web": {"port": 5}})));
     assert_eq!(store.configuration(Some(&db)), json!({"global": {}, "db": {"a": 1}}));
 }
+
+fn name(text: &str) -> ModuleName {
+    text.parse().unwrap()
+}
+
+fn wish(settings: Value, enabled: Option<bool>) -> Wish {
+    Wish { settings: Some(settings), enabled, ..Wish::default() }
+}
+
+// mutant: crates/modules/src/values/mod.rs: `for (writer, values) in self.config.iter().chain(&self.settings) {` => `for (writer, values) in self.settings.iter().chain(&self.config) {`
+#[test]
+fn settings_of_a_module_resource_win_over_the_configuration() {
+    let mut store = store();
+    assert_eq!(store.configure(&config("cm", json!({"web": {"port": 80, "host": "a"}, "webEnabled": true}))), []);
+    assert_eq!(store.wish(&name("web"), Some(&wish(json!({"port": 81}), Some(false)))), []);
+    let values = store.values("web").unwrap().unwrap();
+    assert_eq!((&values["web"]["port"], &values["web"]["host"]), (&json!(81), &json!("a")));
+    let steps = store.trace("web", &["port".to_owned()]).unwrap().unwrap();
+    assert_eq!(steps.last().unwrap().writer.to_string(), "the Module web");
+    assert_eq!(store.configuration(Some(&name("web")))["web"], json!({"port": 81, "host": "a"}));
+    let decision = store.decision("web");
+    assert_eq!((decision.on, decision.by.unwrap().to_string()), (false, "the Module web".to_owned()));
+    store.wish(&name("web"), None);
+    assert_eq!(store.values("web").unwrap().unwrap()["web"]["port"], json!(80));
+    assert!(store.decision("web").on);
+}
+
+#[test]
+fn settings_that_the_schema_refuses_stay_as_they_were() {
+    let mut store = store();
+    assert_eq!(store.wish(&name("web"), Some(&wish(json!({"size": 5}), None))), []);
+    let texts = |problems: Vec<Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let shrunk = texts(store.check_wish(&name("web"), &wish(json!({"size": 4}), None), None));
+    assert!(shrunk.contains("web.size: never shrinks") && shrunk.contains("the Module web"), "{shrunk}");
+    let wrong = texts(store.wish(&name("web"), Some(&wish(json!({"port": "a"}), Some(true)))));
+    assert!(wrong.contains("web.port: want integer"), "{wrong}");
+    assert_eq!(store.values("web").unwrap().unwrap()["web"]["size"], json!(5));
+    assert!(store.decision("web").on, "the rest is taken");
+    let old = Wish { settings_version: Some(2), ..wish(json!({"size": 6}), None) };
+    let old = texts(store.wish(&name("web"), Some(&old)));
+    assert!(old.contains("web: the settings are of version 2, and the module reads version 1"), "{old}");
+    // The ConfigMap is checked with the settings above it.
+    assert_eq!(store.check_config(&config("cm", json!({"web": {"size": 1}}))), []);
+    assert!(!store.check_config(&config("cm", json!({"web": {"port": 0}}))).is_empty());
+}
+
+#[test]
+fn another_version_of_a_module_keeps_what_was_written() {
+    let mut store = store();
+    let patch = Patch::parse(r#"{"op": "add", "path": "/db/b", "value": 2}"#).unwrap();
+    store.commit("h", Some(&name("db")), patch).unwrap();
+    let folder = TempDir::new().unwrap();
+    put(folder.path(), "db/values.yaml", "db: {a: 3}\ndbEnabled: true\n");
+    put(folder.path(), "late/values.yaml", "late: {x: 1}\n");
+    let layout = Layout { modules: vec![folder.path().to_owned()], ..Layout::default() };
+    let catalogue = Catalogue::read(&layout).unwrap();
+    catalogue.modules.iter().for_each(|module| store.put(module));
+    assert_eq!(store.values("db").unwrap().unwrap()["db"], json!({"a": 3, "b": 2}));
+    assert_eq!(store.values("late").unwrap().unwrap()["late"], json!({"x": 1}));
+    store.remove(&name("late"));
+    assert!(store.values("late").is_none());
+}

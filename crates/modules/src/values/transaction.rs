@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Changed, Kept, Prepared, Problem, Refused, Store, Writer};
 use crate::{
     config::Config,
-    layers::section,
+    layers::{Layers, section},
     names::{GLOBAL, ModuleName},
     patch::{Operation, Patch, document},
 };
@@ -31,7 +31,7 @@ impl Store {
         if let (Some(kept), Some(part)) = (kept, self.parts.get_mut(&key)) {
             part.kept = kept;
         }
-        let [_, of_hooks, _] = &mut self.votes;
+        let [_, of_hooks, ..] = &mut self.votes;
         switch(of_hooks, &changed, &writer);
         changed
     }
@@ -39,7 +39,7 @@ impl Store {
     /// What hooks changed in a section with these changes, as text for [`Store::restore`].
     pub fn kept_with(&self, prepared: &Prepared) -> String {
         let of_part = self.parts.get(&prepared.key).map(|part| &part.kept);
-        let [_, of_hooks, _] = &self.votes;
+        let [_, of_hooks, ..] = &self.votes;
         let mut votes = of_hooks.clone();
         switch(&mut votes, &prepared.changed, &prepared.writer);
         let votes = if prepared.key == GLOBAL { votes } else { BTreeMap::new() };
@@ -71,7 +71,7 @@ impl Store {
         let Some(part) = self.parts.get_mut(key) else { return Ok(false) };
         part.kept = kept;
         if key == GLOBAL {
-            let [_, of_hooks, _] = &mut self.votes;
+            let [_, of_hooks, ..] = &mut self.votes;
             for entry in entries("enabled") {
                 let module = entry.get("module").and_then(Value::as_str).ok_or("an entry has no module")?;
                 let on = entry.get("on").and_then(Value::as_bool).ok_or("an entry is neither on nor off")?;
@@ -98,8 +98,12 @@ impl Store {
     pub fn configuration(&self, of: Option<&ModuleName>) -> Value {
         let mut sections = Map::new();
         for key in [Some(GLOBAL), of.map(ModuleName::key)].into_iter().flatten() {
-            let config = self.parts.get(key).and_then(|part| part.config.as_ref());
-            sections.insert(key.to_owned(), config.map_or_else(|| json!({}), |(_, values)| values.clone()));
+            let part = self.parts.get(key);
+            let written = part.into_iter().flat_map(|part| part.config.iter().chain(&part.settings));
+            let mut layers = Layers::new(key);
+            written.for_each(|(writer, values)| layers.merge(writer.clone(), values.clone()));
+            // Without patches, layers always have a value.
+            sections.insert(key.to_owned(), layers.value().unwrap_or_else(|_| json!({})));
         }
         Value::Object(sections)
     }
@@ -142,8 +146,8 @@ impl Store {
         if !after.is_object() && !after.is_array() {
             return Err(Refused::Path(format!("/{key}"), "a section is an object or a list".to_owned()));
         }
-        let found: Vec<Problem> =
-            part.check_config(key, Some(&(Writer::Config(config.name().to_owned()), after.clone())));
+        let new = (Writer::Config(config.name().to_owned()), after.clone());
+        let found: Vec<Problem> = part.check_config(key, Some(&new), part.settings.as_ref());
         if !found.is_empty() {
             return Err(Refused::Invalid(found));
         }

@@ -42,8 +42,10 @@ pub(super) fn set_of(json: &str) -> Option<Box<str>> {
 /// Sends the requests for one parent.
 pub(super) struct Applier<'a> {
     pub services: &'a Services,
-    /// Who writes.
+    /// Who writes members.
     pub caller: &'a Caller,
+    /// Who writes what the parent says about its set.
+    pub of_parent: &'a Caller,
     /// The field manager.
     pub manager: String,
 }
@@ -93,7 +95,9 @@ impl Applier<'_> {
         };
         match &request.verb {
             Verb::Apply { body, force } => access.write(caller, &apply(body, *force, self.manager.clone())).await,
-            Verb::Mark { body } => access.write(caller, &apply(body, true, format!("{}-set", self.manager))).await,
+            Verb::Mark { body } => {
+                access.write(self.of_parent, &apply(body, true, format!("{}-set", self.manager))).await
+            }
             Verb::Delete { uid, propagation } => {
                 let delete = Delete {
                     target: request.object.clone(),

@@ -402,6 +402,7 @@ impl HookManager {
         if source.declared.as_ref().is_some_and(|declared| *declared != requested) {
             return Err(Held::Understated);
         }
+        let hook = Hook { module: terms.module.clone(), ..hook };
         let hook = if namespace.is_none() { self.fitted(hook)? } else { self.with_variables(hook)? };
         let spec = scope(hook.spec, terms)?;
         granted(&narrow(requested, terms), terms).map_err(Held::Ungranted)?;
@@ -411,7 +412,8 @@ impl HookManager {
         let Terms { bundle, identity, credentials, settings, .. } = &**terms;
         let (credentials, settings) = (credentials.clone(), settings.clone());
         let bundled = Bundled { bundle: bundle.clone(), identity: identity.clone(), credentials, settings };
-        Ok(Hook { bundled: Some(bundled), ..Hook::new(spec, hook.component) })
+        let module = terms.module.clone();
+        Ok(Hook { bundled: Some(bundled), module, ..Hook::new(spec, hook.component) })
     }
 
     /// Checks that the hook's ServiceAccount exists and has the rights that its bindings need. A kind that is not

@@ -8,7 +8,7 @@
 //! | `binding_states`, `bindings`, `schedules` | from the watches and the clock to triggers, and what a hook waits for |
 //! | `reconcile`, `claims`, `applying` | parents and their sets, which hook has them, and the requests of a set |
 //! | `runs`, `host`, `jq_patch`, `run_once`, `reconcile_once` | from a job to a run, and from a guest's call to the API server |
-//! | `modules`, `module_values` | add-ons: their hooks, values and charts |
+//! | `modules`, `module_values`, `module_settings` | add-ons: their hooks, values and charts, and reviews of settings |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `causes`, `loops`, `why` | what caused what, loops of hooks, and why a hook did not run |
@@ -36,6 +36,7 @@ mod hooks;
 mod host;
 mod jq_patch;
 mod loops;
+mod module_settings;
 mod module_values;
 mod modules;
 mod observers;
@@ -105,6 +106,7 @@ use hooks::HookRegistry;
 use host::HostCalls;
 use jq_patch::PatchPrograms;
 use loops::LoopWatch;
+use module_settings::SettingsReviewer;
 use module_values::ModuleValues;
 use modules::{Modules, charts::Charts};
 use observers::Report;
@@ -120,7 +122,7 @@ pub use modules::{
     Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
     InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
 };
-pub use options::{LoopPolicy, ModulesOptions, Options, RunEnded};
+pub use options::{LoopPolicy, ModuleResources, ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
 pub use uninstall::{Left, UninstallError, uninstall};
@@ -140,6 +142,7 @@ pub enum AppError {
     Hooks(#[from] DirectoryError),
     Webhooks(#[from] WebhookError),
     Modules(#[from] ModulesError),
+    Settings(#[from] boathook_core::hooks::DocumentError),
 }
 
 /// A running operator. Dropping it ends it at once. [`App::shutdown`] lets runs end.
@@ -206,7 +209,12 @@ impl App {
         let runs = Runs::new(services.clone());
         let runner = runner(&services, &runs);
         let left_out = options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default();
-        let answers = Arc::new(Answers::new(services.clone(), left_out));
+        let reviewed = options.modules.as_ref().is_some_and(|modules| modules.resources.is_some());
+        let settings = match values.clone().filter(|_| reviewed && options.webhooks.is_some()) {
+            Some(values) => Some(Arc::new(SettingsReviewer::new(values)?)),
+            None => None,
+        };
+        let answers = Arc::new(Answers::new(services.clone(), left_out, settings.clone()));
         let hook_manager = Arc::new(HookManager::new(options.hooks.clone(), services.clone(), options.grace_period));
         hook_manager.load().await?;
         hook_manager.start();
@@ -230,6 +238,7 @@ impl App {
             options: webhooks,
             answers: answers.clone(),
             services: services.clone(),
+            settings,
         });
         let webhooks = match webhooks {
             Some(parts) => Some(Webhooks::start(parts).await?),

@@ -12,7 +12,9 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use boathook_core::model::{Failure, FailureKind, HookName, HookValues, Stage, ValuesPatch};
 use boathook_kube::election::Leadership;
-use boathook_modules::{Config, Maintenance, ModuleName, Patch, Store, graph::Graph, life::Subject, values::Decision};
+use boathook_modules::{
+    Config, Maintenance, Module, ModuleName, Patch, Problem, Store, Wish, graph::Graph, life::Subject, values::Decision,
+};
 use k8s_openapi::{
     ByteString,
     api::core::v1::{ConfigMap, Secret},
@@ -62,7 +64,7 @@ pub(crate) struct Given {
 
 pub(super) struct ModuleValues {
     store: Mutex<Store>,
-    modules: Vec<ModuleName>,
+    modules: Mutex<Vec<ModuleName>>,
     /// One transaction at a time, because each begins with what the one before has left.
     transaction: tokio::sync::Mutex<()>,
     client: Client,
@@ -89,7 +91,7 @@ impl ModuleValues {
         let namespace = client.default_namespace().to_owned();
         let values = Self {
             store: Mutex::new(store),
-            modules: graph.order().to_vec(),
+            modules: Mutex::new(graph.order().to_vec()),
             transaction: tokio::sync::Mutex::default(),
             client,
             namespace,
@@ -111,6 +113,10 @@ impl ModuleValues {
         let _ = self.news.send(news);
     }
 
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// The operator's namespace.
     pub fn namespace(&self) -> &str {
         &self.namespace
@@ -126,17 +132,22 @@ impl ModuleValues {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// All modules.
+    fn modules(&self) -> Vec<ModuleName> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Which modules are on, before scripts decide.
     pub fn votes(&self) -> BTreeMap<ModuleName, Decision> {
         let store = self.store();
-        self.modules.iter().map(|name| (name.clone(), store.decision(name.key()))).collect()
+        self.modules().into_iter().map(|name| (name.clone(), store.decision(name.key()))).collect()
     }
 
     /// The modules whose objects stay as they are.
     pub fn maintained(&self) -> impl Iterator<Item = ModuleName> {
         let store = self.store();
-        let kept = |name: &&ModuleName| store.maintenance(name.key()) == Maintenance::NoResourceReconciliation;
-        self.modules.iter().filter(kept).cloned().collect::<Vec<_>>().into_iter()
+        let kept = |name: &ModuleName| store.maintenance(name.key()) == Maintenance::NoResourceReconciliation;
+        self.modules().into_iter().filter(kept).collect::<Vec<_>>().into_iter()
     }
 
     /// What a run sees.
@@ -173,20 +184,15 @@ impl ModuleValues {
                 return false;
             }
         };
-        let subjects = || self.modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
-        let mut store = self.store();
-        let sections = |store: &Store| subjects().map(|of| store.section(key(&of))).collect::<Vec<_>>();
-        let flags = |store: &Store| {
-            let of = |name: &ModuleName| (store.decision(name.key()).on, store.maintenance(name.key()));
-            self.modules.iter().map(of).collect::<Vec<_>>()
-        };
-        let (values_before, flags_before) = (sections(&store), flags(&store));
-        let problems: Vec<String> = store.configure(&config).iter().map(ToString::to_string).collect();
-        let (values_after, flags_after) = (sections(&store), flags(&store));
-        for key in config.keys().filter(|key| store.values(key).is_none()) {
+        let (problems, unknown) = self.changing(by, |store| {
+            let problems = store.configure(&config);
+            let unknown: Vec<_> = config.keys().filter(|key| store.values(key).is_none()).map(str::to_owned).collect();
+            (problems, unknown)
+        });
+        let problems = texts(&problems);
+        for key in unknown {
             warn!(config_map = self.config_map, key, "no module has this key of the configuration");
         }
-        drop(store);
         for problem in &problems {
             warn!(
                 config_map = self.config_map,
@@ -194,6 +200,23 @@ impl ModuleValues {
             );
         }
         self.note(problems);
+        true
+    }
+
+    /// Changes the configuration, and tells what is different then. `by` has changed it itself.
+    fn changing<T>(&self, by: Option<(&Subject, Stage)>, change: impl FnOnce(&mut Store) -> T) -> T {
+        let modules = self.modules();
+        let subjects = || modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
+        let sections = |store: &Store| subjects().map(|of| store.section(key(&of))).collect::<Vec<_>>();
+        let flags = |store: &Store| {
+            let of = |name: &ModuleName| (store.decision(name.key()), store.maintenance(name.key()));
+            modules.iter().map(of).collect::<Vec<_>>()
+        };
+        let mut store = self.store();
+        let (values_before, flags_before) = (sections(&store), flags(&store));
+        let done = change(&mut store);
+        let (values_after, flags_after) = (sections(&store), flags(&store));
+        drop(store);
         if flags_before != flags_after {
             self.tell(News::Flags);
         }
@@ -203,7 +226,67 @@ impl ModuleValues {
                 self.tell(News::Values(of, stage));
             }
         }
-        true
+        done
+    }
+
+    /// Takes what a Module wants. Returns what is wrong with its settings, which then stay as they were.
+    pub fn wish(&self, module: &ModuleName, wish: Option<&Wish>) -> Vec<String> {
+        texts(&self.changing(None, |store| store.wish(module, wish)))
+    }
+
+    /// What is wrong with the settings that a Module is to have. `old`: what it had, for a replica that does not follow
+    /// Modules because it does not lead.
+    pub fn check_wish(&self, module: &ModuleName, wish: &Wish, old: Option<&Wish>) -> Vec<String> {
+        texts(&self.store().check_wish(module, wish, old))
+    }
+
+    /// What is wrong with the data that the ConfigMap is to have.
+    pub fn check_config(&self, data: &Map<String, Value>) -> Vec<String> {
+        match Config::of_data(&self.config_map, data) {
+            Ok(config) => texts(&self.store().check_config(&config)),
+            Err(error) => vec![error.to_string()],
+        }
+    }
+
+    /// What another version of a module has against what users wrote, and against what its Module wants.
+    pub fn check_version(&self, module: &Module, wish: &Wish) -> Vec<String> {
+        texts(&self.store().check_version(module, wish))
+    }
+
+    /// Takes a module that came later, or another version of one. `kept`: what its hooks changed before the start, if it
+    /// came later.
+    pub fn put(&self, module: &Module, kept: Option<&str>) {
+        let name = &module.name;
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !modules.contains(name);
+        if is_new {
+            modules.push(name.clone());
+        }
+        drop(modules);
+        self.store().put(module);
+        let Some(text) = kept.filter(|_| is_new) else { return };
+        match self.store().restore(name.key(), text) {
+            Ok(_) => drop(self.kept().insert(name.key().to_owned(), text.to_owned())),
+            Err(why) => {
+                warn!(module = %name, why, "values that hooks wrote cannot be restored: their hooks write them again");
+            }
+        }
+    }
+
+    /// Takes a module away.
+    pub fn remove(&self, module: &ModuleName) {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).retain(|name| name != module);
+        self.store().remove(module);
+    }
+
+    /// What is kept of the changes of a module's hooks, if anything.
+    pub async fn kept_of(&self, module: &ModuleName) -> Result<Option<String>, kube::Error> {
+        let selector = format!("{LABEL}={module}");
+        let found = self.secrets().list(&ListParams::default().labels(&selector)).await?;
+        let name = secret(module.key());
+        let object = found.items.into_iter().find(|object| object.metadata.name.as_deref() == Some(name.as_str()));
+        let text = object.and_then(|object| object.data?.remove(FIELD)).map(|text| text.0);
+        Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
     }
 
     fn note(&self, problems: Vec<String>) {
@@ -327,7 +410,7 @@ impl ModuleValues {
     pub async fn restore(&self) -> Result<(), kube::Error> {
         let found = self.secrets().list(&ListParams::default().labels(LABEL)).await?;
         for object in found.items {
-            let Some((key, text)) = restored(&self.modules, object) else { continue };
+            let Some((key, text)) = restored(&self.modules(), object) else { continue };
             let name = secret(&key);
             match self.store().restore(&key, &text) {
                 Ok(_) => info!(secret = name, "values that hooks wrote are restored"),
@@ -382,6 +465,10 @@ pub(super) fn given(store: &Store, module: &ModuleName) -> Result<Given, String>
     let unfit = (!problems.is_empty()).then(|| format!("its values do not fit its schema: {}", problems.join("; ")));
     let hooks = json!([store.changes(GLOBAL), store.changes(module.key())]);
     Ok(Given { values, settings: store.configuration(Some(module)), hooks, unfit })
+}
+
+fn texts(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
 }
 
 fn failure(message: String) -> Failure {

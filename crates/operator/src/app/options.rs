@@ -9,6 +9,7 @@ use boathook_sandbox::{Directories, SandboxConfig};
 use super::{SettingsConfig, sources::Awaited, webhooks::WebhookOptions};
 use crate::{
     admin::{Socket, views::RunView},
+    hookbundle::SourceOptions,
     record::RecordConfig,
     telemetry::{HookMetrics, LogControl, Metrics},
 };
@@ -34,6 +35,15 @@ pub struct ModulesOptions {
     pub retry_max: Duration,
     /// How long a chart's objects may take to become ready, and each of its hooks to end.
     pub chart_timeout: Duration,
+    /// Follows the cluster's Modules. Default: none, only directories and the ConfigMap count.
+    pub resources: Option<ModuleResources>,
+}
+
+/// How the cluster's Modules are followed.
+#[derive(Debug, Clone)]
+pub struct ModuleResources {
+    /// What sources may be, and where what they give is stored. If `None`, Modules with a source are refused.
+    pub sources: Option<SourceOptions>,
 }
 
 impl ModulesOptions {
@@ -48,6 +58,7 @@ impl ModulesOptions {
             retry_initial: Duration::from_secs(5),
             retry_max: Duration::from_secs(32),
             chart_timeout: Duration::from_secs(20 * 60),
+            resources: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use boathook_core::model::{
     AdmissionBinding, BundleId, HookName, HookSpec, HttpCredential, Identity, KubernetesBinding, LimitCaps, MayWatch,
     Permission, confine, missing,
 };
+use boathook_modules::life::Subject;
 use serde_json::{Value, json};
 
 /// Kubernetes gives every namespace this label, with the namespace's name as its value.
@@ -23,6 +24,8 @@ pub(super) struct Terms {
     pub settings: Arc<str>,
     pub limits: LimitCaps,
     pub confined_to: Option<Arc<str>>,
+    /// The module, if the bundle is one.
+    pub module: Option<Subject>,
 }
 
 /// What a hook of a confined bundle may not have.
@@ -192,6 +195,7 @@ mod tests {
             settings: "{}".into(),
             limits: LimitCaps::default(),
             confined_to: confined_to.map(Arc::from),
+            module: None,
         }
     }
 

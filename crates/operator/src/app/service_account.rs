@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use boathook_core::model::{CallError, Identity, KubernetesBinding, MayWatch, Permission, Resource, VALIDATE};
 use boathook_kube::access::Right;
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::{Api, Client, api::PostParams};
 
 use super::Services;
 
@@ -32,6 +34,14 @@ pub enum BadAccount {
         #[source]
         source: CallError,
     },
+}
+
+/// The user that the operator itself is for the API server.
+pub(super) async fn own_user(client: Client) -> Result<String, kube::Error> {
+    let reviews: Api<SelfSubjectReview> = Api::all(client);
+    let review = reviews.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
+    let user = review.status.and_then(|status| status.user_info).and_then(|user| user.username);
+    Ok(user.unwrap_or_default())
 }
 
 /// `answers` is what the API server is to request from the hook, as permissions.

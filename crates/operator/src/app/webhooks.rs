@@ -8,7 +8,7 @@ use std::{
 };
 
 use boathook_core::{
-    model::{BindingName, error_chain},
+    model::{BindingName, Source, error_chain},
     tasks::Task,
 };
 use tokio::{sync::watch, time::sleep};
@@ -20,6 +20,7 @@ use super::{
     answers::Answers,
     health::Health,
     hooks::{Hook, HookRegistry},
+    module_settings::SettingsReviewer,
 };
 use crate::{
     registration::{self, Endpoint, Registrant, Wanted},
@@ -113,6 +114,8 @@ pub(super) struct Parts {
     pub options: WebhookOptions,
     pub answers: Arc<Answers>,
     pub services: Arc<Services>,
+    /// Answers about the settings of modules.
+    pub settings: Option<Arc<SettingsReviewer>>,
 }
 
 /// The webhooks of an operator. Dropping it ends them at once.
@@ -125,7 +128,7 @@ pub(super) struct Webhooks {
 impl Webhooks {
     /// Starts the server when a hook needs it. If a hook needs it now, an error that waiting cannot fix is returned.
     pub async fn start(parts: Parts) -> Result<Self, WebhookError> {
-        let first = if needed(&parts.services.hook_registry) {
+        let first = if parts.needed() {
             match parts.begin().await {
                 Ok(begun) => Some(begun),
                 Err(WebhookError::Certificates(error @ CertificateError::Secret { .. })) => {
@@ -196,10 +199,15 @@ async fn run(
 }
 
 impl Parts {
+    /// Whether anything answers the API server.
+    fn needed(&self) -> bool {
+        self.settings.is_some() || needed(&self.services.hook_registry)
+    }
+
     /// Waits until a hook needs the server and it can be started.
     async fn waited(&self) -> Begun {
         let mut changes = self.services.health.changes();
-        if !needed(&self.services.hook_registry) {
+        if !self.needed() {
             tokio::select! {
                 () = async { self.services.leadership.gained().await; self.take_back().await } => {}
                 () = self.comes_to_be_needed() => {}
@@ -207,7 +215,7 @@ impl Parts {
         }
         loop {
             changes.mark_unchanged();
-            if needed(&self.services.hook_registry) {
+            if self.needed() {
                 match self.begin().await {
                     Ok(begun) => return begun,
                     Err(error) => {
@@ -223,7 +231,7 @@ impl Parts {
 
     async fn comes_to_be_needed(&self) {
         let mut changes = self.services.health.changes();
-        while !needed(&self.services.hook_registry) {
+        while !self.needed() {
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -234,9 +242,9 @@ impl Parts {
     /// not loaded may still need stays until all sources are settled.
     async fn take_back(&self) {
         let mut changes = self.services.health.changes();
-        while !needed(&self.services.hook_registry) {
+        while !self.needed() {
             changes.mark_unchanged();
-            let pending = wanted_now(&self.services.hook_registry, &self.services.health).pending;
+            let pending = wanted_now(&self.services.hook_registry, &self.services.health, None).pending;
             let all = pending.is_none();
             match registration::remove(self.client.clone(), &self.options.instance, pending, false).await {
                 Ok(removed) => {
@@ -317,7 +325,7 @@ impl Parts {
         let (wanted, known) = watch::channel(None);
         let (hook_registry, health) = (self.services.hook_registry.clone(), self.services.health.clone());
         let trust = (certificates.watch(), certificates.paths());
-        let compose = compose(hook_registry, health, trust, wanted);
+        let compose = compose(hook_registry, health, self.settings.clone(), trust, wanted);
         let (leadership, keep) = (
             self.services.leadership.clone(),
             registration::run(self.client.clone(), settings, known, registered, self.services.tasks.clone()),
@@ -369,6 +377,7 @@ fn loopback(address: SocketAddr) -> SocketAddr {
 async fn compose(
     hook_registry: Arc<HookRegistry>,
     health: Arc<Health>,
+    settings: Option<Arc<SettingsReviewer>>,
     (mut bundle, mut paths): (watch::Receiver<CaBundle>, watch::Receiver<PathKeys>),
     wanted: watch::Sender<Option<Wanted>>,
 ) {
@@ -378,7 +387,7 @@ async fn compose(
         let ca = bundle.borrow_and_update().clone();
         let ca = (!ca.is_empty()).then(|| ca.as_pem().into());
         let key = Some(paths.borrow_and_update().registered().clone());
-        let now = Some(Wanted { ca, paths: key, ..wanted_now(&hook_registry, &health) });
+        let now = Some(Wanted { ca, paths: key, ..wanted_now(&hook_registry, &health, settings.as_deref()) });
         wanted.send_if_modified(|known| {
             let changed = *known != now;
             *known = now;
@@ -393,7 +402,7 @@ async fn compose(
 }
 
 /// Sources are read first. If a bundle is settled in the meantime, its hooks are already in the registry.
-fn wanted_now(hook_registry: &HookRegistry, health: &Health) -> Wanted {
+fn wanted_now(hook_registry: &HookRegistry, health: &Health, settings: Option<&SettingsReviewer>) -> Wanted {
     let mut pending = health.sources().pending();
     let (live, broken) = hook_registry.registered();
     pending.hooks = broken;
@@ -404,7 +413,10 @@ fn wanted_now(hook_registry: &HookRegistry, health: &Health) -> Wanted {
         let settled = !pending.has(&source);
         Registrant { spec: Arc::new(spec.clone()), source, ready, settled }
     };
-    let hooks = live.iter().map(|hook| registrant(hook)).collect();
+    let own = settings.map(SettingsReviewer::spec);
+    let others = live.iter().filter(|hook| own.is_none_or(|own| own.name != hook.spec.name));
+    let own = own.map(|spec| Registrant { spec: spec.clone(), source: Source::Directory, ready: true, settled: true });
+    let hooks = others.map(|hook| registrant(hook)).chain(own).collect();
     Wanted { hooks, pending, ..Wanted::default() }
 }
 

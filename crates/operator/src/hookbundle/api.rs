@@ -720,7 +720,7 @@ pub struct HookStatus {
 #[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// The type: Ready, Verified, Granted, Credentials, Progressing or Suspended.
+    /// The type of the condition, for example Ready.
     #[serde(rename = "type")]
     #[schemars(length(min = 1, max = 316))]
     pub type_: String,
@@ -754,7 +754,7 @@ pub fn definition() -> Value {
 }
 
 /// Rejects `null` everywhere, as in hooks' documents, and replaces formats that only Rust knows.
-fn tidy(value: &mut Value) {
+pub(crate) fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {
             if map.get("nullable") == Some(&Value::Bool(true)) {

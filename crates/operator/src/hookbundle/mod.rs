@@ -18,12 +18,17 @@ mod source;
 mod trimmed;
 mod version;
 
+pub(crate) use api::tidy;
 pub use api::{
     Approval, Available, AwsSigV4Form, BasicForm, BearerForm, Condition, CredentialForm, Grant, HeaderForm, HookBundle,
     HookBundleSpec, HookBundleStatus, HookStatus, HttpCredential, HttpGrant, Key, Limits, OciSource, Pending,
-    SecretKey, SecretName, Source, Verification, definition,
+    SecretKey, SecretName, Settings, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, release, run, served};
 pub use list::Lists;
+pub(crate) use plan::{Due, Looked, due};
+pub(crate) use problem::{Problem, cut};
 pub use source::SourceOptions;
+pub(crate) use source::Sources;
 pub(crate) use trimmed::MAX_SETTINGS;
+pub(crate) use version::{Version, permissions};

@@ -16,7 +16,7 @@ const JITTER: f64 = 0.1;
 
 /// The last lookup of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Looked {
+pub(crate) struct Looked {
     /// The generation of the spec.
     pub generation: i64,
     pub at: Instant,
@@ -28,7 +28,7 @@ pub(super) struct Looked {
 
 /// When to look up the source again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Due {
+pub(crate) enum Due {
     Now,
     At(Instant),
     Never,
@@ -36,7 +36,7 @@ pub(super) enum Due {
 
 /// Decides when to look up the source. After a change of the spec it is looked up again, because trust may have
 /// changed.
-pub(super) fn due(spec: &HookBundleSpec, generation: i64, looked: Option<&Looked>, now: Instant) -> Due {
+pub(crate) fn due(spec: &HookBundleSpec, generation: i64, looked: Option<&Looked>, now: Instant) -> Due {
     if spec.suspend {
         return Due::Never;
     }

@@ -8,7 +8,7 @@ const MAX_TEXT: usize = 2048;
 
 /// Why a version does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     /// One word, which is the reason in conditions and Events.
     pub reason: &'static str,
     /// The whole chain of causes.
@@ -62,7 +62,7 @@ impl Problem {
 }
 
 /// Truncates a text for a condition.
-pub(super) fn cut(mut text: String) -> String {
+pub(crate) fn cut(mut text: String) -> String {
     if text.len() > MAX_TEXT {
         text.truncate(text.floor_char_boundary(MAX_TEXT - 3));
         text.push_str("...");

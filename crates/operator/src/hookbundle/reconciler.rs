@@ -596,6 +596,10 @@ async fn fetch(
     installer: &dyn Installer,
 ) -> Result<Version, Problem> {
     let mut version = sources.fetch(namespace, spec, pin).await?;
+    if version.module.is_some() {
+        let why = "it is a module, and not a bundle of hooks alone: name it in a Module";
+        return Err(Problem::refused("NotABundle", why));
+    }
     if version.hooks.iter().any(|hook| hook.declared.is_none()) {
         let requested = installer.requested(&version.hooks).await;
         let declared = requested

@@ -46,7 +46,7 @@ pub struct SourceOptions {
     pub ca: Vec<u8>,
 }
 
-pub(super) struct Sources {
+pub(crate) struct Sources {
     client: kube::Client,
     options: SourceOptions,
     pulls: Pool,
@@ -140,7 +140,7 @@ impl Sources {
     }
 
     /// The store with this namespace's layers.
-    fn store(&self, namespace: &str) -> Store {
+    pub fn store(&self, namespace: &str) -> Store {
         self.options.store.of(&Tenant::namespace(namespace))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use boathook_bundle::{Policy, Pulled, Ready, Reference, Verified};
+use boathook_bundle::{ModuleSource, Policy, Pulled, Ready, Reference, Verified};
 use boathook_core::model::{
     self, BundleId, CredentialValues, DefinitionSource, HookSource, HttpRule, Identity, Installation, LimitCaps,
     Permission, parse_duration,
@@ -15,12 +15,14 @@ const SHOWN: usize = 12;
 
 /// A version of a bundle.
 #[derive(Debug, Clone)]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// The digest of its manifest, `sha256:…`.
     pub digest: String,
     /// The version in readable form: its tag, and the beginning of its digest.
     pub label: String,
     pub hooks: Vec<HookSource>,
+    /// The files of the module, if it is one.
+    pub module: Option<ModuleSource>,
     pub definitions: Vec<DefinitionSource>,
     pub schema: Option<String>,
     pub verified: Verified,
@@ -41,6 +43,7 @@ impl Version {
             label: label(at.tag(), &digest),
             requested: requested.collect(),
             hooks: ready.hooks,
+            module: ready.module,
             definitions: ready.definitions,
             schema: ready.settings_schema,
             verified,
@@ -82,7 +85,7 @@ pub(super) fn label(tag: Option<&str>, digest: &str) -> String {
     }
 }
 
-pub(super) fn permissions(grants: &[Grant]) -> Vec<Permission> {
+pub(crate) fn permissions(grants: &[Grant]) -> Vec<Permission> {
     let each = grants.iter().map(|grant| match &grant.http {
         Some(HttpGrant { hosts, methods, paths }) => {
             Permission::of_http(HttpRule { hosts: hosts.clone(), methods: methods.clone(), paths: paths.clone() })

@@ -31,7 +31,7 @@ use futures::{
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{Services, causes, history::Begun, hooks::Hook, ms, why};
+use super::{Services, causes, history::Begun, hooks::Hook, module_settings::SettingsReviewer, ms, why};
 use crate::{
     admin::views::AnswerView,
     record::{self, Given, secrets::bindings_of_secrets},
@@ -46,6 +46,8 @@ pub(super) struct Answers {
     /// The namespaces that webhooks leave out.
     left_out: Vec<String>,
     chains: Mutex<Known>,
+    /// Answers about the settings of modules.
+    settings: Option<Arc<SettingsReviewer>>,
 }
 
 /// The conversions of definitions. They are valid while the hooks stay the same.
@@ -56,8 +58,8 @@ struct Known {
 }
 
 impl Answers {
-    pub fn new(services: Arc<Services>, left_out: Vec<String>) -> Self {
-        Self { services, left_out, chains: Mutex::default() }
+    pub fn new(services: Arc<Services>, left_out: Vec<String>, settings: Option<Arc<SettingsReviewer>>) -> Self {
+        Self { services, left_out, chains: Mutex::default(), settings }
     }
 
     /// Passes effects to the sink, if there is one.
@@ -162,6 +164,10 @@ impl Answerer for Answers {
         request: AdmissionRequest,
         patience: Duration,
     ) -> BoxFuture<'_, Result<Reviewed, Unanswered>> {
+        if let Some(settings) = self.settings.as_ref().filter(|settings| settings.is_at(hook)) {
+            let reviewed = settings.review(binding, &request);
+            return async move { Ok(reviewed) }.boxed();
+        }
         let found = self.bound(kind, hook, binding);
         async move {
             let (hook, binding) = found?;

@@ -272,6 +272,7 @@ impl Bundles {
             settings: settings.into(),
             limits: wanted.limits,
             confined_to: wanted.confined_to.as_deref().map(Arc::from),
+            module: None,
         });
         let slot = self.0.slots().entry(id.clone()).or_default().clone();
         let _turn = slot.changing.lock().await;

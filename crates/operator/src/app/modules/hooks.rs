@@ -9,21 +9,28 @@ use std::{
 use boathook_core::{
     fair::Tenant,
     hooks::{HookFile, read_directory},
-    model::{BindingName, BundleId, Cause, HookName, Job, JobId, QueueName, RetryPolicy, Stage, Trigger, error_chain},
+    model::{
+        BindingName, BundleId, Cause, HookName, HookPhase, HookSource, Job, JobId, QueueName, RetryPolicy, Stage,
+        Trigger, error_chain,
+    },
 };
-use boathook_modules::{Module, life::Subject};
+use boathook_modules::life::Subject;
 use futures::future::{join_all, select_all};
 use tracing::warn;
 
 use super::{
     super::{
         Services,
+        hold_reason::{Held, Origin},
         hook_manager::HookManager,
         hooks::{self, Hook, HookLoadError},
         runs::Runs,
+        scope::Terms,
     },
     Cancelled,
+    shelf::{Shelved, Sourced},
 };
+use crate::hookbundle::Problem;
 
 /// Starts, runs and stops the hooks of modules.
 pub(super) struct ModuleHooks {
@@ -53,7 +60,8 @@ impl ModuleHooks {
     }
 
     /// The hooks' files. An error names one that is no hook.
-    fn files(&self, of: &Subject, module: Option<&Module>) -> Result<Files, String> {
+    fn files(&self, of: &Subject, module: Option<&Shelved>) -> Result<Files, String> {
+        let module = module.map(|shelved| &shelved.module);
         let (directory, suffix) = match (of, module) {
             (Subject::Global, _) => match &self.global {
                 Some(directory) => {
@@ -91,8 +99,44 @@ impl ModuleHooks {
         Ok(Hook { claim: Some(claim), ..hook })
     }
 
-    async fn load_all(&self, of: &Subject, module: Option<&Module>) -> Result<Vec<Hook>, NotLoaded> {
+    /// Whether all hooks of a version from a registry can be loaded and may do what they request.
+    pub async fn check(&self, source: &Sourced) -> Result<(), Problem> {
+        for hook in &source.fetched.hooks {
+            let origin = origin(&source.terms, hook);
+            self.hook_manager.judge(&origin).await.map_err(|held| {
+                let text = format!("hook {}: {}", hook.name, error_chain(&held));
+                match &held {
+                    Held::Ungranted(_) => Problem::refused("MissingGrants", format!("{text}; see spec.grants")),
+                    held if held.phase() == HookPhase::Pending => Problem::passing("RightsUnknown", text),
+                    held if held.phase() == HookPhase::Forbidden => Problem::refused("ServiceAccountForbidden", text),
+                    _ => Problem::refused("HookRefused", text),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    async fn load_sourced(&self, terms: &Arc<Terms>, hook: &HookSource) -> Result<Hook, NotLoaded> {
+        let origin = origin(terms, hook);
+        let name = &origin.name;
+        let other = self.services.hook_registry.hook(name).filter(|known| known.module != terms.module);
+        if other.is_some() {
+            return Err(NotLoaded(format!("there is another hook {name}: rename one of them")));
+        }
+        let failed = |error: &dyn std::error::Error| NotLoaded(format!("hook {name}: {}", error_chain(error)));
+        let hook = self.hook_manager.judge(&origin).await.map_err(|held| failed(&held))?;
+        let claim = self.hook_manager.claim(&hook.spec).await.map_err(|error| failed(&error))?;
+        Ok(Hook { claim: Some(claim), ..hook })
+    }
+
+    async fn load_all(&self, of: &Subject, module: Option<&Shelved>) -> Result<Vec<Hook>, NotLoaded> {
         let mut loaded = Vec::new();
+        if let Some((terms, hooks)) = module.and_then(Shelved::hooks) {
+            for hook in hooks {
+                loaded.push(self.load_sourced(terms, hook).await?);
+            }
+            return Ok(loaded);
+        }
         for file in self.files(of, module).map_err(NotLoaded)? {
             loaded.push(self.load_one(of, file).await?);
         }
@@ -111,8 +155,19 @@ impl ModuleHooks {
 
     /// Loads the hooks for a deletion. One that cannot be loaded does not run, because a module that is broken can be turned
     /// off, too.
-    async fn load_what_can_be(&self, of: &Subject, module: Option<&Module>) -> Vec<Hook> {
+    async fn load_what_can_be(&self, of: &Subject, module: Option<&Shelved>) -> Vec<Hook> {
         let mut loaded = Vec::new();
+        if let Some((terms, hooks)) = module.and_then(Shelved::hooks) {
+            for hook in hooks {
+                match self.load_sourced(terms, hook).await {
+                    Ok(hook) => loaded.push(hook),
+                    Err(NotLoaded(why)) => {
+                        warn!(%of, why, "a hook cannot be loaded, and does not run for the deletion");
+                    }
+                }
+            }
+            return loaded;
+        }
         for file in self.files(of, module).unwrap_or_else(|why| vec![Err(why)]) {
             match self.load_one(of, file).await {
                 Ok(hook) => loaded.push(hook),
@@ -127,7 +182,7 @@ impl ModuleHooks {
     pub async fn start(
         &self,
         of: &Subject,
-        module: Option<&Module>,
+        module: Option<&Shelved>,
         tell: impl FnOnce(String) + Send,
     ) -> Result<(), String> {
         // Some of them run if an earlier start was given up.
@@ -160,7 +215,7 @@ impl ModuleHooks {
     }
 
     /// Runs the hooks of a stage, in order.
-    pub async fn run(&self, of: &Subject, module: Option<&Module>, stage: Stage) -> Result<(), String> {
+    pub async fn run(&self, of: &Subject, module: Option<&Shelved>, stage: Stage) -> Result<(), String> {
         let mut all = self.live(of);
         if all.is_empty() && matches!(stage, Stage::BeforeDeleteHelm | Stage::AfterDeleteHelm) {
             // After a restart, nothing has started the hooks of a module that is off.
@@ -221,6 +276,11 @@ impl ModuleHooks {
             warn!(%of, "hooks still run after they were stopped");
         }
     }
+}
+
+fn origin(terms: &Arc<Terms>, hook: &HookSource) -> Origin {
+    let name = hook.name.in_bundle(&terms.bundle);
+    Origin { name, source: hook.clone(), terms: terms.clone(), changing: Arc::default() }
 }
 
 /// Whether a component was built from a file, which is no hook itself then.

@@ -4,18 +4,29 @@ pub(super) mod charts;
 mod commands;
 mod configuration;
 mod hooks;
+mod keeper;
 mod preview;
 pub(super) mod releases;
+mod resources;
 mod scripts;
+mod shelf;
+mod statuses;
 mod steps;
+mod supply;
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use boathook_core::{model::Stage, tasks::Task};
 use boathook_modules::{
     Catalogue, Layout, LayoutError, ModuleName, Store,
     graph::{Graph, GraphError},
-    life::{Action, End, Event, Life, Parts, Report, Step, Subject, TaskId},
+    layout::Class,
+    life::{End, Event, Life, Report, Step, Subject, TaskId},
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -29,11 +40,15 @@ use super::{
     module_values::{ModuleValues, News},
     options::ModulesOptions,
 };
+use crate::{module::Fetcher, telemetry::metrics::ModuleInfo};
 pub use charts::revisions::Entry;
 pub use commands::{CommandError, InCluster};
 use configuration::Configuration;
+use keeper::Heard;
 pub use preview::{Changed, Planned, Preview};
 use releases::Releases;
+use resources::Resources;
+use shelf::Shelf;
 use steps::Steps;
 
 /// How long to wait before the API server is asked again for what the start needs.
@@ -126,21 +141,15 @@ impl Modules {
         releases: Arc<dyn Releases>,
     ) -> Self {
         let Read { catalogue, graph, options } = read;
-        let catalogue = Arc::new(catalogue);
+        let shelf = Arc::new(Shelf::of_directories(catalogue.modules));
         let (shown, reports) = watch::channel(Vec::new());
-        let parts = |name: &ModuleName| {
-            let module = catalogue.module(name.as_str());
-            Parts {
-                // Definitions are applied with the chart.
-                chart: module.is_some_and(|module| module.chart.is_some() || !module.crds.is_empty()),
-                script: module.is_some_and(|module| module.enabled.is_some()),
-            }
-        };
         releases.announce(graph.order());
-        let life = Life::new(graph, parts);
-        let hooks = hooks::ModuleHooks::new(services.clone(), hook_manager, options.global_hooks.clone());
+        let broken = graph.broken().clone();
+        let life = Life::new(graph, |name| shelf.parts(name));
+        let hooks = Arc::new(hooks::ModuleHooks::new(services.clone(), hook_manager, options.global_hooks.clone()));
         let (events, inbox) = mpsc::unbounded_channel();
-        let steps = Steps { services: services.clone(), values: values.clone(), hooks, catalogue, releases, events };
+        let steps =
+            Steps { services: services.clone(), values: values.clone(), hooks, shelf: shelf.clone(), releases, events };
         let driver = Driver {
             life,
             services: services.clone(),
@@ -151,6 +160,13 @@ impl Modules {
             places: BTreeMap::new(),
             options,
             shown,
+            shelf,
+            broken,
+            resources: None,
+            leaving: BTreeSet::new(),
+            begun: false,
+            converging: None,
+            measured: BTreeSet::new(),
         };
         let task = services.tasks.spawn("modules", driver.run(news, inbox));
         Self { _task: task, reports }
@@ -167,6 +183,14 @@ impl Modules {
     }
 }
 
+/// A step that runs.
+struct Running {
+    handle: AbortHandle,
+    subject: Subject,
+    step: Step,
+    since: Instant,
+}
+
 struct Driver {
     life: Life,
     services: Arc<Services>,
@@ -174,11 +198,24 @@ struct Driver {
     steps: Arc<Steps>,
     /// Steps, and times that are waited for. Each returns what its end means.
     running: JoinSet<Event>,
-    tasks: BTreeMap<TaskId, (AbortHandle, Subject)>,
+    tasks: BTreeMap<TaskId, Running>,
     /// A step has the place of its subject until it has really ended.
     places: BTreeMap<Subject, Arc<tokio::sync::Mutex<()>>>,
     options: ModulesOptions,
     shown: watch::Sender<Vec<Report>>,
+    shelf: Arc<Shelf>,
+    /// Modules of directories that cannot be read.
+    broken: BTreeMap<ModuleName, String>,
+    /// The cluster's Modules, if the operator follows them.
+    resources: Option<Resources>,
+    /// Modules that are turned off because their Modules are deleted. They are taken away when they are off.
+    leaving: BTreeSet<ModuleName>,
+    /// The life of modules has begun.
+    begun: bool,
+    /// When the round began that goes on.
+    converging: Option<Instant>,
+    /// The modules that have metrics.
+    measured: BTreeSet<ModuleName>,
 }
 
 impl Driver {
@@ -200,9 +237,15 @@ impl Driver {
         };
         let mut config = Configuration::watch(&self.services, &self.values);
         config.listed(&self.values).await;
+        if let Some(resources) = &self.options.resources {
+            let (client, sources) = (self.values.client(), resources.sources.clone());
+            let fetcher = sources.map(|sources| Arc::new(Fetcher::new(client.clone(), sources)));
+            self.resources = Some(Resources::watch(&self.services, client, fetcher));
+            self.resources_listed().await;
+        }
         // Nothing has seen the values before.
         while news.try_recv().is_ok() {}
-        if self.life.has_no_modules() && !installed.is_empty() {
+        if self.life.has_no_modules() && self.resources.is_none() && !installed.is_empty() {
             let installed: Vec<_> = installed.iter().map(ModuleName::as_str).collect();
             warn!(
                 installed = installed.join(", "),
@@ -212,6 +255,7 @@ impl Driver {
         }
         self.take(Event::Installed(installed));
         self.flags();
+        self.begun = true;
         self.take(Event::Begin);
         loop {
             tokio::select! {
@@ -225,8 +269,17 @@ impl Driver {
                     }
                     self.ended(ended);
                 }
+                heard = heard(self.resources.as_mut()) => {
+                    self.heard(heard);
+                    // The status must not say of a spec what is true of the one before.
+                    while let Ok(news) = news.try_recv() {
+                        self.news(news);
+                    }
+                    self.show_resources();
+                }
                 name = self.steps.releases.drifted() => {
                     info!(module = %name, "the module is applied again: its objects or its Secret are no longer as they were");
+                    self.services.metrics.module_drifted(name.as_str());
                     self.take(Event::Drifted(name));
                 }
             }
@@ -250,7 +303,7 @@ impl Driver {
         match ended {
             Ok((_, event)) => self.take(event),
             Err(error) if error.is_panic() => {
-                let found = self.tasks.iter().find(|(_, (handle, _))| handle.id() == error.id());
+                let found = self.tasks.iter().find(|(_, running)| running.handle.id() == error.id());
                 let Some(task) = found.map(|(task, _)| *task) else { return };
                 error!(%error, "a step of a module panicked: it is tried again");
                 self.take(Event::Ended(task, End::Failed("a defect of the operator: see its log".to_owned())));
@@ -263,29 +316,24 @@ impl Driver {
     /// Takes an event, and does what follows.
     fn take(&mut self, event: Event) {
         if let Event::Ended(task, end) = &event {
-            let subject = self.tasks.remove(task).map(|(_, subject)| subject);
-            if let (Some(subject), End::Failed(reason) | End::Refused(reason)) = (subject, end) {
+            let running = self.tasks.remove(task);
+            if let Some(running) = &running {
+                self.measure(running, end);
+            }
+            if let (Some(Running { subject, .. }), End::Failed(reason) | End::Refused(reason)) = (running, end) {
                 warn!(%subject, reason, "a step failed");
             }
         }
-        for action in self.life.handle(event) {
-            match action {
-                Action::Start(task, subject, step) => self.start(task, subject, step),
-                Action::Abort(task, _) => {
-                    if let Some((handle, _)) = self.tasks.remove(&task) {
-                        handle.abort();
-                    }
-                }
-                Action::Wait(task, _, failures) => {
-                    let pause = self.pause(failures);
-                    self.running.spawn(async move {
-                        tokio::time::sleep(pause).await;
-                        Event::Due(task)
-                    });
-                }
-            }
-        }
-        self.show();
+        let actions = self.life.handle(event);
+        self.act(actions);
+    }
+
+    fn wait(&mut self, task: TaskId, failures: u32) {
+        let pause = self.pause(failures);
+        self.running.spawn(async move {
+            tokio::time::sleep(pause).await;
+            Event::Due(task)
+        });
     }
 
     fn start(&mut self, task: TaskId, subject: Subject, step: Step) {
@@ -295,7 +343,7 @@ impl Driver {
             Step::Script { .. } => None,
             _ => Some(self.places.entry(subject.clone()).or_default().clone()),
         };
-        let of = subject.clone();
+        let (of, shown) = (subject.clone(), step.clone());
         let handle = self.running.spawn(async move {
             let _alone = match &place {
                 Some(place) => Some(place.lock().await),
@@ -303,7 +351,59 @@ impl Driver {
             };
             Event::Ended(task, steps.run(task, &of, step).await)
         });
-        self.tasks.insert(task, (handle, subject));
+        self.tasks.insert(task, Running { handle, subject, step: shown, since: Instant::now() });
+    }
+
+    /// Counts a step of a module that ended.
+    fn measure(&self, running: &Running, end: &End) {
+        let Subject::Module(module) = &running.subject else { return };
+        let failed = matches!(end, End::Failed(_) | End::Refused(_));
+        let (step, deletion) = match running.step {
+            Step::Script { .. } => ("enabled", false),
+            Step::Start => ("Start", false),
+            Step::BeforeHelm => ("BeforeHelm", false),
+            Step::Chart => ("Chart", false),
+            Step::AfterHelm => ("AfterHelm", false),
+            Step::BeforeDeleteHelm => ("BeforeDeleteHelm", true),
+            Step::Delete => ("Delete", true),
+            Step::AfterDeleteHelm => ("AfterDeleteHelm", true),
+            Step::Stop => ("Stop", true),
+            Step::BeforeAll | Step::AfterAll => return,
+        };
+        self.services.metrics.module_step(module.as_str(), step, running.since.elapsed(), failed, deletion);
+    }
+
+    /// Shows all modules as metrics.
+    fn show_metrics(&mut self, now: &[Report]) {
+        let maintained: BTreeSet<_> = self.values.maintained().collect();
+        let mut shown = BTreeSet::new();
+        for report in now {
+            let Subject::Module(name) = &report.subject else {
+                match (report.at, self.converging) {
+                    ("ready", Some(since)) => {
+                        self.services.metrics.converged(since.elapsed());
+                        self.converging = None;
+                    }
+                    ("ready", None) => {}
+                    (_, None) => self.converging = Some(Instant::now()),
+                    _ => {}
+                }
+                continue;
+            };
+            let critical =
+                self.shelf.get(name).is_none_or(|shelved| shelved.module.definition.class == Class::Critical);
+            self.services.metrics.set_module(ModuleInfo {
+                name: name.as_str(),
+                enabled: report.on,
+                critical,
+                ready: report.at == "ready",
+                maintained: maintained.contains(name),
+            });
+            shown.insert(name.clone());
+        }
+        for gone in std::mem::replace(&mut self.measured, shown).difference(&self.measured) {
+            self.services.metrics.forget_module(gone.as_str());
+        }
     }
 
     fn pause(&self, failures: u32) -> Duration {
@@ -331,8 +431,19 @@ impl Driver {
             }
         }
         if before != now {
+            self.show_metrics(&now);
             self.shown.send_replace(now);
+            self.finish();
+            self.show_resources();
         }
+    }
+}
+
+/// What is heard of Modules next, if they are followed.
+async fn heard(resources: Option<&mut Resources>) -> Heard {
+    match resources {
+        Some(resources) => resources.next().await,
+        None => std::future::pending().await,
     }
 }
 

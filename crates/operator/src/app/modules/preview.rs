@@ -1,5 +1,6 @@
-//! What the operator would do with modules: their charts as the directories and the configuration give them now, compared with
-//! what is applied. Nothing is written, and no hook runs.
+//! What the operator would do with modules: their charts as the directories, the configuration and the cluster's Modules give them
+//! now, compared with what is applied. Nothing is written, and no hook runs. Nothing is pulled either: of a module from a registry,
+//! a directory has the files.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,11 +12,11 @@ use boathook_kube::{
 };
 use boathook_modules::{
     Catalogue, Config, Maintenance, Module, ModuleName, Store,
-    graph::{Answer, Graph, State},
+    graph::{Answer, Graph, Off, State},
 };
 use boathook_sandbox::Sandbox;
 use futures::{FutureExt as _, future::BoxFuture};
-use kube::api::ListParams;
+use kube::{Api, ResourceExt as _, api::ListParams};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -27,8 +28,10 @@ use super::{
         revisions::{Cause, Content, Inputs},
     },
     commands::{CommandError, InCluster, wrong},
+    keeper,
     releases::ReleaseError,
 };
+use crate::module;
 
 /// What would become of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,8 @@ pub struct Preview {
 struct Known<'a> {
     catalogue: &'a Catalogue,
     store: Store,
+    /// The cluster's Modules.
+    resources: BTreeMap<ModuleName, module::Module>,
     states: BTreeMap<ModuleName, State>,
     records: BTreeMap<ModuleName, Record>,
     renderer: Renderer,
@@ -103,8 +108,13 @@ impl InCluster {
             Ok(graph) => graph,
             Err(error) => return wrong(error_chain(&error)),
         };
+        let resources = self.resources().await?;
+        let graph = with_unread(graph, &resources);
         let mut store = Store::new(catalogue);
-        let problems = self.configure(&mut store, config_map, graph.order()).await?;
+        let mut problems = self.configure(&mut store, config_map, graph.order()).await?;
+        for (name, object) in &resources {
+            problems.extend(store.wish(name, Some(&object.wish())).iter().map(ToString::to_string));
+        }
         let discovery = Arc::new(Discovery::new(self.client.clone()));
         let access =
             Access::new(self.client.clone(), discovery.clone(), Arc::new(NoJq), AccessConfig::default(), Arc::new(()));
@@ -115,11 +125,12 @@ impl InCluster {
         };
         let states = graph.states(|name| store.decision(name.key()), scripted);
         let records = self.records().await?;
-        let known = Known { catalogue, store, states, records, renderer, discovery };
+        let known = Known { catalogue, store, resources, states, records, renderer, discovery };
         let gone = known.records.keys().filter(|name| !graph.contains(name) && !graph.broken().contains_key(*name));
         // Without any module, nothing counts as gone.
         let gone = gone.filter(|_| !graph.order().is_empty());
-        let all: Vec<&ModuleName> = graph.order().iter().chain(gone).collect();
+        let unread = known.resources.keys().filter(|name| known.is_unread(name));
+        let all: Vec<&ModuleName> = graph.order().iter().chain(unread).chain(gone).collect();
         if let Some(only) = only
             && !all.contains(&only)
         {
@@ -131,6 +142,21 @@ impl InCluster {
             previews.push(self.one(&known, name).await?);
         }
         Ok((previews, problems))
+    }
+
+    /// The cluster's Modules. There are none where their definition is missing.
+    async fn resources(&self) -> Result<BTreeMap<ModuleName, module::Module>, CommandError> {
+        let api: Api<module::Module> = Api::all(self.client.clone());
+        let found = match api.list(&ListParams::default()).await {
+            Ok(found) => found.items,
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => {
+                let what = "cannot list the Modules of the cluster".to_owned();
+                return Err(CommandError::Request { what, error: Box::new(error) });
+            }
+        };
+        let named = |object: module::Module| Some((object.name_any().parse().ok()?, object));
+        Ok(found.into_iter().filter_map(named).collect())
     }
 
     /// Gives the store what the cluster has: the configuration, and what hooks wrote.
@@ -162,9 +188,15 @@ impl InCluster {
         let record = known.records.get(name).filter(|record| !record.is_ending());
         let done = match (known.states.get(name), known.catalogue.module(name.as_str())) {
             (Some(State::On(_) | State::Unknown(_)), Some(module)) => self.on(known, module, record).await,
+            (None, None) if known.is_unread(name) && known.store.decision(name.key()).on => {
+                let why = "it is from a registry, and a preview pulls nothing: write its files into a directory with `boathook \
+                           bundle pull`, and name that directory with --modules";
+                Err(ReleaseError::Failed(why.to_owned()).into())
+            }
             (state, _) => {
                 let why = match state {
                     Some(State::Off(why)) => why.to_string(),
+                    None if known.is_unread(name) => Off::Voted(known.store.decision(name.key())).to_string(),
                     _ => "its directory is gone".to_owned(),
                 };
                 self.off(known, name, record, why).await
@@ -212,7 +244,10 @@ impl InCluster {
         if let Some(why) = given.unfit {
             return Err(ReleaseError::Refused(why).into());
         }
-        let caller = charts::caller(name, RunId::new("preview", 1), true)?;
+        // The templates of a module from a registry look up what its ServiceAccount may read.
+        let bundle = known.resources.get(name).and_then(|object| object.spec.as_bundle());
+        let terms = bundle.map(|spec| keeper::terms(name, &self.namespace, &spec));
+        let caller = charts::caller(name, terms.as_ref(), RunId::new("preview", 1), true)?;
         let (namespace, values) = (&*self.namespace, &given.values);
         let request = Request { caller: &caller, namespace, module, chart: &chart, values, inputs: &inputs };
         let (rendered, next) = known.renderer.next(&request, record).await?;
@@ -276,6 +311,22 @@ impl InCluster {
         };
         Ok(wanted.answer.members.into_iter().map(one).collect())
     }
+}
+
+impl Known<'_> {
+    /// Whether a module is from a registry, and no directory here has its files.
+    fn is_unread(&self, name: &ModuleName) -> bool {
+        let sourced = self.resources.get(name).is_some_and(|object| object.spec.source.is_some());
+        sourced && self.catalogue.module(name.as_str()).is_none()
+    }
+}
+
+/// Adds the modules from registries, of which nothing is known here.
+fn with_unread(graph: Graph, resources: &BTreeMap<ModuleName, module::Module>) -> Graph {
+    let sourced = resources.iter().filter(|(_, object)| object.spec.source.is_some());
+    let unread = sourced.map(|(name, _)| (name.clone(), "its files are in a registry".to_owned()));
+    let broken = graph.broken().clone();
+    graph.with_broken(broken.into_iter().chain(unread))
 }
 
 type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;

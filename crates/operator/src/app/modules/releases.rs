@@ -1,9 +1,11 @@
 //! The seam between the life of modules and what their charts are in the cluster.
 
+use std::sync::Arc;
+
 use boathook_modules::{Module, ModuleName};
 use futures::future::BoxFuture;
 
-use super::super::module_values::Given;
+use super::super::{module_values::Given, scope::Terms};
 
 /// Why a module's chart is not in the cluster as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +22,12 @@ pub(crate) enum ReleaseError {
 pub(crate) trait Releases: Send + Sync + 'static {
     /// There are these modules. Call it before anything else.
     fn announce(&self, modules: &[ModuleName]);
+
+    /// Says whose rights the chart of a module has. Without terms, it has those of the operator.
+    fn act_as(&self, module: &ModuleName, terms: Option<Arc<Terms>>);
+
+    /// The revision that is in the cluster, or is being applied, if it is known.
+    fn revision(&self, module: &ModuleName) -> Option<u64>;
 
     /// Renders the module's chart, or takes the manifests of the revision that an admin asked for, applies them, and waits until
     /// they are ready. Dropping the future ends the wait.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use boathook_core::model::Stage;
 use boathook_modules::{
-    Catalogue, Module,
+    Module,
     life::{End, Event, Step, Subject, TaskId},
 };
 use tokio::sync::mpsc;
@@ -14,6 +14,7 @@ use super::{
     hooks::ModuleHooks,
     releases::{ReleaseError, Releases},
     scripts::{self, Said},
+    shelf::Shelf,
 };
 
 /// After this time, modules that only go after another one do not wait for its step any more.
@@ -22,8 +23,8 @@ const SLOW: Duration = Duration::from_secs(60);
 pub(super) struct Steps {
     pub services: Arc<Services>,
     pub values: Arc<ModuleValues>,
-    pub hooks: ModuleHooks,
-    pub catalogue: Arc<Catalogue>,
+    pub hooks: Arc<ModuleHooks>,
+    pub shelf: Arc<Shelf>,
     pub releases: Arc<dyn Releases>,
     /// Receives what happens before a step has ended.
     pub events: mpsc::UnboundedSender<Event>,
@@ -43,13 +44,14 @@ impl Steps {
     }
 
     async fn work(&self, task: TaskId, of: &Subject, step: Step) -> End {
-        let module = match of {
-            Subject::Module(name) => self.catalogue.module(name.as_str()),
+        let shelved = match of {
+            Subject::Module(name) => self.shelf.get(name),
             Subject::Global => None,
         };
+        let module = shelved.as_deref();
         let done = match step {
-            Step::Script { on } => return self.ask(module, &on).await,
-            Step::Chart => return self.chart(module).await,
+            Step::Script { on } => return self.ask(module.map(|shelved| &shelved.module), &on).await,
+            Step::Chart => return self.chart(module.map(|shelved| &shelved.module)).await,
             Step::Delete => return self.delete(of).await,
             Step::Start => self.hooks.start(of, module, |why| self.tell(Event::Trouble(task, why))).await,
             Step::BeforeAll => self.hooks.run(of, module, Stage::BeforeAll).await,

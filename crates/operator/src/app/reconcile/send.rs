@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Pass<'_> {
     /// Sends what the set decides, until there is nothing more to send.
     pub(super) async fn apply(&self, entry: &Entry) -> Plan {
-        let writer = Applier { services: self.services, caller: &self.writer, manager: self.manager() };
+        let (services, caller) = (self.services, &self.writer);
+        let writer = Applier { services, caller, of_parent: caller, manager: self.manager() };
         let plan = writer.apply(entry, PATIENCE).await;
         self.report_adopted(entry);
         plan

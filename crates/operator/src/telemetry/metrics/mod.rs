@@ -1,6 +1,7 @@
 //! The operator's own metrics: a registry, and one method for each thing that can be recorded. There is no global
 //! registry: every process, and every test, creates its own.
 
+mod modules;
 pub mod names;
 mod series;
 
@@ -24,6 +25,7 @@ use boathook_kube::watch::WatchErrorKind;
 use boathook_sandbox::RunReport;
 use prometheus::{Encoder as _, Histogram, IntGauge, Registry, TextEncoder};
 
+pub use modules::ModuleInfo;
 pub use names::MetricsError;
 use names::Vecs;
 pub use series::OVERFLOW;

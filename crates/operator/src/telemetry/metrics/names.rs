@@ -1,6 +1,6 @@
 //! The table of all metrics of the operator itself: names, types, labels, help. They are created from it.
 //!
-//! Labels are `hook`, `binding`, `queue`, or a word from a closed set. They are never an object's name.
+//! Labels are `hook`, `binding`, `queue`, `module`, or a word from a closed set. They are never the name of another object.
 
 use std::collections::HashMap;
 
@@ -105,6 +105,13 @@ macro_rules! table {
                 Ok(Self { $($name: vec(registry, prefix, &$def)?,)* })
             }
 
+            /// Drops all series of a module.
+            pub fn forget_module(&self, module: &str) {
+                $(if $def.labels.contains(&"module") {
+                    forget_module(&self.$name, module);
+                })*
+            }
+
             /// Drops those of the hook's series whose label `binding`, if any, is `gone`.
             pub fn forget(&self, hook: &HookName, gone: &dyn Fn(Option<&str>) -> bool) {
                 $(if $def.labels.contains(&"hook") {
@@ -126,6 +133,16 @@ table! {
     enable_errors: IntCounterVec = counter("hook_enable_kubernetes_bindings_errors_total", &["hook"], "Lookups of a kubernetes binding's kind that did not find it.");
     hook_compile: HistogramVec = histogram("hook_compile_seconds", Buckets::Seconds, &["source"], "Time to get a component ready to run; source is compiled or cached.");
     hook_swaps: IntCounterVec = counter("hook_swaps_total", &["result"], "New versions of hooks, by result: swapped or refused.");
+    module_step: HistogramVec = histogram("module_step_seconds", Buckets::Seconds, &["module", "step"], "Duration of a step in the life of a module, whether it succeeded or not.");
+    module_helm: HistogramVec = histogram("module_helm_seconds", Buckets::Seconds, &["module"], "Duration of the step Chart: a module's chart is rendered and applied, and its objects become ready.");
+    module_run_errors: IntCounterVec = counter("module_run_errors_total", &["module"], "Steps of a module that failed, except those of its deletion.");
+    module_delete_errors: IntCounterVec = counter("module_delete_errors_total", &["module"], "Steps of a module's deletion that failed.");
+    modules_drifted: IntCounterVec = counter("modules_drifted_total", &["module"], "Times that objects of a module no longer were as they were applied.");
+    module_info: IntGaugeVec = gauge("mm_module_info", &["module", "enabled", "critical"], "1 for each module; enabled and critical are true or false, and enabled is unknown before that is decided.");
+    module_ready: IntGaugeVec = gauge("module_ready", &["module"], "1 when all steps of the module are done, else 0.");
+    module_maintenance: IntGaugeVec = gauge("mm_module_maintenance", &["module", "state"], "1 for each module, with how its objects are kept: Managed or NoResourceReconciliation.");
+    convergences: IntCounterVec = counter("convergence_total", &[], "Rounds in which each module was tried.");
+    convergence_seconds: CounterVec = counter("convergence_seconds", &[], "Time of these rounds, from their beginning until each module was tried.");
     hook_run: HistogramVec = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");
     hook_run_cpu: HistogramVec = histogram("hook_run_user_cpu_seconds", Buckets::Seconds, RUN, "CPU time of a run: the guest's code, and what the operator does for it in the same thread.");
     hook_run_rss: IntGaugeVec = gauge("hook_run_max_rss_bytes", RUN, "Most memory that the last run had, linear memories and tables together.");
@@ -223,6 +240,20 @@ impl FromDef for HistogramVec {
             Kind::Counter | Kind::Gauge => Vec::new(),
         };
         Self::new(histogram_opts!(name, def.help, bounds), def.labels)
+    }
+}
+
+/// Drops the series of a module.
+fn forget_module<B: MetricVecBuilder>(vec: &MetricVec<B>, module: &str) {
+    for family in vec.collect() {
+        for metric in family.get_metric() {
+            let labels: HashMap<&str, &str> =
+                metric.get_label().iter().map(|label| (label.name(), label.value())).collect();
+            if labels.get("module") == Some(&module) {
+                // If it is gone now, that is fine.
+                let _ = vec.remove(&labels);
+            }
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl One<'_> {
     }
 
     async fn secret_of(&self, target: &ObjectRef) -> Result<Option<Value>, ReleaseError> {
-        match self.services().operator.access.get(&self.caller, target, None).await {
+        match self.services().operator.access.get(&self.operator, target, None).await {
             Ok(text) => Ok(Some(serde_json::from_str(&text).unwrap_or_default())),
             Err(error) if error.reason == CallReason::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
@@ -93,7 +93,7 @@ impl One<'_> {
             subresource: None,
             ignore_missing: false,
         };
-        self.services().operator.access.write(&self.caller, &Operation::Patch(patch)).await.map_err(failed)
+        self.services().operator.access.write(&self.operator, &Operation::Patch(patch)).await.map_err(failed)
     }
 
     /// Keeps what a revision rendered to. What an interrupted try has left is overwritten.
@@ -122,7 +122,7 @@ impl One<'_> {
                 limit: None,
                 continue_token,
             };
-            let page = self.services().operator.access.list(&self.caller, &query).await.map_err(failed)?;
+            let page = self.services().operator.access.list(&self.operator, &query).await.map_err(failed)?;
             let secrets = page.items.iter().filter_map(|item| serde_json::from_str::<Value>(item).ok());
             for secret in secrets {
                 if revisions::number(&secret).is_none_or(|number| kept.contains(&number)) {
@@ -139,7 +139,7 @@ impl One<'_> {
                 self.services()
                     .operator
                     .access
-                    .write(&self.caller, &Operation::Delete(delete))
+                    .write(&self.operator, &Operation::Delete(delete))
                     .await
                     .map_err(failed)?;
             }

@@ -64,6 +64,7 @@ use super::{
         applying::{Applier, HasSet as _},
         module_values::Given,
         reconcile::marks::Names,
+        scope::Terms,
     },
     releases::{ReleaseError, Releases},
 };
@@ -84,6 +85,8 @@ pub(crate) struct Charts {
     members: Arc<Members>,
     releases: Mutex<HashMap<ModuleName, Arc<Release>>>,
     lines: Mutex<HashMap<ModuleName, Arc<Line>>>,
+    /// Whose rights modules from registries have.
+    terms: Mutex<HashMap<ModuleName, Arc<Terms>>>,
     drifted: mpsc::UnboundedSender<ModuleName>,
     reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<ModuleName>>,
     _watching: Task<()>,
@@ -114,6 +117,7 @@ impl Charts {
             members,
             releases: Mutex::default(),
             lines: Mutex::default(),
+            terms: Mutex::default(),
             drifted,
             reports: tokio::sync::Mutex::new(reports),
             _watching: watching,
@@ -154,16 +158,28 @@ impl Charts {
     }
 
     fn one(&self, module: &ModuleName) -> Result<One<'_>, ReleaseError> {
-        let caller = caller(module, self.services.run_ids.next(), self.services.plan)?;
-        Ok(One { charts: self, module: module.clone(), caller, identity: identity(module, &self.namespace) })
+        let operator = caller(module, None, self.services.run_ids.next(), self.services.plan)?;
+        let terms = self.terms.lock().unwrap_or_else(PoisonError::into_inner).get(module).cloned();
+        let caller = caller(module, terms.as_deref(), operator.run.clone(), self.services.plan)?;
+        let identity = identity(module, &self.namespace);
+        Ok(One { charts: self, module: module.clone(), caller, operator, identity })
     }
 }
 
-/// A module is the admin's, and acts as the operator. The API server says what the operator may do.
-pub(super) fn caller(module: &ModuleName, run: RunId, dry_run: bool) -> Result<Caller, ReleaseError> {
+/// Who acts for a module. A module of a directory is the admin's, and acts as the operator: the API server says what the operator
+/// may do. A module from a registry has the rights of its terms.
+pub(super) fn caller(
+    module: &ModuleName,
+    terms: Option<&Terms>,
+    run: RunId,
+    dry_run: bool,
+) -> Result<Caller, ReleaseError> {
     let name = HookName::new(&format!("module.{}", module.as_str()));
     let name = name.map_err(|error| ReleaseError::Refused(error.to_string()))?;
-    Ok(Caller::new(name, run, everything().into(), dry_run))
+    let operator = Caller::new(name, run, everything().into(), dry_run);
+    let Some(terms) = terms else { return Ok(operator) };
+    let permissions = terms.grants.clone().unwrap_or_default().into();
+    Ok(Caller { identity: terms.identity.clone(), permissions, ..operator })
 }
 
 /// What the objects of a module have in common.
@@ -199,6 +215,18 @@ impl Releases for Charts {
     fn announce(&self, modules: &[ModuleName]) {
         let set = |module| SetId::of(&record::reference(&self.namespace, module));
         self.members.announce(modules.iter().map(set));
+    }
+
+    fn act_as(&self, module: &ModuleName, terms: Option<Arc<Terms>>) {
+        let mut all = self.terms.lock().unwrap_or_else(PoisonError::into_inner);
+        match terms {
+            Some(terms) => drop(all.insert(module.clone(), terms)),
+            None => drop(all.remove(module)),
+        }
+    }
+
+    fn revision(&self, module: &ModuleName) -> Option<u64> {
+        self.releases().get(module).map(|release| release.record().revision)
     }
 
     fn apply<'a>(&'a self, module: &'a Module, given: &'a Given) -> BoxFuture<'a, Result<(), ReleaseError>> {
@@ -263,7 +291,10 @@ fn failed(error: CallError) -> ReleaseError {
 struct One<'c> {
     charts: &'c Charts,
     module: ModuleName,
+    /// Who writes the module's objects.
     caller: Caller,
+    /// Who writes the module's record.
+    operator: Caller,
     identity: Identity,
 }
 
@@ -423,7 +454,7 @@ impl One<'_> {
             resource_version: None,
             wait: None,
         };
-        self.services().operator.access.write(&self.caller, &Operation::Delete(delete)).await.map_err(failed)?;
+        self.services().operator.access.write(&self.operator, &Operation::Delete(delete)).await.map_err(failed)?;
         info!(module = self.module.as_str(), "the module's chart is deleted");
         Ok(())
     }
@@ -481,8 +512,8 @@ impl One<'_> {
     /// Sends what is to be sent, and waits until the set is as it should be.
     async fn settle(&self, release: &Arc<Release>, revision: u64, goal: Goal) -> Result<(), ReleaseError> {
         let deadline = Instant::now() + self.charts.patience;
-        let applier =
-            Applier { services: self.services(), caller: &self.caller, manager: release::manager(&self.module) };
+        let manager = release::manager(&self.module);
+        let applier = Applier { services: self.services(), caller: &self.caller, of_parent: &self.operator, manager };
         let generation = i64::try_from(revision).unwrap_or(i64::MAX);
         loop {
             let plan = applier.apply(&**release, PATIENCE).await;

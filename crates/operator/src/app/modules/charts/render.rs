@@ -210,7 +210,7 @@ pub(in super::super) async fn read(module: &Module) -> Result<Files, ReleaseErro
     read.map_err(ReleaseError::Failed)
 }
 
-/// Answers `lookup` with what the operator itself may read.
+/// Answers `lookup` with what the module's caller may read.
 struct Cluster {
     sources: Sources,
     caller: Caller,
@@ -242,7 +242,7 @@ impl Cluster {
         match self.sources.access.get(&self.caller, &target, None).await {
             Ok(object) => Ok(Some(object)),
             Err(error) if error.reason == CallReason::NotFound => Ok(None),
-            Err(error) => Err(refused(&error)),
+            Err(error) => Err(self.refused(&error)),
         }
     }
 
@@ -258,7 +258,7 @@ impl Cluster {
                 limit: None,
                 continue_token,
             };
-            let page = self.sources.access.list(&self.caller, &query).await.map_err(|error| refused(&error))?;
+            let page = self.sources.access.list(&self.caller, &query).await.map_err(|error| self.refused(&error))?;
             bytes += page.items.iter().map(String::len).sum::<usize>();
             if bytes > MAX_LIST {
                 return Err(format!("the list has more than {MAX_LIST} bytes: look up one object, or one namespace"));
@@ -272,11 +272,14 @@ impl Cluster {
             }
         }
     }
-}
 
-fn refused(error: &CallError) -> String {
-    match error.reason {
-        CallReason::ForbiddenByCluster => format!("{}: give the operator a role for this", error.message),
-        _ => error.message.clone(),
+    fn refused(&self, error: &CallError) -> String {
+        match (error.reason, &self.caller.identity) {
+            (CallReason::ForbiddenByCluster, None) => format!("{}: give the operator a role for this", error.message),
+            (CallReason::ForbiddenByCluster, Some(identity)) => {
+                format!("{}: give {identity} a role for this", error.message)
+            }
+            _ => error.message.clone(),
+        }
     }
 }
