@@ -23,6 +23,7 @@ mod identity;
 mod kinds;
 mod metrics;
 mod module_resources;
+mod modules_adopt;
 mod modules_charts;
 mod modules_commands;
 mod modules_failures;
