@@ -29,6 +29,8 @@ pub enum ModulesCommand {
     Plan(Plan),
     /// Show how the objects of a module would change, as `kubectl diff` does
     Diff(Diff),
+    /// Take over what Helm, or addon-operator, has installed under the names of modules
+    Adopt(Adopt),
     /// List the revisions of a module that are kept in the cluster
     History(History),
     /// Have the operator apply the manifests of an earlier revision of a module again
@@ -115,6 +117,37 @@ pub struct Diff {
     /// The module
     #[arg(value_name = "NAME")]
     pub name: String,
+    /// What is compared with the cluster.
+    #[command(flatten)]
+    pub compared: Compared,
+}
+
+/// `boathook modules adopt`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules adopt web --modules modules/ --namespace boathook
+  boathook modules adopt web api --modules modules/ --namespace boathook --yes
+
+A release of Helm is taken over by the module of the same name, in the operator's namespace. Stop addon-operator first.
+Without --yes, the command shows what it would take over, what the operator changes then, and what stands in the way, and
+writes nothing. With it, the fields that Helm has become the module's, and the release becomes the revision that the
+module's next one follows. No Pod restarts, unless the module's chart renders another one.
+
+The release of Helm stays. The way back: turn the operator off, delete the Secrets boathook-module-NAME and
+boathook-module-NAME.vREVISION, and run `helm upgrade`.
+
+Exit codes: 0 when it was taken over, or is planned and nothing stands in the way, 1 when something does, 2 when it cannot
+be taken over.")]
+pub struct Adopt {
+    /// The modules
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Field manager of another program that installed the release with Helm's library. May be repeated
+    #[arg(long, value_name = "NAME")]
+    pub manager: Vec<String>,
+    /// Take it over
+    #[arg(long)]
+    pub yes: bool,
     /// What is compared with the cluster.
     #[command(flatten)]
     pub compared: Compared,

@@ -264,7 +264,7 @@ impl Parent {
     /// The parent's own label and annotations as a body for a server-side apply, if they must change. `exact`: kinds
     /// and namespaces that no member is in any more are taken out. Before everything is pruned, they stay, because
     /// after a crash only they say where members are.
-    pub(crate) fn mark(
+    pub fn mark(
         &self,
         manager: &str,
         kinds: &BTreeSet<String>,

@@ -11,6 +11,7 @@
 //! | [`schema`] | schemas of values: `x-extend`, `x-required-for-helm`, defaults, validation, CEL rules |
 //! | [`patch`] | what hooks do to values |
 //! | [`manifest`] | what a chart renders to, as objects of a release |
+//! | `helm` | a release as Helm keeps it |
 //! | [`graph`] | which modules are on, why, and in which order they run |
 //! | [`life`] | what runs next: hooks, charts, deletions; a state machine |
 //! | [`layers`] | values in layers, and who wrote which |
@@ -29,6 +30,7 @@ pub mod chart;
 pub mod config;
 mod files;
 pub mod graph;
+mod helm;
 pub mod layers;
 pub mod layout;
 pub mod life;
@@ -40,6 +42,7 @@ pub mod values;
 
 pub use config::{Config, Maintenance, Wish};
 pub use files::{FileError, parse as read_values};
+pub use helm::{HelmHook, HelmRelease, InvalidRelease};
 pub use layers::{Layers, Step, Writer};
 pub use layout::{Catalogue, Layout, LayoutError, Module};
 pub use names::{InvalidName, ModuleName};

@@ -61,7 +61,7 @@ pub fn read(source: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
 
 /// The documents of a manifest, each with the number of the lines before it. Helm splits at each line that begins with
 /// `---`, whatever follows, also within a block of text.
-fn documents(text: &str) -> Vec<(usize, &str)> {
+pub(crate) fn documents(text: &str) -> Vec<(usize, &str)> {
     let (mut found, mut begin, mut first, mut at) = (Vec::new(), 0, 0, 0);
     let mut add = |from: usize, to: usize, line: usize| {
         if let Some(document) = text.get(from..to).filter(|document| !document.trim().is_empty()) {

@@ -4,15 +4,15 @@ use std::{fmt::Write as _, sync::Arc};
 
 use anyhow::Context as _;
 use boathook_core::model::ObjectRef;
-use boathook_modules::{Layout, ModuleName};
-use boathook_operator::app::{ModuleChange, ModulePlanned, ModulePreview, ModuleRevision, ModulesInCluster};
+use boathook_modules::{Catalogue, Layout, ModuleName};
+use boathook_operator::app::{ModuleAdoption, ModuleChange, ModulePlanned, ModulePreview, ModuleRevision, ModulesInCluster};
 use boathook_sandbox::Sandbox;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::{aligned, read_catalogue};
 use crate::{
-    cli::modules::{Compared, Diff, History, Place, Plan, Rollback, Turn},
+    cli::modules::{Adopt, Compared, Diff, History, Place, Plan, Rollback, Turn},
     cmd::{connect, runtime::block_on, sandbox},
 };
 
@@ -62,13 +62,7 @@ fn whole(previews: &[ModulePreview]) -> anyhow::Result<bool> {
 }
 
 fn preview(compared: &Compared, only: Option<&ModuleName>) -> anyhow::Result<Vec<ModulePreview>> {
-    let catalogue = read_catalogue(&Layout {
-        modules: compared.modules.clone(),
-        global: compared.global_hooks.clone(),
-        unnumbered: compared.unnumbered_order,
-        strict: compared.strict,
-        ..Layout::default()
-    })?;
+    let catalogue = directories(compared)?;
     let sandbox = sandbox::config(None)?;
     let (previews, problems) = block_on(async {
         let modules = modules(&compared.place).await?;
@@ -79,6 +73,61 @@ fn preview(compared: &Compared, only: Option<&ModuleName>) -> anyhow::Result<Vec
         eprintln!("boathook: warning: {problem}");
     }
     Ok(previews)
+}
+
+fn directories(compared: &Compared) -> anyhow::Result<Catalogue> {
+    read_catalogue(&Layout {
+        modules: compared.modules.clone(),
+        global: compared.global_hooks.clone(),
+        unnumbered: compared.unnumbered_order,
+        strict: compared.strict,
+        ..Layout::default()
+    })
+}
+
+/// Whether nothing stands in the way.
+pub(super) fn adopt(args: Adopt) -> anyhow::Result<bool> {
+    let names = args.names.iter().map(|name| module(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (compared, catalogue) = (&args.compared, directories(&args.compared)?);
+    let sandbox = sandbox::config(None)?;
+    block_on(async {
+        let modules = modules(&compared.place).await?;
+        let sandbox = Arc::new(Sandbox::new(sandbox)?);
+        let map = &compared.config.modules_config_map;
+        let mut free = true;
+        // All plans come first, so that a mistake in a later name does not leave half of them taken over.
+        let mut all = Vec::new();
+        for name in &names {
+            all.push(modules.adoption(&catalogue, map, sandbox.clone(), name, &args.manager).await?);
+        }
+        for adoption in &all {
+            print!("{}", takeover(adoption));
+            free &= adoption.conflicts.is_empty();
+            if args.yes {
+                modules.adopt(adoption).await?;
+                println!("{}: taken over", adoption.module);
+            }
+        }
+        if !args.yes {
+            println!("nothing was written: run the command with --yes to take over");
+        }
+        Ok(args.yes || free)
+    })
+}
+
+fn takeover(adoption: &ModuleAdoption) -> String {
+    let ModuleAdoption { module, revision, chart, objects, left, next, conflicts, .. } = adoption;
+    let count = objects.len();
+    let mut shown = format!("{module}: adopt revision {revision} of Helm's release ({chart}), {count} objects\n");
+    for (object, why) in left {
+        let _ = writeln!(shown, "  not taken over: {object}: {why}");
+    }
+    let _ = write!(shown, "  then {}", text(next).replace('\n', "\n  ").trim_end());
+    shown.push('\n');
+    for (object, why) in conflicts {
+        let _ = writeln!(shown, "  in the way: {object}: {why}");
+    }
+    shown
 }
 
 fn sign(changed: &ModuleChange) -> (&'static str, &'static str) {

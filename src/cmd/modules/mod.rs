@@ -38,6 +38,7 @@ pub(super) fn run(args: Modules) -> ExitCode {
         ModulesCommand::Graph(args) => graph(&args),
         ModulesCommand::Plan(args) => cluster::plan(args),
         ModulesCommand::Diff(args) => cluster::diff(args),
+        ModulesCommand::Adopt(args) => cluster::adopt(args),
         ModulesCommand::History(args) => cluster::history(args),
         ModulesCommand::Rollback(args) => cluster::rollback(args),
         ModulesCommand::Enable(args) => cluster::turn(args, true),

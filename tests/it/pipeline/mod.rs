@@ -24,6 +24,7 @@ mod kinds;
 mod loops;
 mod metrics;
 mod module_resources;
+mod modules_adopt;
 mod modules_charts;
 mod modules_commands;
 mod modules_failures;

@@ -119,7 +119,7 @@ pub use hold_reason::Held;
 pub use hook_manager::{ReleaseError, SwapError, Swapped};
 pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
 pub use modules::{
-    Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
+    Adoption as ModuleAdoption, Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
     InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
 };
 pub use options::{LoopPolicy, ModuleResources, ModulesOptions, Options, RunEnded};

@@ -16,7 +16,7 @@ use super::charts::{
 };
 
 /// Who writes for commands.
-const MANAGER: &str = "boathook-modules";
+pub(super) const MANAGER: &str = "boathook-modules";
 
 /// A command that cannot be done.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
 
 pub(super) mod charts;
+mod adopt;
 mod commands;
 mod configuration;
 mod hooks;
@@ -41,6 +42,7 @@ use super::{
     options::ModulesOptions,
 };
 use crate::{module::Fetcher, telemetry::metrics::ModuleInfo};
+pub use adopt::Adoption;
 pub use charts::revisions::Entry;
 pub use commands::{CommandError, InCluster};
 use configuration::Configuration;

@@ -81,15 +81,15 @@ pub struct Preview {
 }
 
 /// What is known before charts are rendered.
-struct Known<'a> {
-    catalogue: &'a Catalogue,
+pub(super) struct Known<'a> {
+    pub catalogue: &'a Catalogue,
     store: Store,
     /// The cluster's Modules.
     resources: BTreeMap<ModuleName, module::Module>,
-    states: BTreeMap<ModuleName, State>,
-    records: BTreeMap<ModuleName, Record>,
+    pub states: BTreeMap<ModuleName, State>,
+    pub records: BTreeMap<ModuleName, Record>,
     renderer: Renderer,
-    discovery: Arc<Discovery>,
+    pub discovery: Arc<Discovery>,
 }
 
 impl InCluster {
@@ -104,6 +104,32 @@ impl InCluster {
         sandbox: Arc<Sandbox>,
         only: Option<&ModuleName>,
     ) -> Result<(Vec<Preview>, Vec<String>), CommandError> {
+        let (known, graph, problems) = self.known(catalogue, config_map, sandbox).await?;
+        let gone = known.records.keys().filter(|name| !graph.contains(name) && !graph.broken().contains_key(*name));
+        // Without any module, nothing counts as gone.
+        let gone = gone.filter(|_| !graph.order().is_empty());
+        let unread = known.resources.keys().filter(|name| known.is_unread(name));
+        let all: Vec<&ModuleName> = graph.order().iter().chain(unread).chain(gone).collect();
+        if let Some(only) = only
+            && !all.contains(&only)
+        {
+            let names: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
+            return wrong(format!("there is no module {only} that can be used; there are: {}", names.join(", ")));
+        }
+        let mut previews = Vec::new();
+        for name in all.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
+            previews.push(self.one(&known, name).await?);
+        }
+        Ok((previews, problems))
+    }
+
+    /// Reads what previews need. The last value is what is wrong with the configuration.
+    pub(super) async fn known<'a>(
+        &self,
+        catalogue: &'a Catalogue,
+        config_map: &str,
+        sandbox: Arc<Sandbox>,
+    ) -> Result<(Known<'a>, Graph, Vec<String>), CommandError> {
         let graph = match Graph::of(catalogue) {
             Ok(graph) => graph,
             Err(error) => return wrong(error_chain(&error)),
@@ -126,22 +152,7 @@ impl InCluster {
         let states = graph.states(|name| store.decision(name.key()), scripted);
         let records = self.records().await?;
         let known = Known { catalogue, store, resources, states, records, renderer, discovery };
-        let gone = known.records.keys().filter(|name| !graph.contains(name) && !graph.broken().contains_key(*name));
-        // Without any module, nothing counts as gone.
-        let gone = gone.filter(|_| !graph.order().is_empty());
-        let unread = known.resources.keys().filter(|name| known.is_unread(name));
-        let all: Vec<&ModuleName> = graph.order().iter().chain(unread).chain(gone).collect();
-        if let Some(only) = only
-            && !all.contains(&only)
-        {
-            let names: Vec<&str> = all.iter().map(|name| name.as_str()).collect();
-            return wrong(format!("there is no module {only} that can be used; there are: {}", names.join(", ")));
-        }
-        let mut previews = Vec::new();
-        for name in all.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
-            previews.push(self.one(&known, name).await?);
-        }
-        Ok((previews, problems))
+        Ok((known, graph, problems))
     }
 
     /// The cluster's Modules. There are none where their definition is missing.
@@ -187,7 +198,9 @@ impl InCluster {
     async fn one(&self, known: &Known<'_>, name: &ModuleName) -> Result<Preview, CommandError> {
         let record = known.records.get(name).filter(|record| !record.is_ending());
         let done = match (known.states.get(name), known.catalogue.module(name.as_str())) {
-            (Some(State::On(_) | State::Unknown(_)), Some(module)) => self.on(known, module, record).await,
+            (Some(State::On(_) | State::Unknown(_)), Some(module)) => {
+                self.on(known, module, record, None).await.map(|(preview, _)| preview)
+            }
             (None, None) if known.is_unread(name) && known.store.decision(name.key()).on => {
                 let why = "it is from a registry, and a preview pulls nothing: write its files into a directory with `boathook \
                            bundle pull`, and name that directory with --modules";
@@ -217,14 +230,19 @@ impl InCluster {
         }
     }
 
-    async fn on(&self, known: &Known<'_>, module: &Module, record: Option<&Record>) -> Result<Preview, Failed> {
+    /// Previews a module that is on. The second value is what its chart renders to, if that is not what the record has.
+    /// `before`: the objects of the record, where the cluster does not have them yet.
+    pub(super) async fn on(
+        &self,
+        known: &Known<'_>,
+        module: &Module,
+        record: Option<&Record>,
+        before: Option<Objects>,
+    ) -> Result<(Preview, Objects), Failed> {
         let name = &module.name;
-        let stays = |why: String| Preview {
-            module: name.clone(),
-            planned: Planned::Stay,
-            why,
-            objects: Vec::new(),
-            hooks: Vec::new(),
+        let stays = |why: String| {
+            let (module, planned) = (name.clone(), Planned::Stay);
+            (Preview { module, planned, why, objects: Vec::new(), hooks: Vec::new() }, Objects::new())
         };
         if known.store.maintenance(name.key()) == Maintenance::NoResourceReconciliation {
             return Ok(stays("the configuration keeps its objects as they are".to_owned()));
@@ -254,9 +272,10 @@ impl InCluster {
         if record.is_some_and(|record| record.revision == next.revision) {
             return Ok(stays(format!("revision {}", next.revision)));
         }
-        let before = match record {
-            Some(record) => self.applied(known, name, record).await?,
-            None => BTreeMap::new(),
+        let before = match (before, record) {
+            (Some(before), _) => before,
+            (None, Some(record)) => self.applied(known, name, record).await?,
+            (None, None) => BTreeMap::new(),
         };
         let after = self.objects(known, name, &rendered.content).await?;
         let hooks = [next.before(), next.afterwards()]
@@ -264,13 +283,14 @@ impl InCluster {
             .flat_map(|event| charts::hooks_of(&rendered.content.hooks, event))
             .collect();
         let causes: Vec<&str> = next.changed.iter().copied().map(Cause::shown).collect();
-        Ok(Preview {
+        let preview = Preview {
             module: name.clone(),
             planned: if record.is_some() { Planned::Upgrade } else { Planned::Install },
             why: causes.join(", "),
-            objects: changes(before, after),
+            objects: changes(before, after.clone()),
             hooks,
-        })
+        };
+        Ok((preview, after))
     }
 
     async fn off(
@@ -329,9 +349,9 @@ fn with_unread(graph: Graph, resources: &BTreeMap<ModuleName, module::Module>) -
     graph.with_broken(broken.into_iter().chain(unread))
 }
 
-type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;
+pub(super) type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;
 
-enum Failed {
+pub(super) enum Failed {
     Command(CommandError),
     Release(ReleaseError),
 }

@@ -20,12 +20,12 @@
 
 mod crds;
 mod dependants;
-mod hooks;
+pub(super) mod hooks;
 mod kept;
 mod members;
 pub(super) mod objects;
 pub(super) mod record;
-mod release;
+pub(super) mod release;
 pub(super) mod render;
 pub(super) mod revisions;
 mod verdict;

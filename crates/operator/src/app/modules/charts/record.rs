@@ -17,9 +17,9 @@ use super::{
 /// The label of such Secrets, with the module's name.
 pub(in super::super) const LABEL: &str = "boathook.dev/module";
 /// The field manager of the Secret's content. That of the set's marks is the module's.
-pub(super) const MANAGER: &str = "boathook.dev/modules";
+pub(in super::super) const MANAGER: &str = "boathook.dev/modules";
 /// The type of such Secrets.
-const TYPE: &str = "boathook.dev/module";
+pub(in super::super) const TYPE: &str = "boathook.dev/module";
 /// The key of the record in the Secret's data.
 const KEY: &str = "release";
 
@@ -105,6 +105,20 @@ impl Record {
             rollback_to: None,
             history,
         }
+    }
+
+    /// What Helm has deployed, as the revision that the module's next one follows.
+    pub fn adopted(revision: u64, time: Timestamp, chart: &str, content: &Content) -> Self {
+        let mut adopted = Self {
+            revision: revision.max(1),
+            install: false,
+            chart: Some(chart.to_owned()).filter(|chart| !chart.is_empty()),
+            changed: vec![Cause::Installation],
+            ..Self::after(None, &Inputs::default(), time)
+        };
+        adopted.begin(&content.hooks, &content.digest());
+        adopted.state = State::Deployed;
+        adopted
     }
 
     /// Takes what was rendered for it.
@@ -209,13 +223,13 @@ pub(in super::super) fn read(secret: &Value) -> Result<Read, InvalidRecord> {
 
 /// The parent of the module's set. Its members have no owner reference to it: if somebody deletes the Secret, the module
 /// stays.
-pub(super) fn parent(secret: &Value) -> Option<Parent> {
+pub(in super::super) fn parent(secret: &Value) -> Option<Parent> {
     Some(Parent::read(secret).ok()?.by_label())
 }
 
 /// The body of the server-side apply that writes the Secret. `uid`: that of the Secret that is there. `answers`: the record is
 /// what an admin asked for, so nothing is asked for any more.
-pub(super) fn body(
+pub(in super::super) fn body(
     namespace: &str,
     module: &ModuleName,
     (uid, answers): (Option<&str>, bool),

@@ -19,7 +19,7 @@ use super::{
 };
 
 /// The field manager of what a module's chart renders to.
-pub(super) fn manager(module: &ModuleName) -> String {
+pub(in super::super) fn manager(module: &ModuleName) -> String {
     format!("boathook.dev/modules/{}", module.as_str())
 }
 

@@ -162,6 +162,10 @@ impl Inputs {
 
     /// What differs from an earlier revision.
     pub fn changed(&self, before: &Self) -> Vec<Cause> {
+        if *before == Self::default() {
+            // Helm does not keep what a release was made of.
+            return vec![Cause::Adoption];
+        }
         let mut causes = Vec::new();
         for (differs, cause) in [
             (self.chart != before.chart, Cause::Chart),
@@ -186,6 +190,8 @@ impl Inputs {
 pub enum Cause {
     /// There was none.
     Installation,
+    /// It follows a release of Helm.
+    Adoption,
     Chart,
     Settings,
     HookValues,
@@ -201,6 +207,7 @@ impl Cause {
     pub fn shown(self) -> &'static str {
         match self {
             Self::Installation => "installation",
+            Self::Adoption => "adoption",
             Self::Chart => "chart",
             Self::Settings => "settings",
             Self::HookValues => "hook values",
