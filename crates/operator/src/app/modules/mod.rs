@@ -4,7 +4,7 @@ pub(super) mod charts;
 mod commands;
 mod configuration;
 mod hooks;
-mod preview;
+pub(super) mod preview;
 pub(super) mod releases;
 mod scripts;
 mod steps;
