@@ -78,9 +78,13 @@ pub fn report(report: &mut Report, figures: &Figures) {
     languages::report(report, &figures.runs);
     scripts::report(report, &figures.hooks);
     let Figures { copies, bursts, beside, .. } = figures;
-    row(report, *beside, ("namespace → secret by a bash hook with kubectl (bare: shell-operator), p50", "≤ 20 ms"), copies, |times| {
-        ms(times.p50)
-    });
+    row(
+        report,
+        *beside,
+        ("namespace → secret by a bash hook with kubectl (bare: shell-operator), p50", "≤ 20 ms"),
+        copies,
+        |times| ms(times.p50),
+    );
     row(report, *beside, ("– p99", ""), copies, |times| ms(times.p99));
     row(report, *beside, ("– 1 000 namespaces at once, one round", ""), bursts, |time| ms(*time));
 }

@@ -217,6 +217,9 @@ type Reconcile struct {
 	// Adopt is what happens to an object that exists before the hook returns it: it is refused (`never`, the default), it
 	// becomes a child unless a controller owns it (`ifUnowned`), or it becomes a child (`always`).
 	Adopt string `json:"adopt,omitempty"`
+	// Revisions keeps so many revisions of each object's children, with the newest one: from 2 to 100; none when it is 0.
+	// `boathook operators` shows them and goes back to them. Not with Decorates.
+	Revisions int `json:"revisions,omitempty"`
 	// Resync calls the hook for each object again after this time, although nothing changed; never when it is 0.
 	Resync Duration `json:"resync,omitzero"`
 	// IncludeSnapshotsFrom names bindings whose snapshots the run can open.

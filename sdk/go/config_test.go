@@ -65,6 +65,8 @@ func everything() Config {
 			},
 			Prune: &Prune{MaxShare: "25%", MaxObjects: Count(0)}, Adopt: "ifUnowned", Resync: Duration(time.Hour),
 			IncludeSnapshotsFrom: []string{"pods"}, Retry: retry,
+		}, {
+			Name: "kept", APIVersion: "example.com/v1", Kind: "Kept", Owns: []Owned{{"v1", "Service"}}, Revisions: 5,
 		}},
 		Validating: []Webhook{webhook},
 		Mutating:   []Webhook{mutating},

@@ -12,6 +12,8 @@ pub mod interpreters;
 #[cfg(feature = "author")]
 pub mod modules;
 pub mod node;
+#[cfg(feature = "author")]
+pub mod operators;
 pub mod rbac;
 pub mod record;
 pub mod run;
@@ -74,6 +76,10 @@ pub enum Command {
     #[cfg(feature = "author")]
     #[command(arg_required_else_help = true)]
     Modules(modules::Modules),
+    /// Show and roll back the revisions of what hooks made of custom resources: history, diff, rollback
+    #[cfg(feature = "author")]
+    #[command(arg_required_else_help = true)]
+    Operators(operators::Operators),
     /// Manage the interpreters of script hooks: list, compile, pull, push
     #[command(arg_required_else_help = true)]
     Interpreters(interpreters::Interpreters),

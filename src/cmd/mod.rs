@@ -49,6 +49,8 @@ mod modules;
 #[cfg(feature = "author")]
 mod new;
 mod offered;
+#[cfg(feature = "author")]
+mod operators;
 mod place;
 #[cfg(feature = "author")]
 mod projects;
@@ -64,6 +66,8 @@ mod sandbox;
 mod serve;
 #[cfg(feature = "author")]
 mod summary;
+#[cfg(feature = "author")]
+mod table;
 #[cfg(feature = "author")]
 mod test;
 mod uninstall;
@@ -107,6 +111,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Bundle(args) => bundle::run(args),
         #[cfg(feature = "author")]
         Command::Modules(args) => Ok(modules::run(args)),
+        #[cfg(feature = "author")]
+        Command::Operators(args) => Ok(operators::run(args)),
         Command::Interpreters(args) => interpreters::run(args),
         Command::CompileWorker(args) => {
             Ok(boathook_sandbox::compiler::serve(args.bounds.into(), args.engine.into(), args.keep.as_deref()))

@@ -8,13 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use boathook_core::{
     effect::{self, Change, Ignore},
-    model::ObjectRef,
+    model::{ObjectRef, PART_OF},
 };
 use miniz_oxide::{deflate::compress_to_vec_zlib, inflate::decompress_to_vec_zlib_with_limit};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{canonical::Digest, desired::Desired, id::MemberId};
+use crate::{
+    canonical::{self, Digest},
+    desired::Desired,
+    id::{APPLIED, DECORATED, MemberId, Parent},
+};
 
 /// Bytes of a piece before base64. Base64 makes 683 KiB of them, so an object of 1 MiB has room for all else.
 const PIECE: usize = 512 << 10;
@@ -62,18 +66,42 @@ pub struct Revision {
 }
 
 /// Encodes a desired set. The same set with the same number gives the same pieces.
-pub fn encode(desired: &Desired, number: u64) -> Vec<Piece> {
-    pack(&text(desired), number)
+pub fn encode(desired: &Desired, parent: &Parent, number: u64) -> Vec<Piece> {
+    pack(&text(desired, parent), number)
 }
 
-fn text(desired: &Desired) -> String {
+/// The members as their producer returned them, in a fixed order, so that they are a valid answer again.
+fn text(desired: &Desired, parent: &Parent) -> String {
     let mut text = String::from("[");
     for (n, member) in desired.members.iter().enumerate() {
         text.push_str(if n > 0 { "," } else { "" });
-        text.push_str(&member.body);
+        let body = serde_json::from_str(&member.body).map(|member| canonical::text(&bare(member, parent)));
+        text.push_str(body.as_deref().unwrap_or(&member.body));
     }
     text.push(']');
     text
+}
+
+/// A member without what makes it one.
+fn bare(mut member: Value, parent: &Parent) -> Value {
+    let Some(metadata) = member.get_mut("metadata").and_then(Value::as_object_mut) else { return member };
+    if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+        owners.retain(|owner| owner.get("uid").and_then(Value::as_str) != Some(&*parent.uid));
+    }
+    let without = |metadata: &mut Map<String, Value>, mapping: &str, names: &[&str]| {
+        let fields = metadata.get_mut(mapping).and_then(Value::as_object_mut);
+        fields.into_iter().for_each(|fields| fields.retain(|name, _| !names.contains(&name.as_str())));
+    };
+    without(metadata, "labels", &[PART_OF]);
+    without(metadata, "annotations", &[APPLIED, DECORATED]);
+    let is_empty = |value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    let made = ["ownerReferences", "labels", "annotations"];
+    metadata.retain(|name, value| !(made.contains(&name.as_str()) && is_empty(value)));
+    member
 }
 
 /// Encodes the text of a revision, whatever it is.
@@ -141,12 +169,12 @@ pub enum Difference {
     Changed(ObjectRef, Vec<Change>),
 }
 
-/// The members that differ, by their names. What the operator adds to each member does not count.
+/// The members that differ, by their names.
 pub fn difference(before: &Revision, after: &Revision) -> Vec<Difference> {
     let index = |revision: &Revision| -> BTreeMap<MemberId, (ObjectRef, Value)> {
         let one = |member: &Value| {
             let reference = ObjectRef::of(member);
-            (MemberId::of(&reference), (reference, bare(member)))
+            (MemberId::of(&reference), (reference, member.clone()))
         };
         revision.members.iter().map(one).collect()
     };
@@ -164,15 +192,6 @@ pub fn difference(before: &Revision, after: &Revision) -> Vec<Difference> {
     compared.collect()
 }
 
-/// The member as its producer returned it. The digest changes with every other change.
-fn bare(member: &Value) -> Value {
-    let mut member = member.clone();
-    if let Some(annotations) = member.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
-        annotations.shift_remove(crate::id::APPLIED);
-    }
-    member
-}
-
 #[cfg(test)]
 mod tests {
     use boathook_core::model::Resource;
@@ -181,12 +200,20 @@ mod tests {
     use super::*;
     use crate::{Answer, Parent, Rules};
 
+    fn parent() -> Parent {
+        let metadata = json!({"name": "a", "namespace": "n", "uid": "u"});
+        Parent::read(&json!({"apiVersion": "example.com/v1", "kind": "App", "metadata": metadata})).unwrap()
+    }
+
     fn desired(members: Vec<Value>) -> Desired {
-        let parent = json!({"apiVersion": "example.com/v1", "kind": "App", "metadata": {"name": "a", "namespace": "n", "uid": "u"}});
         let owns = vec![Resource::of("v1", "ConfigMap", "configmaps", true)];
         let rules = Rules { owns, ..Rules::default() };
         let answer = Answer { members, ..Answer::default() };
-        Desired::new(answer, &Parent::read(&parent).unwrap(), &rules).unwrap()
+        Desired::new(answer, &parent(), &rules).unwrap()
+    }
+
+    fn encode(desired: &Desired, number: u64) -> Vec<Piece> {
+        super::encode(desired, &parent(), number)
     }
 
     fn map(name: &str, value: &str) -> Value {
@@ -247,6 +274,24 @@ mod tests {
         let bomb = compress_to_vec_zlib(&vec![b' '; 2 << 20], 9);
         let bomb = Piece { data: STANDARD.encode(bomb), ..other[0].clone() };
         assert_eq!(decode(&[bomb], 1 << 20), Err(InvalidRevision::TooLarge(7, 1 << 20)));
+    }
+
+    // mutant: crates/applyset/src/revision.rs: `without(metadata, "labels", &[PART_OF]);` => ``
+    #[test]
+    fn a_revision_is_the_same_answer_again() {
+        let mut member = map("a", "1");
+        member["metadata"]["labels"] = json!({"own": "1"});
+        member["metadata"]["annotations"] = json!({"boathook.dev/wave": "2"});
+        member["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "other"}]);
+        let (before, plain) = (desired(vec![member.clone(), map("b", "1")]), map("b", "1"));
+        let members = decode(&encode(&before, 1), LIMIT).unwrap().members;
+        assert_eq!(members.iter().find(|member| member["metadata"]["name"] == "b").unwrap()["data"], plain["data"]);
+        for (field, value) in member["metadata"].as_object().unwrap() {
+            let found = members.iter().find(|member| member["metadata"]["name"] == "a").unwrap();
+            assert_eq!(found["metadata"][field], *value);
+        }
+        assert_eq!(desired(members).digest, before.digest);
     }
 
     #[test]

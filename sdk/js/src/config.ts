@@ -120,6 +120,8 @@ export interface ReconcileBinding {
   prune?: { maxShare?: `${number}%`; maxObjects?: number };
   /** What happens to an object that the hook returns, and that exists without being a child. */
   adopt?: "never" | "ifUnowned" | "always";
+  /** Keep so many revisions of each object's children, with the newest one: from 2 to 100. Not with `decorates`. */
+  revisions?: number;
   /** Reconcile each object again after this time, although nothing changed. */
   resync?: Duration;
   includeSnapshotsFrom?: string[];

@@ -128,6 +128,7 @@ fn every_other_field() {
                 .include_snapshots_from(["pods"])
                 .retry(Retry::new().attempts(5)),
         )
+        .reconcile(Reconcile::new("kept", "example.com/v1", "Kept").owns("v1", "Service").revisions(5))
         .validating(validating())
         .mutating(mutating())
         .conversion(

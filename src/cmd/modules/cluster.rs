@@ -5,21 +5,25 @@ use std::{fmt::Write as _, sync::Arc};
 use anyhow::Context as _;
 use boathook_core::model::ObjectRef;
 use boathook_modules::{Catalogue, Layout, ModuleName};
-use boathook_operator::app::{ModuleAdoption, ModuleChange, ModulePlanned, ModulePreview, ModuleRevision, ModulesInCluster};
+use boathook_operator::app::{
+    ModuleAdoption, ModuleChange, ModulePlanned, ModulePreview, ModuleRevision, ModulesInCluster,
+};
 use boathook_sandbox::Sandbox;
 use serde_json::{Value, json};
-use similar::TextDiff;
 
-use super::{aligned, read_catalogue};
+use super::read_catalogue;
 use crate::{
     cli::modules::{Adopt, Compared, Diff, History, Place, Plan, Rollback, Turn},
-    cmd::{connect, runtime::block_on, sandbox},
+    cmd::{
+        connect,
+        runtime::block_on,
+        sandbox,
+        table::{aligned, unified},
+    },
 };
 
 /// The characters of a digest that are shown to people.
 const DIGEST: usize = 12;
-/// Lines around a change.
-const CONTEXT: usize = 3;
 
 async fn modules(place: &Place) -> anyhow::Result<ModulesInCluster> {
     let (client, _) = connect::client(&place.connection).await?;
@@ -46,7 +50,7 @@ pub(super) fn diff(args: Diff) -> anyhow::Result<bool> {
         if one.planned == ModulePlanned::Delete {
             eprintln!("boathook: the module {} would be deleted: {}", one.module, one.why);
         }
-        one.objects.iter().for_each(|changed| print!("{}", unified(changed)));
+        one.objects.iter().for_each(|changed| print!("{}", unified(changed, ["APPLIED", "PLANNED"])));
     }
     whole(&previews)
 }
@@ -165,21 +169,6 @@ fn row(preview: &ModulePreview) -> Value {
     })
 }
 
-/// The difference as `kubectl diff` shows it.
-fn unified(changed: &ModuleChange) -> String {
-    let ObjectRef { api_version, kind, namespace, name } = &changed.object;
-    let namespace = namespace.as_deref().unwrap_or_default();
-    let file = format!("{}.{kind}.{namespace}.{name}", api_version.replace('/', "."));
-    let yaml = |object: &Option<Value>| {
-        object.as_ref().map_or_else(String::new, |object| yaml_serde::to_string(object).unwrap_or_default())
-    };
-    let (before, after) = (yaml(&changed.before), yaml(&changed.after));
-    let (old, new) = (format!("APPLIED/{file}"), format!("PLANNED/{file}"));
-    let diff = TextDiff::from_lines(&before, &after);
-    let hunks = diff.unified_diff().context_radius(CONTEXT).header(&old, &new).to_string();
-    format!("diff -u -N {old} {new}\n{hunks}")
-}
-
 /// Always true.
 pub(super) fn history(args: History) -> anyhow::Result<bool> {
     let module = module(&args.name)?;
@@ -248,26 +237,4 @@ pub(super) fn turn(args: Turn, on: bool) -> anyhow::Result<bool> {
         println!("the ConfigMap {map}{again} turns the module {module} {what}");
         Ok(true)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_difference_looks_like_that_of_kubectl() {
-        let map = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {"a": value}});
-        let object = ObjectRef {
-            api_version: "v1".to_owned(),
-            kind: "ConfigMap".to_owned(),
-            namespace: Some("shop".to_owned()),
-            name: "web".to_owned(),
-        };
-        let changed = ModuleChange { object, before: Some(map("1")), after: Some(map("2")) };
-        let expected = "diff -u -N APPLIED/v1.ConfigMap.shop.web PLANNED/v1.ConfigMap.shop.web\n\
-                        --- APPLIED/v1.ConfigMap.shop.web\n+++ PLANNED/v1.ConfigMap.shop.web\n@@ -3,4 +3,4 @@\n metadata:\n   \
-                        name: web\n data:\n-  a: '1'\n+  a: '2'\n";
-        assert_eq!(unified(&changed), expected);
-    }
 }

@@ -20,6 +20,7 @@ use boathook_modules::{
 };
 use serde_json::{Map, Value, json};
 
+use super::table::aligned;
 use crate::cli::{
     Output,
     modules::{self as grammar, List, Modules, ModulesCommand, Sources, Values},
@@ -366,20 +367,6 @@ fn table(catalogue: &Catalogue, store: &Store) -> String {
         ]);
     }
     aligned(&rows)
-}
-
-/// Rows with their columns below each other.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let width = rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
 }
 
 /// Shows which layers wrote a value. Whether there is one.

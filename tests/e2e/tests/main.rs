@@ -177,6 +177,7 @@ suite! {
             a_refused_child_is_named,
             a_definition_is_upgraded,
             services_are_attached_to_a_stateful_set,
+            revisions_of_children_are_kept_and_applied_again,
             a_parent_refers_to_others_and_ends_when_its_hook_says_so;
         languages:
             the_example_is_the_same_operator_in_each_language;

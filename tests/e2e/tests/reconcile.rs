@@ -11,7 +11,7 @@ use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Operator, SOON, Test, eventually, eventually_within, workspace};
+use crate::harness::{Cluster, Operator, SOON, Test, boathook, eventually, eventually_within, workspace};
 
 pub const HELLO: &str = "hooks-wasm/hello-app";
 pub const WISH: &str = "hooks-wasm/test/wish";
@@ -357,6 +357,46 @@ pub async fn a_parent_refers_to_others_and_ends_when_its_hook_says_so(test: Arc<
     told(&cluster, "wish", "web", "Reconciling", "True").await;
     cluster.kubectl(&["patch", "wish", "web", "--type=merge", "--patch", r#"{"spec":{"end":{"done":true}}}"#]).await;
     gone(&cluster, "wish", "web").await;
+    operator.stop().await;
+}
+
+/// An admin goes back to what the children were, and forward again.
+pub async fn revisions_of_children_are_kept_and_applied_again(test: Arc<Test>) {
+    let cluster = test.own_cluster().await;
+    apply_file(&cluster, &workspace().join(format!("{WISH}/wishes.yaml"))).await;
+    let operator = test.operator_with(&cluster.kubeconfig, &["test/farewell"]).await;
+    operator.ready().await;
+    for value in ["1", "2"] {
+        apply(&test, &cluster, &wish("web", &[child("a", "0", value)])).await;
+        has(&cluster, "configmap", "a", "/data/value", json!(value)).await;
+    }
+    told(&cluster, "wish", "web", "Ready", "True").await;
+    let operators = async |arguments: &[&str]| {
+        let mut command = tokio::process::Command::new(boathook());
+        command.arg("operators").args(arguments).arg("wish/web").args(["--namespace", "default", "--kubeconfig"]);
+        let ended = command.arg(&cluster.kubeconfig).output().await.expect("run boathook");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (ended.status.code(), format!("{}{}", text(&ended.stdout), text(&ended.stderr)))
+    };
+    let (code, diff) = operators(&["diff"]).await;
+    assert!(code == Some(1) && diff.contains("-  value: '1'\n+  value: '2'"), "{code:?} {diff}");
+    let (code, said) = operators(&["rollback"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    has(&cluster, "configmap", "a", "/data/value", json!("1")).await;
+    let message = told(&cluster, "wish", "web", "RolledBack", "True").await;
+    assert!(message.starts_with("the children are those of revision 1"), "{message}");
+    let (code, said) = operators(&["rollback", "--end"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    has(&cluster, "configmap", "a", "/data/value", json!("2")).await;
+    let kept = cluster.kubectl(&["get", "controllerrevisions", "--output=jsonpath={.items[*].revision}"]).await;
+    assert_eq!(kept.split(' ').collect::<std::collections::BTreeSet<_>>(), ["1", "2"].into());
+    // They go with their parent.
+    cluster.kubectl(&["delete", "wish", "web"]).await;
+    eventually_within(COLLECTED, "there is no revision", async || {
+        let left = cluster.try_kubectl(&["get", "controllerrevisions", "--output=name"]).await?;
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    })
+    .await;
     operator.stop().await;
 }
 

@@ -225,7 +225,7 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
     let prune = (1..=100_u8, 0..1000_usize)
         .prop_map(|(share, max_objects)| PruneLimits { max_share: share.try_into().unwrap(), max_objects });
     let adopt = select(vec![Adopt::Never, Adopt::IfUnowned, Adopt::Always]);
-    let resync = option::of((1..10_000_u64).prop_map(Duration::from_secs));
+    let resync = (option::of((1..10_000_u64).prop_map(Duration::from_secs)), option::of(2..100_usize));
     let related = vec((option::of("[a-z]{1,4}"), "\\.[a-z]{1,4}(\\[\\]|\\.[a-z])?", label_selector()), 0..3);
     let entry =
         move |(i, (namespace, path, label_selector)): (usize, (Option<String>, String, Option<String>))| Related {
@@ -248,7 +248,9 @@ fn reconcilers() -> impl Strategy<Value = Vec<ReconcileBinding>> {
     let decorates = option::of(vec(rule, 0..3));
     let one = (vec("[a-z]{1,4}", 0..2), label_selector(), decorates, owns, related, prune, adopt, (resync, retry()))
         .prop_map(move |(namespaces, label_selector, decorates, owns, related, prune, adopt, (resync, retry))| {
+            let (resync, revisions) = resync;
             ReconcileBinding {
+                revisions: revisions.filter(|_| decorates.is_none()),
                 decorates: decorates.is_some(),
                 annotations: decorates.unwrap_or_default(),
                 name: BindingName::new("later"),

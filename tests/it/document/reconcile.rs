@@ -106,6 +106,12 @@ fn what_cannot_be_is_refused() {
         (&format!("{OWNS}, prune: {{maxObjects: -1}}"), "reconcile[0].prune.maxObjects", "from 0"),
         (&format!("{OWNS}, adopt: sometimes"), "reconcile[0].adopt", "ifUnowned"),
         (&format!("{OWNS}, resync: 10ms"), "reconcile[0].resync", "1s"),
+        (&format!("{OWNS}, revisions: 1"), "reconcile[0].revisions", "from 2 to 100"),
+        (
+            &format!("{OWNS}, revisions: 5, decorates: true"),
+            "reconcile[0].revisions",
+            "leave it out with `decorates: true`",
+        ),
         (
             &format!("{OWNS}, includeSnapshotsFrom: [other]"),
             "reconcile[0].includeSnapshotsFrom[0]",

@@ -18,7 +18,9 @@ fn map(name: &str, data: &Value) -> Value {
 /// What `bench.web()` renders to, in an earlier version: `web` has a key more, and there is `old`.
 fn release() -> Vec<Value> {
     let web = json!({"port": "80", "release": "web default", "extra": "1"});
-    ["web", "old", "more-0", "more-1", "more-2"].map(|name| map(name, if name == "web" { &web } else { &Value::Null })).into()
+    ["web", "old", "more-0", "more-1", "more-2"]
+        .map(|name| map(name, if name == "web" { &web } else { &Value::Null }))
+        .into()
 }
 
 async fn send(bench: &Bench, method: &str, path: &str, manager: &str, body: &Value) -> Value {
@@ -36,7 +38,8 @@ async fn helm(bench: &Bench, status: &str) {
     for object in &objects {
         send(bench, "POST", "configmaps", "helm", object).await;
     }
-    let manifest: String = objects.iter().map(|one| format!("---\n# Source: web/templates/web.yaml\n{one}\n")).collect();
+    let manifest: String =
+        objects.iter().map(|one| format!("---\n# Source: web/templates/web.yaml\n{one}\n")).collect();
     let release = json!({"name": "web", "namespace": "default", "version": 3, "manifest": manifest, "hooks": null,
         "info": {"status": status, "last_deployed": "2026-05-04T09:12:40.123456789+02:00"},
         "chart": {"metadata": {"name": "web", "version": "1.0.0"}}});
@@ -53,7 +56,8 @@ async fn adopt(bench: &Bench, arguments: &[&str]) -> Ended {
 
 fn managers(object: &Value) -> Vec<String> {
     let all = object["metadata"]["managedFields"].as_array().unwrap().iter();
-    all.map(|entry| format!("{} {}", entry["manager"].as_str().unwrap(), entry["operation"].as_str().unwrap())).collect()
+    all.map(|entry| format!("{} {}", entry["manager"].as_str().unwrap(), entry["operation"].as_str().unwrap()))
+        .collect()
 }
 
 async fn bench() -> Bench {
@@ -70,7 +74,10 @@ async fn a_release_of_helm_is_taken_over_with_its_fields_and_objects() {
     let plan = adopt(&bench, &[]).await;
     assert_eq!(plan.code, Some(0), "{} {}", plan.stdout, plan.stderr);
     let lines: Vec<&str> = plan.stdout.lines().collect();
-    assert_eq!(lines[..2], ["web: adopt revision 3 of Helm's release (web-1.0.0), 5 objects", "  then web: upgrade (adoption)"]);
+    assert_eq!(
+        lines[..2],
+        ["web: adopt revision 3 of Helm's release (web-1.0.0), 5 objects", "  then web: upgrade (adoption)"]
+    );
     for line in ["    ~ v1 ConfigMap default/web", "    - v1 ConfigMap default/old", "    + v1 Secret default/web"] {
         assert!(lines.contains(&line), "{line:?} in {}", plan.stdout);
     }
@@ -92,13 +99,21 @@ async fn a_release_of_helm_is_taken_over_with_its_fields_and_objects() {
     assert_eq!(taken["data"], before["data"]);
     assert_eq!(managers(&taken), ["boathook.dev/modules/web Apply"]);
     let again = adopt(&bench, &["--yes"]).await;
-    assert!(again.code == Some(2) && again.stderr.contains("is installed already, with revision 3"), "{}", again.stderr);
+    assert!(
+        again.code == Some(2) && again.stderr.contains("is installed already, with revision 3"),
+        "{}",
+        again.stderr
+    );
 
     let operator = bench.start().await;
     at(&operator, "web", "ready").await;
     bench.is_gone("ConfigMap", "old").await;
     let web = bench.is_there("ConfigMap", "web").await;
-    assert_eq!(web["data"], json!({"port": "80", "release": "web default"}), "the key that the chart no longer has is gone");
+    assert_eq!(
+        web["data"],
+        json!({"port": "80", "release": "web default"}),
+        "the key that the chart no longer has is gone"
+    );
     assert_eq!(web["metadata"]["uid"], before["metadata"]["uid"]);
     let history = modules(&bench.cluster, bench.modules.path(), &["history", "web", "-o", "json"]).await;
     let history: Value = serde_json::from_str(&history.stdout).unwrap();

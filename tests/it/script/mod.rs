@@ -13,6 +13,7 @@ mod joined;
 mod parents;
 pub mod python;
 mod reconcile;
+mod revisions;
 mod scenarios;
 pub mod shell;
 

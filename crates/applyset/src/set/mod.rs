@@ -335,6 +335,11 @@ impl Set {
         }
     }
 
+    /// The newest valid answer.
+    pub fn desired(&self) -> Option<&Desired> {
+        self.desired.as_ref()
+    }
+
     /// Whether the producer's newest answer was invalid.
     pub fn is_invalid(&self) -> bool {
         self.invalid.is_some()

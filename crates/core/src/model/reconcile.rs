@@ -30,6 +30,8 @@ pub struct ReconcileBinding {
     pub related: Vec<Related>,
     pub prune: PruneLimits,
     pub adopt: Adopt,
+    /// `revisions`: so many sets of a parent's objects are kept, with the newest one. Default: none.
+    pub revisions: Option<usize>,
     /// `resync`: each parent is reconciled again after this time, although nothing changed. Default: never.
     pub resync: Option<Duration>,
     /// Names of `kubernetes` bindings. A change of one of their objects does not reconcile anything.
@@ -282,6 +284,17 @@ impl ReconcileBinding {
         let parents = self.informer(self.name.clone(), &self.parent, self.label_selector.clone(), Role::Parents);
         let parents = KubernetesBinding { include_snapshots_from: self.inputs(), ..parents };
         std::iter::once(parents).chain(members).chain(related)
+    }
+
+    /// The kind of the objects in which revisions are kept, in the parents' namespaces. A revision contains all that the objects of
+    /// a parent contain, so revisions with Secrets are Secrets. Their binding may write Secrets anyway.
+    pub fn revisions_in(&self) -> OwnedKind {
+        let is_secret = |kind: &OwnedKind| kind.group().is_empty() && &*kind.kind == "Secret";
+        let (api_version, kind) = match self.owns.iter().any(is_secret) {
+            true => ("v1", "Secret"),
+            false => ("apps/v1", "ControllerRevision"),
+        };
+        OwnedKind { api_version: api_version.into(), kind: kind.into() }
     }
 
     /// What must be listed before a parent is reconciled.

@@ -63,8 +63,8 @@ impl KubernetesBinding {
 }
 
 impl ReconcileBinding {
-    /// The calls that the operator makes for it: it writes members, the parents' status, and the parents' labels and
-    /// annotations.
+    /// The calls that the operator makes for it: it writes members, the parents' status, the parents' labels and
+    /// annotations, and revisions.
     pub fn asks(&self) -> Vec<Permission> {
         let calls = |kind: &OwnedKind, resources: &[&str], verbs: &[&str]| {
             let plural = plural(&kind.kind);
@@ -82,7 +82,11 @@ impl ReconcileBinding {
         let parts: &[&str] = if self.decorates { &[""] } else { &["", "/status"] };
         let parents = calls(&self.parent, parts, &["get", "patch"]);
         let members = self.owns.iter().map(|kind| calls(kind, &[""], &["get", "create", "patch", "delete"]));
-        std::iter::once(parents).chain(members).collect()
+        let kept = self.revisions.map(|_| {
+            let verbs = ["get", "list", "create", "patch", "delete"];
+            calls(&self.revisions_in(), &[""], &verbs)
+        });
+        std::iter::once(parents).chain(members).chain(kept).collect()
     }
 }
 

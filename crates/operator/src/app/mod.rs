@@ -9,6 +9,7 @@
 //! | `reconcile`, `claims`, `applying` | parents and their sets, which hook has them, and the requests of a set |
 //! | `runs`, `host`, `jq_patch`, `run_once`, `reconcile_once` | from a job to a run, and from a guest's call to the API server |
 //! | `modules`, `module_values`, `module_settings` | add-ons: their hooks, values and charts, and reviews of settings |
+//! | `operators` | the revisions of parents, for commands |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `causes`, `loops`, `why` | what caused what, loops of hooks, and why a hook did not run |
@@ -40,6 +41,7 @@ mod module_settings;
 mod module_values;
 mod modules;
 mod observers;
+mod operators;
 mod options;
 mod reconcile;
 mod reconcile_once;
@@ -122,6 +124,7 @@ pub use modules::{
     Adoption as ModuleAdoption, Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
     InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
 };
+pub use operators::{Kept as KeptRevision, OfParent as RevisionsOfParent};
 pub use options::{LoopPolicy, ModuleResources, ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;

@@ -23,6 +23,7 @@ fn config() -> Config {
         .related(Related::by_name("secret", "v1", "Secret", ".spec.secret"))
         .related(Related::by_name("shared", "v1", "ConfigMap", ".spec.shared").namespace("infra"))
         .related(Related::by_labels("accounts", "v1", "ServiceAccount", Labels::new().eq("wish", "true")))
+        .revisions(3)
         .retry(retry);
     let events = Permission::new().groups(["events.k8s.io"]).resources(["events"]).verbs(["create", "patch"]);
     Config::new().reconcile(binding).permission(events)

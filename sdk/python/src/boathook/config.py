@@ -150,6 +150,8 @@ class ReconcileBinding(TypedDict, total=False):
     prune: Prune
     #: What happens to an object that the hook returns, and that exists without being a child.
     adopt: Literal["never", "ifUnowned", "always"]
+    #: Keep so many revisions of each object's children, with the newest one: from 2 to 100. Not with ``decorates``.
+    revisions: int
     #: Reconcile each object again after this time, although nothing changed.
     resync: Duration
     includeSnapshotsFrom: list[str]

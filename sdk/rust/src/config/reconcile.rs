@@ -134,6 +134,13 @@ impl Reconcile {
         self
     }
 
+    /// Keep so many revisions of each object's children, with the newest one: from 2 to 100. `boathook operators` shows them and
+    /// goes back to them. Not for a binding that [`decorates`](Self::decorates).
+    pub fn revisions(mut self, kept: u32) -> Self {
+        self.0.plain("revisions", kept);
+        self
+    }
+
     /// Ask again after this time, although nothing changed.
     pub fn resync(mut self, period: Duration) -> Self {
         self.0.duration("resync", period);

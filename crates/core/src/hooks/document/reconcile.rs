@@ -17,6 +17,8 @@ const LEAST_RESYNC: Duration = Duration::from_secs(1);
 /// Each kind needs a watch.
 const MAX_KINDS: usize = 50;
 const MAX_RELATED: usize = 20;
+/// The newest one is what the cluster has, so a history has one more.
+const REVISIONS: (i64, i64) = (2, 100);
 
 pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy) -> ReconcileBinding {
     fields.need("owns", Some(()));
@@ -37,6 +39,7 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
         adopt: fields
             .word("adopt", &[("never", Adopt::Never), ("ifUnowned", Adopt::IfUnowned), ("always", Adopt::Always)])
             .unwrap_or_default(),
+        revisions: revisions(fields),
         resync: fields.duration("resync", LEAST_RESYNC),
         include_snapshots_from: include_snapshots_from(fields),
         queue: QueueName::Own(hook.clone()),
@@ -45,10 +48,18 @@ pub(super) fn read(fields: &Fields<'_, '_>, hook: &HookName, retry: RetryPolicy)
     fields.check(binding.decorates || !fields.has("annotationSelector"), "annotationSelector", || {
         "is for objects of others; add `decorates: true`, or select by labels".to_owned()
     });
+    fields.check(!binding.decorates || binding.revisions.is_none(), "revisions", || {
+        "is for a custom resource of the hook; leave it out with `decorates: true`".to_owned()
+    });
     check_kinds(fields, &binding);
     check_related(fields, &binding);
     fields.finish();
     binding
+}
+
+fn revisions(fields: &Fields<'_, '_>) -> Option<usize> {
+    let (least, most) = REVISIONS;
+    fields.integer_in("revisions", least, most).and_then(|number| usize::try_from(number).ok())
 }
 
 fn kind(fields: &Fields<'_, '_>) -> OwnedKind {

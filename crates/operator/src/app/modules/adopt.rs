@@ -91,7 +91,9 @@ impl InCluster {
         let (known, ..) = self.known(catalogue, config_map, sandbox).await?;
         if let Some(record) = known.records.get(name) {
             let revision = record.revision;
-            return wrong(format!("the module {name} is installed already, with revision {revision}: there is nothing to adopt"));
+            return wrong(format!(
+                "the module {name} is installed already, with revision {revision}: there is nothing to adopt"
+            ));
         }
         let Some(module) = known.catalogue.module(name.as_str()) else {
             return wrong(format!("there is no module {name} that can be used in these directories"));
@@ -251,7 +253,8 @@ impl InCluster {
 
     async fn live(&self, resource: &ApiResource, object: &ObjectRef) -> Result<Option<Value>, CommandError> {
         let live = self.objects_of(resource, object).get_opt(&object.name).await;
-        let live = live.map_err(|error| CommandError::Request { what: format!("cannot read {object}"), error: Box::new(error) })?;
+        let live = live
+            .map_err(|error| CommandError::Request { what: format!("cannot read {object}"), error: Box::new(error) })?;
         Ok(live.map(|live| serde_json::to_value(live).unwrap_or_default()))
     }
 
@@ -273,7 +276,8 @@ impl InCluster {
                 Ok(_) => {}
                 Err(kube::Error::Api(status)) if status.code == 409 => {
                     let causes = status.details.iter().flat_map(|details| &details.causes);
-                    let others = causes.filter(|cause| holder(&cause.message).is_none_or(|name| !managers.contains(name)));
+                    let others =
+                        causes.filter(|cause| holder(&cause.message).is_none_or(|name| !managers.contains(name)));
                     found.extend(others.map(|cause| (object.clone(), format!("{}: {}", cause.field, cause.message))));
                 }
                 // Its namespace is in the chart, too.
@@ -379,9 +383,8 @@ fn taken(fields: &[Value], from: &BTreeSet<String>, to: &str) -> Option<Vec<Valu
     let newest = fields.iter().filter(is_helms).max_by_key(|entry| text(entry, "time"))?;
     let version = text(newest, "apiVersion");
     let is_own = |entry: &&Value| text(entry, "manager") == to && text(entry, "operation") == "Apply";
-    let joins = |entry: &Value| {
-        text(entry, "apiVersion") == version && (is_helms(&entry) || is_main(&entry) && is_own(&entry))
-    };
+    let joins =
+        |entry: &Value| text(entry, "apiVersion") == version && (is_helms(&entry) || is_main(&entry) && is_own(&entry));
     let mut all = Value::Object(Map::new());
     for entry in fields.iter().filter(|entry| joins(entry)) {
         join(&mut all, entry.get("fieldsV1").unwrap_or(&Value::Null));

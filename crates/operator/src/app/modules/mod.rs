@@ -1,12 +1,12 @@
 //! Modules: carries out what their life decides, and reports what happened. The rules are in `boathook_modules::life`.
 
-pub(super) mod charts;
 mod adopt;
+pub(super) mod charts;
 mod commands;
 mod configuration;
 mod hooks;
 mod keeper;
-mod preview;
+pub(super) mod preview;
 pub(super) mod releases;
 mod resources;
 mod scripts;

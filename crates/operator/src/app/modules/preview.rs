@@ -349,7 +349,7 @@ fn with_unread(graph: Graph, resources: &BTreeMap<ModuleName, module::Module>) -
     graph.with_broken(broken.into_iter().chain(unread))
 }
 
-pub(super) type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;
+pub(in super::super) type Objects = BTreeMap<MemberId, (ObjectRef, Value)>;
 
 pub(super) enum Failed {
     Command(CommandError),
@@ -369,7 +369,7 @@ impl From<ReleaseError> for Failed {
 }
 
 /// The objects that differ: those that come or change in their order, then those that go.
-fn changes(mut before: Objects, after: Objects) -> Vec<Changed> {
+pub(in super::super) fn changes(mut before: Objects, after: Objects) -> Vec<Changed> {
     let mut found = Vec::new();
     for (id, (object, after)) in after {
         let before = before.remove(&id).map(|(_, before)| before);
@@ -387,17 +387,22 @@ fn hidden(mut changed: Changed) -> Changed {
     if changed.object.kind != "Secret" || changed.object.api_version != "v1" {
         return changed;
     }
-    let data = |object: &Option<Value>| -> Map<String, Value> {
-        object.as_ref().and_then(|object| object.get("data")?.as_object().cloned()).unwrap_or_default()
-    };
-    let (before, after) = (data(&changed.before), data(&changed.after));
-    for (object, own, other, mark) in
-        [(&mut changed.before, &before, &after, "*** (before)"), (&mut changed.after, &after, &before, "*** (after)")]
-    {
-        let Some(data) = object.as_mut().and_then(|object| object.get_mut("data")?.as_object_mut()) else { continue };
-        for (key, value) in data.iter_mut() {
-            let differs = other.get(key).is_some_and(|other| Some(other) != own.get(key));
-            *value = json!(if differs { mark } else { "***" });
+    for field in ["data", "stringData"] {
+        let data = |object: &Option<Value>| -> Map<String, Value> {
+            object.as_ref().and_then(|object| object.get(field)?.as_object().cloned()).unwrap_or_default()
+        };
+        let (before, after) = (data(&changed.before), data(&changed.after));
+        for (object, own, other, mark) in [
+            (&mut changed.before, &before, &after, "*** (before)"),
+            (&mut changed.after, &after, &before, "*** (after)"),
+        ] {
+            let Some(data) = object.as_mut().and_then(|object| object.get_mut(field)?.as_object_mut()) else {
+                continue;
+            };
+            for (key, value) in data.iter_mut() {
+                let differs = other.get(key).is_some_and(|other| Some(other) != own.get(key));
+                *value = json!(if differs { mark } else { "***" });
+            }
         }
     }
     changed

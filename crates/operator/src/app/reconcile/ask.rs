@@ -193,7 +193,7 @@ impl Pass<'_> {
     }
 
     /// The kinds that are served. An answer with another one is invalid until that one is served, too.
-    async fn rules(&self, parent: &Resource) -> Result<Rules, Failure> {
+    pub(super) async fn rules(&self, parent: &Resource) -> Result<Rules, Failure> {
         let mut owns = Vec::new();
         for kind in &self.binding.owns {
             match self.services.discovery.find(Some(&kind.api_version), &kind.kind).await {

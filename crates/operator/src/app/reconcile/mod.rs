@@ -8,6 +8,8 @@
 //! | `sets` | the sets of all parents: which exist, whose members are whose, and when each is due again |
 //! | `marks` | the finalizer of a parent, and a prune that waits for an approval |
 //! | `status` | the status of a parent |
+//! | `revisions` | the objects that keep what a parent's children were, and what an admin asks for |
+//! | `kept` | the requests for revisions |
 //! | `strays` | what is left on objects that are not selected any more |
 //! | `decorations` | labels and annotations on objects of others |
 //!
@@ -18,7 +20,9 @@
 
 mod ask;
 mod decorations;
+mod kept;
 pub(super) mod marks;
+pub(super) mod revisions;
 mod send;
 mod sets;
 mod status;
@@ -260,7 +264,8 @@ impl<'a> Pass<'a> {
         if let Stage::OtherTool(_) | Stage::OtherManager { .. } = entry.with(|set| set.stage()) {
             // The hook is not asked, because it may do something outside the cluster.
             let plan = entry.with(|set| set.plan(Instant::now()));
-            let shown = Shown { plan: &plan, left: &[], failure: None, generation: parent.generation };
+            let shown =
+                Shown { plan: &plan, left: &[], rolled_back: None, failure: None, generation: parent.generation };
             let written = self.status(&entry, &value, shown).await;
             return RunReport::without_guest(written.map_err(|error| retry(format!("status: {}", error.message))));
         }
@@ -279,7 +284,10 @@ impl<'a> Pass<'a> {
             parent: &parent,
             resource: &event.resource,
         };
-        let (report, failure) = self.ask(&subject).await;
+        let (report, failure) = match self.roll_back(&subject).await {
+            Ok(()) => self.ask(&subject).await,
+            Err(failure) => (nothing(), Some(failure)),
+        };
         let owned = self.binding.owns.iter().map(model::OwnedKind::group_kind).collect();
         let (needs, left) = entry.with(|set| {
             set.recall(marks.hold.clone());
@@ -292,7 +300,11 @@ impl<'a> Pass<'a> {
             Err(error) => return RunReport { outcome: Err(retry(error.message)), ..report },
         };
         entry.has_finalizer(marks.finalizer);
-        let plan = self.apply(&entry).await;
+        // Before it is applied, so that it is kept also if the operator ends in between.
+        let (plan, failure) = match self.keep(&entry, &parent).await {
+            Ok(()) => (self.apply(&entry).await, failure),
+            Err(not_kept) => (entry.with(|set| set.plan(Instant::now())), failure.or(Some(not_kept))),
+        };
         let needs = entry.with(|set| set.needs_finalizer());
         let finalizer = keeps_finalizer(&plan.stage, parent.deleting, marks.finalizer, needs);
         let is_over = !selected && plan.stage == Stage::Deleted;
@@ -316,7 +328,8 @@ impl<'a> Pass<'a> {
         } else if is_known && entry.postpones_status(&plan, reconciler.is_queued(key), Instant::now()) {
             Ok(())
         } else {
-            let shown = Shown { plan: &plan, left: &left, failure: failure.as_ref(), generation: parent.generation };
+            let (rolled_back, generation) = (entry.rolled_back(), parent.generation);
+            let shown = Shown { plan: &plan, left: &left, rolled_back, failure: failure.as_ref(), generation };
             self.status(&entry, &value, shown).await
         };
         if self.services.plan || is_over && marked.is_ok() {

@@ -1,13 +1,13 @@
 //! The sets of all parents: which exist, whose members are whose, and when each is due again.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use boathook_applyset::{Action, Answer, Desired, Owner, Parent, Plan, Policy, READY, Rules, Set, Stage, Step};
+use boathook_applyset::{Action, Answer, Desired, Digest, Owner, Parent, Plan, Policy, READY, Rules, Set, Stage, Step};
 use boathook_core::{
     causes::{ObjectId, Reason, Seen, Version},
     fair::Share,
@@ -28,6 +28,7 @@ use super::{
     },
     decorations::Decoration,
     marks::Names,
+    revisions::{Asked, Stored},
     status,
 };
 
@@ -583,6 +584,13 @@ fn units(answer: &Reconciled, decoration: Option<&Decoration>) -> u64 {
     (bytes as u64).div_ceil(UNIT)
 }
 
+/// What is applied in place of what the hook returns.
+struct RolledBack {
+    asked: Asked,
+    /// The memory that its children take.
+    units: u64,
+}
+
 /// One parent.
 pub(in super::super) struct Entry {
     pub key: ObjectKey,
@@ -608,6 +616,11 @@ struct Known {
     /// Objects that were adopted and not reported yet, and whose they were.
     adopted: Vec<(ObjectRef, Owner)>,
     finalizer: bool,
+    rolled_back: Option<RolledBack>,
+    /// The revisions that are kept, if they were listed.
+    revisions: Option<BTreeMap<u64, Stored>>,
+    /// The digest of the children that are the newest revision.
+    kept: Option<Digest>,
     requeue: Option<Instant>,
     timer: Option<AbortOnDropHandle<()>>,
 }
@@ -619,6 +632,18 @@ impl HasSet for Entry {
 
     fn adopted(&self, object: &ObjectRef, from: &Owner) {
         self.edit(|known| known.adopted.push((object.clone(), from.clone())));
+    }
+}
+
+impl Known {
+    /// Takes this much of its tenant's memory.
+    fn takes(&mut self, units: u64) -> Result<(), NoRoom> {
+        let has = self.share.units();
+        if units > has && !self.share.grow(units - has) {
+            return Err(NoRoom { units, tenant: self.share.tenant().to_string() });
+        }
+        self.share.shrink(has.saturating_sub(units));
+        Ok(())
     }
 }
 
@@ -635,6 +660,9 @@ impl Entry {
             postponed: None,
             adopted: Vec::new(),
             finalizer: false,
+            rolled_back: None,
+            revisions: None,
+            kept: None,
             requeue: None,
             timer: None,
         };
@@ -664,14 +692,12 @@ impl Entry {
         let members = children.iter().map(|child| serde_json::from_str(child).unwrap_or(Value::Null)).collect();
         let wanted = Answer { generation: parent.generation, members, means_empty: *none_wanted };
         self.edit(|known| {
-            let has = known.share.units();
-            if units > has && !known.share.grow(units - has) {
-                return Err(NoRoom { units, tenant: known.share.tenant().to_string() });
-            }
-            known.share.shrink(has.saturating_sub(units));
+            known.takes(units + known.rolled_back.as_ref().map_or(0, |rolled_back| rolled_back.units))?;
             match Desired::new(wanted, parent, rules) {
                 // All members go.
                 _ if answer.done => known.set.finalized(true),
+                // The admin has decided. What the hook wants is asked for again when that is over.
+                _ if known.rolled_back.is_some() => {}
                 // No input is missing, because the queue waited for all of them.
                 Ok(desired) => {
                     known.set.desire(desired);
@@ -685,6 +711,59 @@ impl Entry {
             known.answer = Some(Arc::new(Reconciled { children: Vec::new(), ..answer }));
             Ok(())
         })
+    }
+
+    /// Takes what an admin asks for in place of what the hook returns, if the tenant has memory for it.
+    pub fn rolls_back(&self, asked: Asked, desired: Desired) -> Result<(), NoRoom> {
+        let bytes: usize = desired.members.iter().map(|member| member.body.len()).sum();
+        let units = (bytes.saturating_mul(3) as u64).div_ceil(UNIT);
+        self.edit(|known| {
+            let before = known.rolled_back.as_ref().map_or(0, |rolled_back| rolled_back.units);
+            known.takes(known.share.units().saturating_sub(before) + units)?;
+            known.set.desire(desired);
+            known.rolled_back = Some(RolledBack { asked, units });
+            Ok(())
+        })
+    }
+
+    /// Whether the children are what the admin asks for.
+    pub fn has_rolled_back(&self, asked: Asked) -> bool {
+        self.edit(|known| known.rolled_back.as_ref().is_some_and(|rolled_back| rolled_back.asked == asked))
+    }
+
+    /// What the hook returns counts again. It is asked for that.
+    pub fn ends_rollback(&self) {
+        self.edit(|known| {
+            if let Some(rolled_back) = known.rolled_back.take() {
+                known.share.shrink(rolled_back.units);
+                known.seen = None;
+                // Until the hook has answered, they are those of an earlier revision.
+                known.kept = known.set.desired().map(|desired| desired.digest.clone());
+            }
+        });
+    }
+
+    /// The revision whose children are applied in place of the hook's.
+    pub fn rolled_back(&self) -> Option<u64> {
+        self.edit(|known| known.rolled_back.as_ref().map(|rolled_back| rolled_back.asked.revision))
+    }
+
+    /// The children that the hook wants, if they are not the newest revision.
+    pub fn unkept(&self) -> Option<Desired> {
+        self.edit(|known| {
+            let desired = known.set.desired().filter(|_| known.rolled_back.is_none());
+            desired.filter(|desired| known.kept.as_ref() != Some(&desired.digest)).cloned()
+        })
+    }
+
+    /// The revisions that are kept, if they were listed.
+    pub fn revisions(&self) -> Option<BTreeMap<u64, Stored>> {
+        self.edit(|known| known.revisions.clone())
+    }
+
+    /// The children are the newest one of these revisions.
+    pub fn keeps(&self, desired: &Desired, revisions: BTreeMap<u64, Stored>) {
+        self.edit(|known| (known.kept, known.revisions) = (Some(desired.digest.clone()), Some(revisions)));
     }
 
     /// Forgets what an invalid answer depends on. Returns whether the last answer was invalid.

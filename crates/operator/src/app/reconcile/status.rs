@@ -20,6 +20,8 @@ pub(super) struct Shown<'a> {
     pub plan: &'a Plan,
     /// Kinds of members that the binding does not own any more.
     pub left: &'a [String],
+    /// The revision whose children are applied in place of the hook's.
+    pub rolled_back: Option<u64>,
     /// The hook's.
     pub failure: Option<&'a Failure>,
     /// The parent's.
@@ -28,7 +30,7 @@ pub(super) struct Shown<'a> {
 
 /// The status that the parent should have.
 pub(super) fn wanted(shown: Shown<'_>, answer: Option<&Reconciled>, parent: &Value) -> Value {
-    let Shown { plan, left, failure, generation } = shown;
+    let Shown { plan, left, rolled_back, failure, generation } = shown;
     let old = parent.pointer("/status/conditions").cloned().unwrap_or_default();
     let old: Vec<Condition> = serde_json::from_value(old).unwrap_or_default();
     let now = Timestamp::now();
@@ -59,6 +61,15 @@ pub(super) fn wanted(shown: Shown<'_>, answer: Option<&Reconciled>, parent: &Val
             message,
         };
         made.push(condition(&left, generation, &old, now));
+    }
+    if let Some(revision) = rolled_back {
+        let message = format!(
+            "the children are those of revision {revision}, until the spec of the object changes, or until `boathook operators \
+             rollback --end`"
+        );
+        let rolled_back =
+            OwnCondition { r#type: "RolledBack".to_owned(), holds: Some(true), reason: "Rollback".to_owned(), message };
+        made.push(condition(&rolled_back, generation, &old, now));
     }
     if let Some(failure) = failure {
         failed(&mut made, failure, &old, now);

@@ -171,6 +171,7 @@ fn reconcile(binding: &ReconcileBinding, doubled: &HashSet<&str>) -> Value {
         Adopt::Always => "always",
     };
     set(&mut item, "adopt", Some(json!(adopt)));
+    set(&mut item, "revisions", binding.revisions.map(|number| json!(number)));
     set(&mut item, "resync", binding.resync.map(|period| json!(format_duration(period))));
     set(&mut item, "includeSnapshotsFrom", snapshots(&binding.include_snapshots_from, doubled));
     set(&mut item, "retry", Some(retry(&binding.retry)));
