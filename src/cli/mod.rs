@@ -143,8 +143,8 @@ pub struct Serve {
     /// share/boathook/interpreters next to this program's bin]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_INTERPRETERS", value_delimiter = ':')]
     pub interpreters: Vec<PathBuf>,
-    /// What happens to hooks that cause each other's writes again and again: the operator reports them, delays their
-    /// events longer with each turn, or pauses them until `boathook resume`
+    /// What to do about a loop, in which hooks cause each other's writes again and again: report it, delay the events of its
+    /// objects longer with each turn, or pause its hooks until `boathook resume`
     #[arg(long, value_enum, value_name = "POLICY", default_value_t = Loops::Warn, env = "BOATHOOK_LOOPS")]
     pub loops: Loops,
     /// How long hooks that run may take to end on shutdown (at most 30s)
@@ -223,7 +223,7 @@ pub struct Serve {
     pub election: Election,
 }
 
-/// What happens to hooks in a loop.
+/// What to do about a loop of hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Loops {
     /// Report them.

@@ -434,7 +434,7 @@ mod tests {
         HELM.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    // mutant: crates/operator/src/app/modules/adopt.rs: `join(all.entry(name.clone())` => `join(&mut Value::Null, value); drop(all.entry(name.clone())`
+    // mutant: crates/operator/src/app/modules/adopt.rs: `is_helms(&entry) || is_main(&entry) && is_own(&entry)` => `is_helms(&entry)`
     #[test]
     fn the_fields_of_helm_become_the_modules() {
         let fields = [
