@@ -142,7 +142,7 @@ pub struct Adopt {
     /// The modules
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
-    /// Field manager of another program that installed the release with Helm's library. May be repeated
+    /// Another field manager whose fields become the module's. May be repeated
     #[arg(long, value_name = "NAME")]
     pub manager: Vec<String>,
     /// Take it over

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func (c *cluster) binary(t *testing.T) string {
 func (c *cluster) serve(t *testing.T, args ...string) func() {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	all := append([]string{"serve", "--listen", "127.0.0.1:0", "--kubeconfig", c.kubeconfig, "--namespace", "addons", "--hook-bundles", "off", "--admin-socket", filepath.Join(t.TempDir(), "admin.sock")}, args...)
+	all := append([]string{"serve", "--listen", "127.0.0.1:0", "--kubeconfig", c.kubeconfig, "--hook-bundles", "off", "--admin-socket", filepath.Join(t.TempDir(), "own", "admin.sock")}, args...)
 	command := exec.CommandContext(ctx, c.binary(t), all...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 30 * time.Second
@@ -101,10 +102,12 @@ func TestAModuleTakesOverWhatHelmHasInstalled(t *testing.T) {
 	ctx := t.Context()
 	_, err := cluster.client.CoreV1().Namespaces().Create(ctx, &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: "addons"}}, meta.CreateOptions{})
 	check(t, err)
+	// The operator's namespace is that of the context.
+	cluster.kubectl(t, "config", "set-context", "--current", "--namespace=addons")
 	old, modules := t.TempDir(), t.TempDir()
 	write(t, old+"/Chart.yaml", "{apiVersion: v2, name: web, version: 1.0.0, appVersion: '7'}")
 	write(t, old+"/templates/deployment.yaml", deployment)
-	write(t, old+"/templates/settings.yaml", strings.ReplaceAll(settings, "%s", ", unused: yes"))
+	write(t, old+"/templates/settings.yaml", strings.ReplaceAll(settings, "%s", ", unused: \"yes\""))
 	write(t, old+"/templates/old.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: old}}")
 
 	flags := genericclioptions.NewConfigFlags(false)
@@ -157,11 +160,11 @@ func TestAModuleTakesOverWhatHelmHasInstalled(t *testing.T) {
 	}
 	after, err := deployments.Get(ctx, "web", meta.GetOptions{})
 	check(t, err)
-	if after.UID != before.UID || after.Generation != before.Generation || replicaSets() != 1 {
-		t.Errorf("Pods restart: %v became %v", before, after)
+	if after.UID != before.UID || !reflect.DeepEqual(after.Spec, before.Spec) || replicaSets() != 1 {
+		t.Errorf("Pods restart: %v became %v, %d ReplicaSets", before.Spec, after.Spec, replicaSets())
 	}
 	for _, entry := range after.ManagedFields {
-		if entry.Manager == "helm" {
+		if entry.Manager == "chart.test" {
 			t.Errorf("Helm has fields: %v", entry)
 		}
 	}
@@ -178,7 +181,7 @@ func TestAModuleTakesOverWhatHelmHasInstalled(t *testing.T) {
 	check(t, err)
 	after, err = deployments.Get(ctx, "web", meta.GetOptions{})
 	check(t, err)
-	if after.UID != before.UID || replicaSets() != 1 {
-		t.Errorf("Pods restart: %v became %v", before, after)
+	if after.UID != before.UID || !reflect.DeepEqual(after.Spec, before.Spec) || replicaSets() != 1 {
+		t.Errorf("Pods restart: %v became %v, %d ReplicaSets", before.Spec, after.Spec, replicaSets())
 	}
 }

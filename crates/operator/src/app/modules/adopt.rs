@@ -121,7 +121,7 @@ impl InCluster {
                 CommandError::Wrong(format!("the module {name}: {why}"))
             }
         })?;
-        let managers: BTreeSet<String> =
+        let mut managers: BTreeSet<String> =
             HELM.iter().map(|name| (*name).to_owned()).chain(managers.iter().cloned()).collect();
         let set = SetId::of(&record::reference(&self.namespace, name));
         let mut members = BTreeMap::new();
@@ -131,7 +131,10 @@ impl InCluster {
                 None => left.push((object.clone(), "it does not exist".to_owned())),
                 Some(live) => match foreign(&live, name, &set) {
                     Some(why) => left.push((object.clone(), why)),
-                    None => drop(members.insert(id, Member { object: object.clone(), resource })),
+                    None => {
+                        managers.extend(installers(&live).filter(|installer| *installer != manager(name)));
+                        members.insert(id, Member { object: object.clone(), resource });
+                    }
                 },
             }
         }
@@ -369,6 +372,16 @@ fn foreign(live: &Value, module: &ModuleName, own: &SetId) -> Option<String> {
     Some(format!("it belongs to the set {set}"))
 }
 
+/// The field managers that say of which release an object is: that is Helm, under the name of the program that has its library.
+fn installers(live: &Value) -> impl Iterator<Item = String> {
+    let fields = live.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
+    let says = |entry: &&Value| {
+        let annotations = entry.pointer("/fieldsV1/f:metadata/f:annotations");
+        annotations.is_some_and(|all| all.get(format!("f:{RELEASE_NAME}")).is_some())
+    };
+    fields.filter(says).filter_map(|entry| Some(entry.get("manager")?.as_str()?.to_owned()))
+}
+
 /// The manager in the API server's message about a conflict.
 fn holder(message: &str) -> Option<&str> {
     message.split('"').nth(1)
@@ -455,6 +468,14 @@ mod tests {
         assert_eq!(taken(&[status.clone()], &helm(), "x"), None);
         let found = taken(&[status.clone(), entry("helm", "Apply", json!({"f:data": {}}))], &helm(), "x").unwrap();
         assert_eq!(found, [status, entry("x", "Apply", json!({"f:data": {}}))]);
+    }
+
+    #[test]
+    fn a_program_with_helms_library_is_known_by_what_it_sets() {
+        let annotation = json!({"f:metadata": {"f:annotations": {"f:meta.helm.sh/release-name": {}}}});
+        let fields = [entry("installer", "Update", annotation), entry("kubectl-edit", "Update", json!({"f:data": {}}))];
+        let found: Vec<_> = installers(&json!({"metadata": {"managedFields": fields}})).collect();
+        assert_eq!(found, ["installer"]);
     }
 
     #[test]
