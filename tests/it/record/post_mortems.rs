@@ -64,9 +64,23 @@ async fn each_hostile_guest_leaves_one_that_can_be_repeated() {
         let causes = record.causes.as_ref().unwrap();
         assert_eq!(causes.origin, "Synchronization of binding configmaps", "{hook}");
     }
+    // A run that ended because of its time comes further, or less far, when it is repeated.
+    let mut same = HOSTILE.len();
+    for name in names(&place).iter().map(ToString::to_string) {
+        let late = |(hook, kind, _): &(&str, &str, &str)| {
+            *kind == CALLS
+                && name.contains(*hook)
+                && of(&records, hook).end.failure.as_ref().unwrap().kind.label() == "limit-time"
+        };
+        if HOSTILE.iter().any(late) {
+            std::fs::remove_file(place.join(&name)).unwrap();
+            same -= 1;
+        }
+    }
     let place = place.to_str().unwrap();
     let ended = replay(&[place]).await;
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "6 runs: 6 same, 0 differ"), "{}", ended.stderr);
+    let all = format!("{same} runs: {same} same, 0 differ");
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), all.as_str()), "{}", ended.stderr);
     let shown = replay(&[place, "--show"]).await;
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     for part in ["failed: limit-memory: ", "bytes at most, of ", "first cause: Synchronization of binding configmaps"] {

@@ -240,15 +240,18 @@ async fn a_cluster_scoped_parent_has_no_revisions() {
     const DEFINITION: &str = include_str!("../../../hooks-wasm/test/wish/clusterwishes.yaml");
     let cluster = TestCluster::start().await;
     cluster.admin.create(&yaml_serde::from_str::<Value>(DEFINITION).unwrap()).await.unwrap();
-    let script =
-        HOOK.replace("kind: \"Wish\"", "kind: \"ClusterWish\"").replace("KIND", "Namespace").replace("data:", "spec:");
+    let script = HOOK
+        .replace("kind: \"Wish\"", "kind: \"ClusterWish\"")
+        .replace("KIND", "Namespace")
+        .replace(", data:", ", spec:");
     let hooks = vec![("wishes", packed(&[("hook.js", script.as_str())]))];
     let pipeline = Pipeline::on(cluster, &hooks, places).await;
     let (spec, metadata) = (names(&["made"], "1"), json!({"name": "web"}));
     let parent = json!({"apiVersion": "example.com/v1", "kind": "ClusterWish", "metadata": metadata, "spec": spec});
     pipeline.create(parent.clone()).await;
     until("it is told", async || {
-        let stalled = condition(&pipeline.get(parent.clone()).await?, "Stalled")?;
+        let found = pipeline.get(parent.clone()).await?;
+        let stalled = condition(&found, "Stalled")?;
         let says = "ClusterWish web has no namespace, and revisions are kept in the namespace of the object: remove `revisions`";
         (stalled["status"] == "True" && stalled["message"].as_str()?.contains(says)).then_some(())
     })
