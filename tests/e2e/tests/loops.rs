@@ -112,7 +112,8 @@ async fn apply_apps(test: &Test, cluster: &Cluster, image: &str) {
     };
     let apps: Vec<String> = (0..DEPLOYMENTS).map(|number| app(number).to_string()).collect();
     let file = test.dir().join("apps.yaml");
-    std::fs::write(&file, apps.join("\n---\n")).expect("write a manifest");
+    // What begins with a brace is one object to kubectl.
+    std::fs::write(&file, format!("---\n{}", apps.join("\n---\n"))).expect("write a manifest");
     apply_file(cluster, &file).await;
 }
 

@@ -290,9 +290,8 @@ async fn sweep(test: &Test, parents: Parents) {
     for (change, kills) in Change::ALL.into_iter().zip(kills) {
         let least = match (parents, change) {
             (Parents::Wishes, Change::Create) => change.end().least + 1,
-            (Parents::Wishes, _) => change.end().least,
-            // The label is the last write: that all is done may be seen before the gate is shut.
-            (Parents::ServiceAccounts, _) => change.end().least - 1,
+            // That all is done may be seen before the gate is shut for the last write.
+            _ => change.end().least - 1,
         };
         assert!(kills >= least, "{change:?}: {kills} kills");
     }
