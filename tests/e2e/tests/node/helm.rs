@@ -83,6 +83,7 @@ pub async fn documented_values(node: Arc<Node>) {
     // A replica that ends would make another Lease as soon as this one is gone.
     assert!(node.get("lease boathook -n boathook").await.is_err());
     node.sh("helm uninstall boathook --namespace boathook").await;
-    node.sh("kubectl delete crd hookbundles.boathook.dev modules.boathook.dev; kubectl delete namespace boathook").await;
+    node.sh("kubectl delete crd hookbundles.boathook.dev modules.boathook.dev; kubectl delete namespace boathook")
+        .await;
     install::nothing_is_left(&node, &["boathook"]).await;
 }
