@@ -17,6 +17,8 @@ pub enum Admin {
     Snapshots(Snapshots),
     /// Show the last runs of hooks
     Runs(Runs),
+    /// Show what hooks, bundles and namespaces use: CPU time, memory, runs, requests and what they keep
+    Top(Top),
     /// Show what led to the last writes of hooks to an object
     Why(Why),
     /// Show why a hook did not run for an object
@@ -93,6 +95,20 @@ pub struct Queues {
     /// Also show empty queues
     #[arg(short = 'e', long)]
     pub show_empty: bool,
+    /// How to print the response.
+    #[command(flatten)]
+    pub show: Show,
+}
+
+/// `boathook top`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook top --watch
+  boathook top -o json | jq '.namespaces[] | {name, cpuMs, requests}'
+
+Hooks with the most CPU time are first. All numbers are since the operator started, except OBJECTS and KEPT.
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
+pub struct Top {
     /// How to print the response.
     #[command(flatten)]
     pub show: Show,

@@ -72,6 +72,10 @@ async fn ask(command: Admin) -> anyhow::Result<()> {
             let (client, how) = split(how)?;
             show(&how, async || client.queues(show_empty).await, Text::text).await
         }
+        Admin::Top(typed::Top { show: how }) => {
+            let (client, how) = split(how)?;
+            show(&how, async || client.bill().await, Text::text).await
+        }
         Admin::Snapshots(args) => snapshots(args).await,
         Admin::Runs(typed::Runs { hook, failed, show: how }) => {
             let (client, how) = split(how)?;

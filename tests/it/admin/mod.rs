@@ -3,6 +3,7 @@
 //! Never looks into the operator past its socket.
 
 mod bad;
+mod bill;
 mod cli;
 mod commands;
 mod socket;

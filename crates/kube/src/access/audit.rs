@@ -37,13 +37,23 @@ pub struct WriteRecord<'a> {
     pub tries: u32,
 }
 
-/// Receives what happens to writes.
+/// What went to the API server and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exchanged {
+    Sent(u64),
+    Received(u64),
+}
+
+/// Receives what happens to writes, and what is sent and received.
 pub trait Observer: Send + Sync + 'static {
     /// A write has ended.
     fn wrote(&self, _record: &WriteRecord<'_>) {}
 
     /// A write that is no dry run made a version of an object, or it is not known whether it did.
     fn stored(&self, _stored: &Stored<'_>) {}
+
+    /// A request of a hook was sent to the API server, with this many bytes in its body, or a response came with this many.
+    fn exchanged(&self, _hook: &HookName, _exchanged: Exchanged) {}
 
     /// Receives what each write did to its object. The default is `None`, which costs nothing. Otherwise, each object
     /// is read once more before it is written.

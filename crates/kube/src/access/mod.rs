@@ -34,7 +34,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 
-pub use audit::{Observer, WriteRecord};
+pub use audit::{Exchanged, Observer, WriteRecord};
 pub use made::{Made, MadeVersion, Stored};
 pub use own_writes::{Followed, OwnWrites};
 pub use rights::Right;
@@ -109,7 +109,7 @@ impl Access {
         config: AccessConfig,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let sender = send::Sender::new(client, &config);
+        let sender = send::Sender::new(client, &config, observer.clone());
         Self { sender, discovery, jq, config, observer, own: Arc::default(), dry_run_objects: Arc::default() }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! This does not check grants. The callers have done so.
 
-use std::{error::Error as StdError, time::Duration};
+use std::{error::Error as StdError, sync::Arc, time::Duration};
 
 use boathook_core::model::{Allowance, CallError, CallReason, Caller, Identity};
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::{
     AccessConfig,
+    audit::{Exchanged, Observer},
     errors::{self, Status},
     retry::{self, Next, Policy, Symptom},
 };
@@ -73,11 +74,14 @@ pub(super) struct RequestStats {
     pub unknown: bool,
     /// The server's time when it sent the last response, and how long the request took.
     pub answered: Option<(jiff::Timestamp, Duration)>,
+    /// The bytes of responses' bodies.
+    pub received: u64,
 }
 
 #[derive(Clone)]
 pub(super) struct Sender {
     client: kube::Client,
+    observer: Arc<dyn Observer>,
     leadership: Leadership,
     timeout: Duration,
     policy: Policy,
@@ -103,9 +107,10 @@ enum Fault {
 }
 
 impl Sender {
-    pub fn new(client: kube::Client, config: &AccessConfig) -> Self {
+    pub fn new(client: kube::Client, config: &AccessConfig, observer: Arc<dyn Observer>) -> Self {
         Self {
             client,
+            observer,
             leadership: Leadership::alone(),
             timeout: config.request_timeout,
             policy: Policy { retries: config.retries, max_retry_after: config.max_retry_after },
@@ -179,12 +184,18 @@ impl Sender {
             .body(Body::from(wire.body.clone()))
             .map_err(Fault::Unsendable)?;
         let usual = Instant::now() + self.timeout;
-        tokio::time::timeout_at(
-            end.map_or(usual, |end| end.min(usual)),
-            self.exchange(request, self.bound(wire), caller, meter),
-        )
-        .await
-        .unwrap_or(Err(Fault::TimedOut))
+        let (until, before) = (end.map_or(usual, |end| end.min(usual)), meter.received);
+        self.exchanged(caller, Exchanged::Sent(wire.body.len() as u64));
+        let exchange = self.exchange(request, self.bound(wire), caller, meter);
+        let result = tokio::time::timeout_at(until, exchange).await.unwrap_or(Err(Fault::TimedOut));
+        self.exchanged(caller, Exchanged::Received(meter.received - before));
+        result
+    }
+
+    fn exchanged(&self, caller: Option<&Caller>, exchanged: Exchanged) {
+        if let Some(caller) = caller {
+            self.observer.exchanged(&caller.hook, exchanged);
+        }
     }
 
     async fn exchange(
@@ -201,10 +212,10 @@ impl Sender {
         meter.answered = date(&head.headers).map(|date| (date, began.elapsed()));
         meter.code = Some(code);
         if head.status.is_success() {
-            return read(body, bound, &memory).await;
+            return read(body, bound, &memory, &mut meter.received).await;
         }
         // If the body cannot be read, the status alone says enough.
-        let body = read(body, MAX_ERROR_BYTES, &memory).await.unwrap_or_default();
+        let body = read(body, MAX_ERROR_BYTES, &memory, &mut meter.received).await.unwrap_or_default();
         let retry_after = retry_after(&head.headers, &body);
         Err(Fault::Answered { code, retry_after, body })
     }
@@ -266,7 +277,7 @@ impl Fault {
 }
 
 /// Reads a response piece by piece, within the caller's memory.
-async fn read(body: Body, bound: usize, memory: &Allowance) -> Result<Bytes, Fault> {
+async fn read(body: Body, bound: usize, memory: &Allowance, received: &mut u64) -> Result<Bytes, Fault> {
     let mut body = Limited::new(body, bound);
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -276,6 +287,7 @@ async fn read(body: Body, bound: usize, memory: &Allowance) -> Result<Bytes, Fau
             Err(error) => return Err(Fault::Lost(innermost(error.as_ref()))),
         };
         if let Some(piece) = frame.data_ref() {
+            *received += piece.len() as u64;
             if !memory.charge(COPIES * piece.len()) {
                 return Err(Fault::Crowded);
             }

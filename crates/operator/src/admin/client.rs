@@ -16,6 +16,7 @@ use tokio::{net::UnixStream, time::timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
+    bill::BillView,
     operator::{Letters, SnapshotQuery},
     views::{
         Count, DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SetLogLevel, SnapshotsView,
@@ -84,6 +85,11 @@ impl Client {
 
     pub async fn hooks(&self) -> Result<HooksView, ClientError> {
         self.view("/hooks").await
+    }
+
+    /// What the loaded hooks used.
+    pub async fn bill(&self) -> Result<BillView, ClientError> {
+        self.view("/top").await
     }
 
     /// Lists queues. Those without tasks are listed only if `show_empty` is set.

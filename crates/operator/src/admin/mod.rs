@@ -6,6 +6,7 @@
 //! | [`operator`] | what can be requested from the operator, and how it refuses |
 //! | [`views`] | what the operator answers, field by field |
 //! | [`modules`] | what modules do |
+//! | [`bill`] | what hooks, bundles and namespaces use |
 //! | [`why`] | what caused what, and why a hook did not run |
 //! | [`pages`] | a page of a snapshot, with the values of Secrets hidden |
 //! | [`socket`] | where the socket is, and who may connect |
@@ -15,6 +16,7 @@
 //!
 //! This module decides nothing about hooks and knows no stage. The wiring implements [`Operator`].
 
+pub mod bill;
 pub mod client;
 pub mod modules;
 pub mod operator;

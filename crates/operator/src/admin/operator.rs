@@ -8,6 +8,7 @@ use std::{
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use super::bill::BillView;
 use super::modules::ModulesView;
 use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView};
 use super::why::{WhyNotView, WhyView};
@@ -25,7 +26,7 @@ pub enum Refused {
     UnknownBinding { hook: String, name: String, known: Vec<String> },
     #[error("no dead letter has the ID {}: `boathook dead-letters` lists the existing ones", ids(.0))]
     UnknownLetter(Vec<u64>),
-    #[error("there is no {0}: try /hooks, /queues, /runs, /why, /why-not, /modules, /dead-letters, /log-level")]
+    #[error("there is no {0}: try /hooks, /queues, /runs, /top, /why, /why-not, /modules, /dead-letters, /log-level")]
     UnknownPath(String),
     #[error("the operator is still loading its hooks: try again soon")]
     Starting,
@@ -101,6 +102,9 @@ impl Letters {
 pub trait Operator: Send + Sync {
     /// Lists all hooks, including those in quarantine.
     fn hooks(&self) -> HooksView;
+
+    /// What the loaded hooks used since the operator started.
+    fn bill(&self) -> BillView;
 
     /// Lists all queues. Those without a task are under `empty`.
     fn queues(&self) -> QueuesView;

@@ -16,7 +16,7 @@ pub trait Text {
 }
 
 /// A size in bytes, in short form: `12 KiB`.
-fn bytes(bytes: u64) -> String {
+pub(super) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
     let mut unit = UNITS.iter();
     let (mut size, mut name) = (bytes as f64, unit.next().copied().unwrap_or_default());
@@ -28,7 +28,7 @@ fn bytes(bytes: u64) -> String {
 }
 
 /// Milliseconds, in short form: `0.12 ms`, `1.5 s`.
-fn millis(ms: f64) -> String {
+pub(super) fn millis(ms: f64) -> String {
     if ms < 10.0 {
         format!("{ms:.2} ms")
     } else if ms < 1_000.0 {

@@ -3,7 +3,7 @@
 //! | path | answer |
 //! | --- | --- |
 //! | `GET /` | that the operator is alive |
-//! | `GET /hooks`, `/queues`, `/runs`, `/modules`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /hooks`, `/queues`, `/runs`, `/top`, `/modules`, `/dead-letters`, `/log-level` | the view |
 //! | `GET /why?object=`, `/why-not?hook=&object=` | what led to an object, and why a hook did not run for it |
 //! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
 //! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
@@ -109,6 +109,7 @@ async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri)
     let operator = running(&operator)?;
     match name {
         "hooks" => query::<Nothing>(&uri).map(|Nothing {}| view(&operator.hooks(), format)),
+        "top" => query::<Nothing>(&uri).map(|Nothing {}| view(&operator.bill(), format)),
         "queues" => queues(operator.as_ref(), &uri, format),
         "runs" => {
             let asked: OfHook = query(&uri)?;

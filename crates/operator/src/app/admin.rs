@@ -33,6 +33,7 @@ use super::{
 use crate::{
     admin::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError,
+        bill::{BillView, HookUse, Used},
         modules::{ModuleView, ModulesView},
         pages,
         views::{
@@ -163,6 +164,26 @@ impl Operator for Admin {
         let mut hooks: Vec<_> = live.chain(quarantined).collect();
         hooks.sort_by(|a, b| a.name.cmp(&b.name));
         HooksView { standby: readiness.role == Role::Standby, api_server: readiness.api_server, hooks }
+    }
+
+    fn bill(&self) -> BillView {
+        let hooks = self.services.hook_registry.live().into_iter().map(|hook| {
+            let name = &hook.spec.name;
+            let (requests, sent_bytes, received_bytes) = self.services.metrics.exchanged(name);
+            let mut used = Used { requests, sent_bytes, received_bytes, ..self.services.history.used(name) };
+            for (status, _) in self.services.health.bindings(name) {
+                used.kept_objects += status.objects() as u64;
+                used.kept_bytes += status.bytes() as u64;
+            }
+            let bundle = hook.bundled.as_ref().map(|bundled| &bundled.bundle);
+            HookUse {
+                name: name.to_string(),
+                bundle: bundle.map(ToString::to_string),
+                namespace: bundle.and_then(|bundle| bundle.namespace.clone()),
+                used,
+            }
+        });
+        BillView::of(self.services.history.since(), hooks.collect())
     }
 
     fn queues(&self) -> QueuesView {

@@ -8,17 +8,18 @@ use boathook_core::{
     effect::Sink,
     model::{BindingName, HookName, Job, RunId},
 };
-use boathook_kube::access::{self, MadeVersion, Observer, Stored};
+use boathook_kube::access::{self, Exchanged, MadeVersion, Observer, Stored};
 use tracing::Span;
 
 use super::loops::LoopWatch;
-use crate::telemetry::traces;
+use crate::telemetry::{Metrics, traces};
 
-/// Passes on what writes did: effects for people, and versions as causes.
+/// Passes on what writes did: effects for people, and versions as causes. It also counts requests.
 pub(super) struct Writes {
     pub effects: Option<Arc<dyn Sink>>,
     pub causes: Arc<Causes>,
     pub loops: Arc<LoopWatch>,
+    pub metrics: Arc<Metrics>,
 }
 
 impl Observer for Writes {
@@ -36,6 +37,13 @@ impl Observer for Writes {
         });
         if let Some(turned) = turned {
             self.loops.turned(&turned);
+        }
+    }
+
+    fn exchanged(&self, hook: &HookName, exchanged: Exchanged) {
+        match exchanged {
+            Exchanged::Sent(bytes) => self.metrics.sent(hook, bytes),
+            Exchanged::Received(bytes) => self.metrics.received(hook, bytes),
         }
     }
 

@@ -16,6 +16,7 @@ use boathook_sandbox::RunReport;
 use jiff::Timestamp;
 
 use super::{RunEnded, ms};
+use crate::admin::bill::Used;
 use crate::admin::views::{AnswerView, LastRun, RunCounts, RunOutcome, RunResult, RunView, TriggerView};
 
 /// The number of runs of a hook that are remembered. As many failed runs and as many answers are remembered, too.
@@ -63,6 +64,7 @@ struct Ended {
 struct OfHook {
     total: u64,
     failed: u64,
+    used: Used,
     /// Oldest first. A failed run is in both lists.
     last: VecDeque<Arc<Ended>>,
     last_failed: VecDeque<Arc<Ended>>,
@@ -75,6 +77,7 @@ struct OfHook {
 pub struct History {
     hooks: Mutex<BTreeMap<HookName, OfHook>>,
     listener: Option<RunEnded>,
+    since: Timestamp,
 }
 
 fn cause(cause: &Cause) -> &'static str {
@@ -141,7 +144,7 @@ fn why(trigger: &Trigger) -> Why {
 impl History {
     /// Creates an empty history. The listener receives each run.
     pub fn new(listener: Option<RunEnded>) -> Self {
-        Self { listener, ..Self::default() }
+        Self { listener, since: Timestamp::now(), ..Self::default() }
     }
 
     fn hooks(&self) -> MutexGuard<'_, BTreeMap<HookName, OfHook>> {
@@ -166,7 +169,24 @@ impl History {
             listener(&view(&ended));
         }
         let mut hooks = self.hooks();
-        hooks.entry(ended.begun.hook.clone()).or_default().remember(Arc::new(ended));
+        let of_hook = hooks.entry(ended.begun.hook.clone()).or_default();
+        of_hook.used.cpu_ms += ms(report.cpu);
+        of_hook.used.duration_ms += ended.duration_ms;
+        of_hook.used.memory_peak_bytes = of_hook.used.memory_peak_bytes.max(ended.memory_peak);
+        of_hook.used.host_calls += ended.host_calls;
+        of_hook.remember(Arc::new(ended));
+    }
+
+    /// Since when runs are counted.
+    pub fn since(&self) -> String {
+        stamp(self.since)
+    }
+
+    /// What the runs of a hook used.
+    pub(super) fn used(&self, hook: &HookName) -> Used {
+        let hooks = self.hooks();
+        let used = |known: &OfHook| Used { runs: known.total, failed: known.failed, ..known.used };
+        hooks.get(hook).map(used).unwrap_or_default()
     }
 
     /// Forgets a hook that was removed.
@@ -376,6 +396,9 @@ mod tests {
         assert_eq!(history.counts("a").total, 30);
         assert_eq!(history.counts("a").last.unwrap().id, "p-29");
         assert_eq!(history.counts("b"), RunCounts::default());
+        let hook = HookName::new("a").unwrap();
+        let used = Used { runs: 30, duration_ms: 45.0, memory_peak_bytes: 7, host_calls: 90, ..Used::default() };
+        assert_eq!(history.used(&hook), used);
     }
 
     #[test]

@@ -468,8 +468,12 @@ fn connect(
         events: events.clone(),
         paused: Mutex::default(),
     });
-    let writes = causes::Writes { effects: options.effects.clone(), causes: causes.clone(), loops: loops.clone() };
-    let writes = Arc::new(writes);
+    let writes = Arc::new(causes::Writes {
+        effects: options.effects.clone(),
+        causes: causes.clone(),
+        loops: loops.clone(),
+        metrics: shown.metrics.clone(),
+    });
     let access = Access::new(options.client.clone(), discovery.clone(), programs, options.access.clone(), writes);
     let operator = HostCalls {
         access: access.fenced(leadership.clone()),

@@ -23,7 +23,7 @@ use boathook_core::{
 };
 use boathook_kube::watch::WatchErrorKind;
 use boathook_sandbox::RunReport;
-use prometheus::{Encoder as _, Histogram, IntGauge, Registry, TextEncoder};
+use prometheus::{Encoder as _, Histogram, IntCounterVec, IntGauge, Registry, TextEncoder};
 
 pub use modules::ModuleInfo;
 pub use names::MetricsError;
@@ -171,6 +171,23 @@ impl Metrics {
     /// A hook's call was refused because of a missing permission.
     pub fn grant_refused(&self, hook: &HookName, verb: &'static str) {
         self.vecs.grant_refusals.with_label_values(&[hook.as_str(), verb]).inc();
+    }
+
+    /// A request for a call of the hook, with so many bytes in its body.
+    pub fn sent(&self, hook: &HookName, bytes: u64) {
+        self.vecs.hook_requests.with_label_values(&[hook.as_str()]).inc();
+        self.vecs.hook_sent.with_label_values(&[hook.as_str()]).inc_by(bytes);
+    }
+
+    /// So many bytes of a response.
+    pub fn received(&self, hook: &HookName, bytes: u64) {
+        self.vecs.hook_received.with_label_values(&[hook.as_str()]).inc_by(bytes);
+    }
+
+    /// The requests of the hook, the bytes that were sent, and those that were received.
+    pub fn exchanged(&self, hook: &HookName) -> (u64, u64, u64) {
+        let of = |vec: &IntCounterVec| vec.with_label_values(&[hook.as_str()]).get();
+        (of(&self.vecs.hook_requests), of(&self.vecs.hook_sent), of(&self.vecs.hook_received))
     }
 
     /// A loop that the hook is a part of has made another turn.

@@ -155,6 +155,9 @@ table! {
     loops: IntGaugeVec = gauge("loops", &[], "Loops of hooks that cause each other's writes again and again.");
     loop_turns: IntCounterVec = counter("hook_loop_turns_total", &["hook"], "Writes of such loops that the hook had a part in.");
     host_calls: IntCounterVec = counter("host_calls_total", &["verb", "outcome"], "Calls of hooks to Kubernetes, by verb and outcome: ok or the reason of the error.");
+    hook_requests: IntCounterVec = counter("hook_requests_total", &["hook"], "Requests to the API server for calls of the hook, each try counted.");
+    hook_sent: IntCounterVec = counter("hook_sent_bytes_total", &["hook"], "Bytes in the bodies of these requests.");
+    hook_received: IntCounterVec = counter("hook_received_bytes_total", &["hook"], "Bytes in the bodies of their responses.");
     grant_refusals: IntCounterVec = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
     records: IntCounterVec = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
     record_bytes: IntCounterVec = counter("records_bytes_total", &[], "Bytes of records that were written.");
