@@ -5,8 +5,19 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 use super::generated::head;
 
 /// The files, in the order in which they are understood best.
-const FILES: [&str; 10] =
-    ["world", "types", "snapshots", "kube", "metrics", "log", "settings", "admission", "conversion", "reconciling"];
+const FILES: [&str; 11] = [
+    "world",
+    "types",
+    "snapshots",
+    "kube",
+    "metrics",
+    "log",
+    "settings",
+    "values",
+    "admission",
+    "conversion",
+    "reconciling",
+];
 
 pub fn page() -> String {
     let about = "Package `boathook:hook@0.1.0`: what a hook exports, and what it can ask of the host. A published \
