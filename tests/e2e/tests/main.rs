@@ -28,6 +28,7 @@ mod internet_access;
 mod languages;
 mod ledger;
 mod lifecycle;
+mod module_bundles;
 mod modules;
 mod node;
 mod node_taint;
@@ -182,6 +183,8 @@ suite! {
         modules:
             a_chart_is_installed_changed_and_deleted,
             a_module_resource_configures_a_module;
+        module_bundles:
+            a_module_comes_from_a_registry;
     },
     real: {
         shell_corpus:

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Backend, Cluster, Operator, Test, boathook, eventually_within, workspace};
 
 /// A debug build compiles the chart engine in minutes, and keeps it for the rest of the run.
-const COMPILED: Duration = Duration::from_secs(900);
+pub const COMPILED: Duration = Duration::from_secs(900);
 
 const CRD: &str = r#"apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -70,7 +70,7 @@ spec:
       containers: [{name: c, image: "example.com/c:1", resources: {requests: {cpu: 1000m}}}]
 "#;
 
-async fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value, String> {
+pub async fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value, String> {
     let text = cluster.try_kubectl(&[&["get", "--output", "json"], arguments].concat()).await?;
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
@@ -93,7 +93,7 @@ async fn port(cluster: &Cluster, port: i64) {
     .await;
 }
 
-async fn gone(cluster: &Cluster, arguments: &[&str]) {
+pub async fn gone(cluster: &Cluster, arguments: &[&str]) {
     eventually_within(COMPILED, &format!("{} is gone", arguments.join(" ")), async || {
         match get(cluster, arguments).await {
             Err(error) if error.contains("NotFound") => Ok(()),
@@ -204,7 +204,7 @@ async fn module(test: &Test, cluster: &Cluster, name: &str, spec: Value) -> Resu
 }
 
 /// Waits until the Module has this condition for its spec.
-async fn condition(cluster: &Cluster, type_: &str, status: &str, reason: &str) -> Value {
+pub async fn condition(cluster: &Cluster, type_: &str, status: &str, reason: &str) -> Value {
     eventually_within(COMPILED, &format!("{type_} is {status}: {reason}"), async || {
         let module = get(cluster, &["module", "web"]).await?;
         let conditions = module["status"]["conditions"].as_array().cloned().unwrap_or_default();

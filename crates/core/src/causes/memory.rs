@@ -3,10 +3,10 @@
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
-use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, Version, Write};
+use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, SAME_SECOND, Version, Write};
 use crate::model::RunId;
 
 /// What a write takes without its texts: itself, and its places in the maps.
@@ -15,8 +15,6 @@ const WRITE: usize = 640;
 const RUN: usize = 320;
 /// What a reason takes without its texts.
 const REASON: usize = size_of::<Reason>();
-/// The times of managed fields are whole seconds, and clocks differ.
-const SAME_SECOND: Duration = Duration::from_secs(3);
 
 /// What is not remembered any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

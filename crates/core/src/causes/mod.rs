@@ -22,7 +22,7 @@ mod tests;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 pub use chain::{Chain, Led, Origin, Step};
@@ -35,6 +35,10 @@ use memory::Memory;
 
 /// The most reasons of a run that are remembered. A run can take many triggers together.
 pub const REASONS: usize = 256;
+
+/// The times of managed fields are whole seconds, and clocks differ. Writes that are closer together than this may have the
+/// same time.
+pub const SAME_SECOND: Duration = Duration::from_secs(3);
 
 /// What is remembered at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::{
 };
 
 use boathook_core::{
+    causes::SAME_SECOND,
     filter::OwnChanges,
     model::{Caller, Create, HookName, Object, ObjectRef, Operation},
 };
@@ -26,9 +27,6 @@ use super::{intent::Intent, made::replaced_version, request::Head, send::ApiRequ
 const MAX: usize = 8_192;
 /// How long a write is remembered. A watch is seldom later.
 const AGE: Duration = Duration::from_secs(600);
-/// The times of managed fields are whole seconds, and clocks differ. Writes that are closer together than this may have
-/// the same time.
-const SAME_SECOND: Duration = Duration::from_secs(3);
 /// How long a change waits for the response to a write that may have made it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 

@@ -492,6 +492,7 @@ mod tests {
             label: label.to_owned(),
             definitions: Vec::new(),
             hooks: Vec::new(),
+            module: None,
             schema: None,
             verified: Verified { by_keys: vec!["ci".to_owned()], ..Verified::default() },
             pinned: false,

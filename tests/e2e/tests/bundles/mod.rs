@@ -5,7 +5,7 @@
 mod audit;
 pub mod definitions;
 pub mod http;
-mod registry;
+pub mod registry;
 pub mod rights;
 mod versions;
 

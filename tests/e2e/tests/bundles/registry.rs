@@ -35,11 +35,15 @@ impl Registry {
         Self { host, dir, _process: process }
     }
 
-    pub fn reference(&self, tag: &str) -> String {
-        format!("{}/team/hooks:{tag}", self.host)
+    pub fn repository(&self) -> String {
+        format!("{}/team/hooks", self.host)
     }
 
-    /// Packs and pushes a directory of hooks; gives the digest.
+    pub fn reference(&self, tag: &str) -> String {
+        format!("{}:{tag}", self.repository())
+    }
+
+    /// Packs and pushes a directory of hooks, or of a module; gives the digest.
     pub async fn push(&self, hooks: &Path, tag: &str) -> String {
         let mut command = Command::new(boathook());
         let pinned = say(command.args(["bundle", "push", "--plain-http"]).arg(hooks).arg(self.reference(tag))).await;
