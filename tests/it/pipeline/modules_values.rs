@@ -6,7 +6,10 @@ use super::{
     fixture::Pipeline,
     modules_charts::{Bench, at, failed},
 };
-use crate::support::guests::{compile, guest};
+use crate::{
+    script::{build, python},
+    support::guests::{compile, go_guest, guest},
+};
 
 const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  port: {{ .Values.web.port | quote }}\n  \
                         replicas: {{ .Values.web.replicas | quote }}\n";
@@ -15,7 +18,50 @@ const CONFIG: &str =
 const VALUES: &str =
     "x-extend: {schema: config-values.yaml}\nproperties: {replicas: {type: integer}, gone: {type: integer}}\n";
 
+/// What the guest `valued` does.
+const TYPESCRIPT: &str = r#"import { hook, log, values } from "@boathook/sdk";
+
+export default hook({
+  config: { onStartup: 1 },
+  run() {
+    const seen = values.get<{ global: { region: string }; web: { port: number } }>();
+    const config = values.config<{ web: unknown }>();
+    log.info(`port=${seen.web.port} region=${JSON.stringify(seen.global.region)} config=${JSON.stringify(config.web)}`);
+    values.set("/web/replicas", 3);
+    values.set("/web/gone", 1);
+    values.remove("/web/gone");
+    values.setConfig("/web/seen", "yes");
+    values.setConfig("/web/gone", "yes");
+    values.removeConfig("/web/gone");
+  },
+});
+"#;
+
+const PYTHON: &str = r#"import json
+import boathook
+from boathook import log, values
+
+boathook.configure({"onStartup": 1})
+
+
+@boathook.on_startup
+def run():
+    seen, web = values.get(), json.dumps(values.config()["web"], separators=(",", ":"))
+    log.info(f"port={seen['web']['port']} region={json.dumps(seen['global']['region'])} config={web}")
+    values.set("/web/replicas", 3)
+    values.set("/web/gone", 1)
+    values.remove("/web/gone")
+    values.set_config("/web/seen", "yes")
+    values.set_config("/web/gone", "yes")
+    values.remove_config("/web/gone")
+"#;
+
 async fn bench() -> Bench {
+    bench_of(guest("valued")).await
+}
+
+/// With this hook in the module `web`.
+async fn bench_of(hook: Vec<u8>) -> Bench {
     let bench = Bench::new(&[
         ("values.yaml", "webEnabled: true\nglobal: {region: eu}\nweb: {port: 80}\n"),
         ("010-web/templates/web.yaml", TEMPLATE),
@@ -25,14 +71,14 @@ async fn bench() -> Bench {
     .await;
     let hooks = bench.modules.path().join("010-web/hooks");
     std::fs::create_dir_all(&hooks).unwrap();
-    std::fs::write(hooks.join("main.wasm"), guest("valued")).unwrap();
-    compile(&[("main.web", guest("valued"))]).await;
+    std::fs::write(hooks.join("main.wasm"), &hook).unwrap();
+    compile(&[("main.web", hook)]).await;
     bench
 }
 
-#[tokio::test]
-async fn a_component_sees_and_changes_the_values_of_its_module() {
-    let bench = bench().await;
+/// The hook of the module sees its values, and what it changes is taken.
+async fn sees_and_changes(hook: Vec<u8>) {
+    let bench = bench_of(hook).await;
     bench.configure(json!({"web": "port: 81"})).await;
     let operator = bench.start().await;
     at(&operator, "web", "ready").await;
@@ -42,6 +88,29 @@ async fn a_component_sees_and_changes_the_values_of_its_module() {
     let config = bench.is_there("ConfigMap", "addon-operator").await;
     let written: Value = serde_json::from_str(config["data"]["web"].as_str().unwrap()).unwrap();
     assert_eq!(written, json!({"port": 81, "seen": "yes"}));
+}
+
+#[tokio::test]
+async fn a_component_sees_and_changes_the_values_of_its_module() {
+    sees_and_changes(guest("valued")).await;
+}
+
+#[tokio::test]
+async fn a_script_in_typescript_sees_and_changes_the_values_of_its_module() {
+    let project = build::project(TYPESCRIPT);
+    sees_and_changes(std::fs::read(build::built(project.path()).unwrap()).unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_script_in_python_sees_and_changes_the_values_of_its_module() {
+    python::sandbox().await;
+    sees_and_changes(python::packed(&[("hook.py", PYTHON)])).await;
+}
+
+#[tokio::test]
+async fn a_component_in_go_sees_and_changes_the_values_of_its_module() {
+    let Some(hook) = go_guest("valued") else { return };
+    sees_and_changes(hook).await;
 }
 
 #[tokio::test]
