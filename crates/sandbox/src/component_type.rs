@@ -10,8 +10,8 @@ const WORLD: &str = "boathook:hook@0.1.0";
 
 /// Our package. Below are the interfaces that a hook may import from it.
 const PACKAGE: &str = "boathook:hook";
-const INTERFACES: [&str; 8] =
-    ["types", "admission", "reconciliation", "log", "kube", "snapshots", "metrics", "settings"];
+const INTERFACES: [&str; 9] =
+    ["types", "admission", "reconciliation", "log", "kube", "snapshots", "metrics", "settings", "values"];
 
 /// The package from which an interpreter may import, in addition to a hook's imports. Below is the interface that it
 /// must also export.

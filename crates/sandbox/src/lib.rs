@@ -475,6 +475,7 @@ fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     linker.allow_shadowing(false);
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wit::Hook::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
+    wit::values::boathook::hook::values::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     // No hook imports these interfaces. Only interpreters may.
     wit::interpreter::boathook::interpreter::source::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     wit::interpreter::boathook::interpreter::http::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;

@@ -24,6 +24,21 @@ wasmtime::component::bindgen!({
     },
 });
 
+/// The values of modules. Only hooks of modules import them.
+pub(super) mod values {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        inline: "
+            package boathook:host;
+            world valued {
+                import boathook:hook/values@0.1.0;
+            }
+        ",
+        world: "boathook:host/valued",
+        imports: { default: trappable },
+    });
+}
+
 /// The interfaces between scripts, their interpreters and the host. Only responses, kinds and rights take time.
 pub(super) mod interpreter {
     wasmtime::component::bindgen!({

@@ -12,7 +12,7 @@ from boathook.http import Reason as HttpReason
 from componentize_py_types import Err
 from wit_world.imports import http
 from wit_world.imports import kube as wit
-from wit_world.imports import log, metrics, settings, snapshots
+from wit_world.imports import log, metrics, settings, snapshots, values
 from wit_world.imports.types import ObjectRef
 
 
@@ -130,6 +130,19 @@ class Native:
 
     def settings(self) -> str:
         return settings.get()
+
+    def module_values(self) -> tuple[str, str]:
+        try:
+            found = values.get()
+        except Err as error:
+            raise LookupError(error.value) from None
+        return found.values, found.config
+
+    def patch_values(self, operations: str, config: bool) -> None:
+        try:
+            (values.patch_config if config else values.patch)(operations)
+        except Err as error:
+            raise LookupError(error.value) from None
 
 
 _LEVELS = {"debug": log.Level.DEBUG, "info": log.Level.INFO, "warn": log.Level.WARN, "error": log.Level.ERROR}

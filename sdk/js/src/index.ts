@@ -39,3 +39,4 @@ export {
 } from "./reconcile.js";
 export { settings } from "./settings.js";
 export { Item, openSnapshot, Snapshot } from "./snapshots.js";
+export * as values from "./values.js";

@@ -46,4 +46,7 @@ declare module "boathook:host" {
   export function metricExpire(group: string): Answer<undefined, string>;
   export function log(level: string, message: string, fields?: Labels): void;
   export function settings(): unknown;
+  export function moduleValues(): Answer<{ values: unknown; config: unknown }, string>;
+  export function patchValues(operations: string): Answer<undefined, string>;
+  export function patchConfigValues(operations: string): Answer<undefined, string>;
 }

@@ -33,6 +33,7 @@
 //! | [`kube`] | the Kubernetes API, within the hook's grants |
 //! | `http` | requests to hosts outside the cluster, with the feature `http` |
 //! | [`metrics`], [`settings`] | what a hook reports, what its admin configured |
+//! | [`values`] | the values of the module that a hook belongs to |
 //! | [`clock`], [`random`] | time and chance, which a test can fix |
 //! | `testing` | runs the hook in `cargo test`, without wasm; only in native builds |
 //!
@@ -76,6 +77,7 @@ pub mod settings;
 pub mod snapshots;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
+pub mod values;
 
 use entry::bindings;
 

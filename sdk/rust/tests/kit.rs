@@ -5,8 +5,8 @@ use boathook_sdk::kube::{EventType, IfExists, Object, Operation, Reason};
 use boathook_sdk::metrics::{Group, Metric};
 use boathook_sdk::prelude::*;
 use boathook_sdk::serde_json::{Value, json};
-use boathook_sdk::testing::{Kit, Run, Verb};
-use boathook_sdk::{clock, random, settings};
+use boathook_sdk::testing::{Change, Kit, Run, Verb};
+use boathook_sdk::{clock, random, settings, values};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -375,4 +375,30 @@ fn http_is_answered_by_the_test_within_the_permissions() {
     assert!(ran.error().to_string().contains("methods: [DELETE]") && ran.sent.is_empty(), "{}", ran.error());
     let ran = Kit::new(config, run).run(Run::new().startup());
     assert!(ran.error().to_string().contains("Kit::http gives one"), "{}", ran.error());
+}
+
+#[test]
+fn values_are_seen_and_what_a_run_changes_is_told() {
+    fn run(_: Context) -> Result<()> {
+        let seen: Value = values::get()?;
+        let config: Value = values::config()?;
+        values::set("/web/port", &json!([seen["web"]["port"], config["web"]["port"]]))?;
+        values::remove("/web/old")?;
+        values::set_config("/web/seen", "yes")?;
+        values::remove_config("/web/gone")
+    }
+    let mut kit = started(run);
+    let error = kit.run(Run::new().startup()).error().to_string();
+    assert!(error.contains("belongs to no module"), "{error}");
+    assert!(kit.changes().is_empty(), "the run has failed");
+    kit.values(&json!({"global": {}, "web": {"port": 80}}), &json!({"global": {}, "web": {"port": 81}}));
+    let _ = kit.run(Run::new().startup()).ok();
+    let changed = |path: &str, value: Option<Value>, config| Change { path: path.to_owned(), value, config };
+    let expected = [
+        changed("/web/port", Some(json!([80, 81])), false),
+        changed("/web/old", None, false),
+        changed("/web/seen", Some(json!("yes")), true),
+        changed("/web/gone", None, true),
+    ];
+    assert_eq!(kit.changes(), expected);
 }

@@ -16,7 +16,7 @@ const MODULE: &str = "github.com/boathook/boathook/sdk/go";
 
 /// A hook imports and exports the first; it exports the others when it imports the package.
 const WORLDS: [(&str, &str); 8] = [
-    ("hook", "include hook;"),
+    ("hook", "include module-hook;"),
     ("validating", "export validating;"),
     ("mutating", "export mutating;"),
     ("conversion", "export conversion;"),

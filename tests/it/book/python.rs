@@ -8,7 +8,7 @@ use std::fs;
 use super::generated::head;
 
 /// The modules, as a reader needs them. Those of `boathook` itself first.
-const MODULES: [(&str, &str); 14] = [
+const MODULES: [(&str, &str); 15] = [
     ("hook", "boathook"),
     ("context", "boathook"),
     ("snapshots", "boathook.snapshots"),
@@ -21,6 +21,7 @@ const MODULES: [(&str, &str); 14] = [
     ("log", "boathook.log"),
     ("metrics", "boathook.metrics"),
     ("settings", "boathook.settings"),
+    ("values", "boathook.values"),
     ("testing", "boathook.testing"),
     ("config", "boathook.config"),
 ];

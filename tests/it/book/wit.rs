@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 use super::generated::head;
 
 /// The files, in the order in which they are understood best.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "world",
     "types",
     "snapshots",
@@ -13,6 +13,7 @@ const FILES: [&str; 11] = [
     "metrics",
     "log",
     "settings",
+    "values",
     "admission",
     "conversion",
     "reconciling",

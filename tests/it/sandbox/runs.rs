@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use boathook_core::model::{Failure, FailureKind, Limits};
 use boathook_sandbox::{Sandbox, SandboxConfig};
@@ -38,11 +38,15 @@ async fn the_document_is_what_the_guest_returns() {
 /// exports all of its answers, loads and runs. The file never changes.
 #[tokio::test]
 async fn a_component_of_the_first_version_of_the_contract_runs() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wit/hook-0.1.0.wasm");
     let sandbox = sandbox();
-    let hook = load(&sandbox, "first", &std::fs::read(file).unwrap()).await;
-    assert_eq!(sandbox.config(&hook).await.unwrap(), "configVersion: v1\nonStartup: 1\n");
-    assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
+    for (file, document) in
+        [("hook", "configVersion: v1\nonStartup: 1\n"), ("module-hook", "{configVersion: v1, onStartup: 1}")]
+    {
+        let path = format!("{}/tests/fixtures/wit/{file}-0.1.0.wasm", env!("CARGO_MANIFEST_DIR"));
+        let hook = load(&sandbox, "first", &std::fs::read(path).unwrap()).await;
+        assert_eq!(sandbox.config(&hook).await.unwrap(), document);
+        assert_eq!(run(&sandbox, &hook, plenty()).await.outcome, Ok(()));
+    }
 }
 
 /// `run` returns `retry-after` of 1500 ms with a text.

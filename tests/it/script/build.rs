@@ -20,7 +20,7 @@ pub(super) fn examples() -> PathBuf {
 }
 
 /// A project beside the examples' tools.
-pub(super) fn project(text: &str) -> TempDir {
+pub fn project(text: &str) -> TempDir {
     let tools = examples().join("node_modules");
     assert!(tools.join(".bin/esbuild").exists(), "hooks-wasm/js has no node_modules: run make scripts");
     let folder = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ pub(super) fn project(text: &str) -> TempDir {
     folder
 }
 
-pub(super) fn built(folder: &Path) -> Result<PathBuf, ScriptBuildError> {
+pub fn built(folder: &Path) -> Result<PathBuf, ScriptBuildError> {
     let scripts = Scripts::new(&[js()]);
     scripts.build(&scripts.package(folder)?)
 }

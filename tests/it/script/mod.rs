@@ -3,7 +3,7 @@
 //! Never builds an interpreter: `make interpreters` does.
 
 pub mod book;
-mod build;
+pub mod build;
 mod bundles;
 mod directories;
 mod hostile;

@@ -62,7 +62,7 @@ pub async fn hooks_dir(hooks: &[(&str, Vec<u8>)]) -> TempDir {
     directory
 }
 
-async fn compile(hooks: &[(&str, Vec<u8>)]) {
+pub async fn compile(hooks: &[(&str, Vec<u8>)]) {
     let _one_at_a_time = COMPILING.lock().await;
     let config =
         SandboxConfig { cache_dir: Some(cache_dir()), max_concurrent_runs: 1, pooling: false, ..Default::default() };

@@ -13,7 +13,7 @@ use wit_parser::{PackageId, Resolve, SourceMap, WorldId};
 /// The WIT package of hooks.
 const PACKAGE: &str = "boathook:hook";
 /// The files of the package.
-const WIT: [(&str, &str); 11] = [
+const WIT: [(&str, &str); 12] = [
     ("admission.wit", include_str!("../../../../wit/admission.wit")),
     ("conversion.wit", include_str!("../../../../wit/conversion.wit")),
     ("defining.wit", include_str!("../../../../wit/defining.wit")),
@@ -24,6 +24,7 @@ const WIT: [(&str, &str); 11] = [
     ("settings.wit", include_str!("../../../../wit/settings.wit")),
     ("snapshots.wit", include_str!("../../../../wit/snapshots.wit")),
     ("types.wit", include_str!("../../../../wit/types.wit")),
+    ("values.wit", include_str!("../../../../wit/values.wit")),
     ("world.wit", include_str!("../../../../wit/world.wit")),
 ];
 /// The interfaces of WASI that modules import by themselves. They import the others through preview 1.
@@ -32,6 +33,8 @@ const WASI: &str = include_str!("../../../../sdk/go/internal/wit/wasi.wit");
 const HTTP: &str = "wasi:http/outgoing-handler@0.2.0";
 /// The version of all files of the WIT package of hooks.
 pub const VERSION: &str = "0.1.0";
+/// An interface that not every hook imports.
+const VALUES: &str = "values";
 /// A world for one component, which is not published.
 const WORLD: &str = "component";
 
@@ -63,7 +66,8 @@ pub fn component_of(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
             return Err(ComponentError::NoHook(needed));
         }
     }
-    let (resolve, world) = world(&names.answers()?, names.imported.contains(HTTP))?;
+    let answers = names.answers()?;
+    let (resolve, world) = world(&answers, names.imported.contains(HTTP), names.imports(VALUES))?;
     let mut module = module.to_owned();
     let encoded = embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).and_then(|()| {
         let mut encoder = ComponentEncoder::default();
@@ -103,6 +107,11 @@ impl Names {
         Ok(names)
     }
 
+    /// Whether it imports an interface of our package.
+    fn imports(&self, interface: &str) -> bool {
+        self.imported.contains(&format!("{PACKAGE}/{interface}@{VERSION}"))
+    }
+
     /// The exported interfaces, such as `validating`.
     fn answers(&self) -> Result<BTreeSet<&str>, ComponentError> {
         let exported = self.exports.iter().filter_map(|name| name.split_once('#')).map(|(interface, _)| interface);
@@ -133,10 +142,13 @@ pub fn wit_package() -> Result<Vec<u8>, ComponentError> {
     wit_component::encode(&resolve, package).map_err(|error| ComponentError::Package(format!("{error:#}")))
 }
 
-fn world(answers: &BTreeSet<&str>, http: bool) -> Result<(Resolve, WorldId), ComponentError> {
+fn world(answers: &BTreeSet<&str>, http: bool, values: bool) -> Result<(Resolve, WorldId), ComponentError> {
     let exports: String = answers.iter().map(|name| format!("export {name}; ")).collect();
-    let (wasi, import) = if http { (WASI, format!("import {HTTP}; ")) } else { ("", String::new()) };
-    let own = format!("package {PACKAGE}@{VERSION};\n{wasi}\nworld {WORLD} {{ include hook; {import}{exports}}}");
+    let (wasi, mut imports) = if http { (WASI, format!("import {HTTP}; ")) } else { ("", String::new()) };
+    if values {
+        imports = format!("{imports}import {VALUES}; ");
+    }
+    let own = format!("package {PACKAGE}@{VERSION};\n{wasi}\nworld {WORLD} {{ include hook; {imports}{exports}}}");
     let (resolve, package) = parse(Some(&own))?;
     let world = resolve.select_world(&[package], Some(WORLD));
     Ok((resolve, world.map_err(|error| ComponentError::World(format!("{error:#}")))?))

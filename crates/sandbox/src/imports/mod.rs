@@ -18,6 +18,7 @@ use crate::{
     wit::{
         boathook::hook::{log, settings, types},
         interpreter::boathook::interpreter::{kinds, rights, source, values, writes},
+        values::boathook::hook::values as of_module,
     },
 };
 
@@ -221,6 +222,30 @@ impl values::Host for State {
     }
 }
 
+/// The same for components, whose authors asked for it.
+impl of_module::Host for State {
+    fn get(&mut self) -> wasmtime::Result<Result<of_module::ModuleValues, String>> {
+        let known = self.caller.values.clone();
+        self.spend(known.as_ref().map_or(0, |known| known.values.len() + known.config.len()))?;
+        Ok(known.ok_or_else(|| NO_MODULE.to_owned()).map(|known| of_module::ModuleValues {
+            values: known.values.to_string(),
+            config: known.config.to_string(),
+        }))
+    }
+
+    fn patch(&mut self, operations: String) -> wasmtime::Result<Result<(), String>> {
+        self.keep_patch(operations, |patch| &mut patch.values)
+    }
+
+    fn patch_config(&mut self, operations: String) -> wasmtime::Result<Result<(), String>> {
+        self.keep_patch(operations, |patch| &mut patch.config)
+    }
+}
+
+/// Why there are no values.
+const NO_MODULE: &str =
+    "the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module";
+
 impl State {
     /// Keeps a patch until the run has succeeded. What it says is checked then.
     fn keep_patch(
@@ -230,10 +255,7 @@ impl State {
     ) -> wasmtime::Result<Result<(), String>> {
         self.spend(operations.len())?;
         if self.caller.values.is_none() {
-            return Ok(Err(
-                "the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module"
-                    .to_owned(),
-            ));
+            return Ok(Err(NO_MODULE.to_owned()));
         }
         self.room.keep(operations.len()).map_err(|refused| refused.error(Limit::HostBytes))?;
         of(&mut self.patch).push(operations);

@@ -16,7 +16,7 @@ use rquickjs::{
 /// Its functions.
 pub struct Functions;
 
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 18] = [
     "get",
     "list",
     "write",
@@ -32,6 +32,9 @@ const NAMES: [&str; 15] = [
     "metricExpire",
     "log",
     "settings",
+    "moduleValues",
+    "patchValues",
+    "patchConfigValues",
 ];
 
 impl ModuleDef for Functions {
@@ -56,6 +59,9 @@ impl ModuleDef for Functions {
         exports.export("metricExpire", Function::new(ctx(), rest::metric_expire)?)?;
         exports.export("log", Function::new(ctx(), rest::log)?)?;
         exports.export("settings", Function::new(ctx(), rest::settings)?)?;
+        exports.export("moduleValues", Function::new(ctx(), rest::module_values)?)?;
+        exports.export("patchValues", Function::new(ctx(), rest::patch_values)?)?;
+        exports.export("patchConfigValues", Function::new(ctx(), rest::patch_config_values)?)?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `metrics`, `log` and `settings`.
+//! `metrics`, `log`, `settings` and `values`.
 
 use rquickjs::{Ctx, Object, Result, Value, function::Opt};
 
@@ -6,7 +6,7 @@ use super::{err, ok};
 use crate::{
     boathook::hook::{
         log::{self, Level},
-        metrics, settings,
+        metrics, settings, values,
     },
     convert::pairs,
 };
@@ -79,4 +79,27 @@ pub fn log(level: String, message: String, fields: Labels<'_>) -> Result<()> {
 /// `settings()`.
 pub fn settings(ctx: Ctx<'_>) -> Result<Value<'_>> {
     ctx.json_parse(settings::get())
+}
+
+/// `moduleValues()`.
+pub fn module_values(ctx: Ctx<'_>) -> Result<Object<'_>> {
+    match values::get() {
+        Ok(found) => {
+            let both = Object::new(ctx.clone())?;
+            both.set("values", ctx.json_parse(found.values)?)?;
+            both.set("config", ctx.json_parse(found.config)?)?;
+            ok(&ctx, both)
+        }
+        Err(message) => err(&ctx, message),
+    }
+}
+
+/// `patchValues(operations)`.
+pub fn patch_values<'js>(ctx: Ctx<'js>, operations: String) -> Result<Object<'js>> {
+    reported(&ctx, values::patch(&operations))
+}
+
+/// `patchConfigValues(operations)`.
+pub fn patch_config_values<'js>(ctx: Ctx<'js>, operations: String) -> Result<Object<'js>> {
+    reported(&ctx, values::patch_config(&operations))
 }

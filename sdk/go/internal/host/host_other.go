@@ -11,6 +11,7 @@ import (
 	log "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_log"
 	snapshots "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_snapshots"
 	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
+	values "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_values"
 	wit "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
 
@@ -109,6 +110,18 @@ func Settings() string {
 	}
 	return fake.Settings()
 }
+
+// Values are those of a module, and its configuration.
+type Values = values.ModuleValues
+
+// ModuleValues fails.
+func ModuleValues() wit.Result[Values, string] { return wit.Err[Values](none) }
+
+// Patch fails.
+func Patch(string) wit.Result[wit.Unit, string] { return wit.Err[wit.Unit](none) }
+
+// PatchConfig fails.
+func PatchConfig(string) wit.Result[wit.Unit, string] { return wit.Err[wit.Unit](none) }
 
 // Add fails.
 func Add(string, float64, []wit.Tuple2[string, string], wit.Option[string]) wit.Result[wit.Unit, string] {

@@ -10,6 +10,7 @@ import (
 	settings "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_settings"
 	snapshots "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_snapshots"
 	wire "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_types"
+	values "github.com/boathook/boathook/sdk/go/internal/wit/boathook_hook_values"
 	wit "github.com/boathook/boathook/sdk/go/internal/wit/types"
 )
 
@@ -49,6 +50,20 @@ func Log(level log.Level, message string, fields []wit.Tuple2[string, string]) {
 
 // Settings are the admin's.
 func Settings() string { return settings.Get() }
+
+// Values are those of a module, and its configuration.
+type Values = values.ModuleValues
+
+// ModuleValues are those of the hook's module.
+func ModuleValues() wit.Result[Values, string] { return values.Get() }
+
+// Patch changes values.
+func Patch(operations string) wit.Result[wit.Unit, string] { return values.Patch(operations) }
+
+// PatchConfig changes the configuration.
+func PatchConfig(operations string) wit.Result[wit.Unit, string] {
+	return values.PatchConfig(operations)
+}
 
 // Add adds to a counter.
 func Add(name string, value float64, labels []wit.Tuple2[string, string], group wit.Option[string]) wit.Result[wit.Unit, string] {

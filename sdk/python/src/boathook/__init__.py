@@ -16,7 +16,7 @@
         log.info(f"{len(namespaces)} namespaces")
 """
 
-from . import config, crd, http, kube, log, metrics, settings, snapshots
+from . import config, crd, http, kube, log, metrics, settings, snapshots, values
 from .admission import Conversion, Denial, Mutation, Review, Verdict, allow, deny, mutate
 from .config import Config
 from .context import (
@@ -114,5 +114,6 @@ __all__ = [
     "on_validating",
     "settings",
     "snapshots",
+    "values",
     "with_context",
 ]

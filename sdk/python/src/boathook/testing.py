@@ -33,9 +33,12 @@ class FakeHost:
         snapshots: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         settings: Mapping[str, Any] | None = None,
         http: Mapping[str, Response | HttpError] | None = None,
+        values: Mapping[str, Any] | None = None,
+        config_values: Mapping[str, Any] | None = None,
     ) -> None:
         """``snapshots`` has items by binding: ``name``, ``namespace``, ``object``, ``filter_result``. ``http`` has responses
-        and errors by method and URL: ``GET https://api.example.com/v1/items``."""
+        and errors by method and URL: ``GET https://api.example.com/v1/items``. Without ``values``, the hook belongs to no
+        module."""
         self.objects: dict[ObjectRef, Object] = {ref_of(object): copy.deepcopy(object) for object in objects}
         #: Operations, in order.
         self.written: list[Operation] = []
@@ -52,6 +55,12 @@ class FakeHost:
         self._http = http or {}
         self._snapshots = snapshots or {}
         self._settings = settings or {}
+        #: Operations on values, in order. They are not applied.
+        self.patches: list[dict[str, Any]] = []
+        #: Operations on the configuration, in order. They are not applied.
+        self.config_patches: list[dict[str, Any]] = []
+        self._values = values
+        self._config_values = config_values or {}
 
     @contextmanager
     def here(self) -> Iterator[FakeHost]:
@@ -159,6 +168,16 @@ class FakeHost:
 
     def settings(self) -> str:
         return json.dumps(self._settings)
+
+    def module_values(self) -> tuple[str, str]:
+        if self._values is None:
+            raise LookupError("the hook belongs to no module in this test: give the host values")
+        return json.dumps(self._values), json.dumps(self._config_values)
+
+    def patch_values(self, operations: str, config: bool) -> None:
+        if self._values is None:
+            raise LookupError("the hook belongs to no module in this test: give the host values")
+        (self.config_patches if config else self.patches).extend(json.loads(operations))
 
     def _found(self, target: ObjectRef) -> Object:
         found = self.objects.get(target)

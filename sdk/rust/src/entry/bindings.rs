@@ -5,7 +5,8 @@
 
 wit_bindgen::generate!({
     path: "wit",
-    world: "hook",
+    // What a hook does not call, its component does not import.
+    world: "module-hook",
     pub_export_macro: true,
     export_macro_name: "export_hook",
     default_bindings_module: "boathook_sdk::entry::bindings",

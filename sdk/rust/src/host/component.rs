@@ -7,6 +7,7 @@ pub(crate) use crate::bindings::boathook::hook::log::write as log;
 pub(crate) use crate::bindings::boathook::hook::metrics::{add, expire, observe, set};
 pub(crate) use crate::bindings::boathook::hook::settings::get as settings;
 pub(crate) use crate::bindings::boathook::hook::snapshots::{Snapshot, open};
+pub(crate) use crate::bindings::boathook::hook::values::{get as values, patch, patch_config};
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::SystemTime;
 

@@ -8,6 +8,7 @@ use crate::bindings::boathook::hook::kube::{EventType as WireType, Failure, List
 use crate::bindings::boathook::hook::log::Level;
 use crate::bindings::boathook::hook::snapshots::Item;
 use crate::bindings::boathook::hook::types::ObjectRef as WireRef;
+use crate::bindings::boathook::hook::values::ModuleValues;
 use crate::kube::{EventType, ObjectRef};
 use crate::testing::{Emitted, Line, Op, What, labels, with};
 use std::cell::Cell;
@@ -93,6 +94,18 @@ pub(crate) fn http(request: &crate::http::Request) -> Result<crate::http::Respon
 
 pub(crate) fn settings() -> String {
     with(|host| host.settings()).unwrap_or_else(|| "{}".to_owned())
+}
+
+pub(crate) fn values() -> Result<ModuleValues, String> {
+    with(|host| host.values()).unwrap_or_else(|| Err(ABSENT.to_owned()))
+}
+
+pub(crate) fn patch(operations: &str) -> Result<(), String> {
+    with(|host| host.patch(operations, false)).unwrap_or_else(|| Err(ABSENT.to_owned()))
+}
+
+pub(crate) fn patch_config(operations: &str) -> Result<(), String> {
+    with(|host| host.patch(operations, true)).unwrap_or_else(|| Err(ABSENT.to_owned()))
 }
 
 pub(crate) fn now() -> SystemTime {

@@ -9,16 +9,20 @@ use super::document::Permission;
 use super::grants::{self, Reach, Subject};
 use super::kinds::{Scope, group};
 use super::metrics::{Op, Series};
-use super::ran::{Emitted, Line, Verb, Write};
+use super::ran::{Change, Emitted, Line, Verb, Write};
 use super::selector::{FieldSelector, LabelSelector};
 use super::write::parse;
 use crate::bindings::boathook::hook::kube::{Failure, ListQuery, Operation, Page, Patch, Reason as Wire};
 use crate::bindings::boathook::hook::snapshots::Item;
+use crate::bindings::boathook::hook::values::ModuleValues;
 use crate::kube::{Object, ObjectRef, Reason};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// Why there are no values.
+const NO_MODULE: &str = "the hook belongs to no module, so it has no values: Kit::values gives it some";
 /// Objects in a page of a list that names no number.
 const PAGE: usize = 500;
 
@@ -39,6 +43,10 @@ pub(crate) struct Host {
     /// The snapshots that can be opened, of one moment.
     pub(super) moment: BTreeMap<String, Rc<Vec<Item>>>,
     pub(super) settings: String,
+    /// The values and the configuration. None: the hook belongs to no module.
+    pub(super) values: Option<(String, String)>,
+    /// What the run changes in them.
+    pub(super) changes: Vec<Change>,
     pub(super) manager: String,
     pub(super) dry_run: bool,
     pub(super) faults: Vec<Fault>,
@@ -204,6 +212,20 @@ impl Host {
 
     pub(crate) fn settings(&self) -> String {
         self.settings.clone()
+    }
+
+    pub(crate) fn values(&self) -> Result<ModuleValues, String> {
+        let (values, config) = self.values.clone().ok_or(NO_MODULE)?;
+        Ok(ModuleValues { values, config })
+    }
+
+    pub(crate) fn patch(&mut self, operations: &str, config: bool) -> Result<(), String> {
+        if self.values.is_none() {
+            return Err(NO_MODULE.to_owned());
+        }
+        let operations: Vec<Value> = serde_json::from_str(operations).map_err(|error| error.to_string())?;
+        self.changes.extend(operations.into_iter().map(|operation| Change::of(operation, config)));
+        Ok(())
     }
 
     pub(crate) fn now(&self) -> std::time::SystemTime {

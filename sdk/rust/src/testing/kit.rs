@@ -6,7 +6,7 @@ use super::cluster::Cluster;
 use super::document::{Binding, Document};
 use super::host::{Entered, Fault, Host};
 use super::metrics::Series;
-use super::ran::{Ran, Verb, failed};
+use super::ran::{Change, Ran, Verb, failed};
 use super::run::{Run, object_of};
 use crate::bindings::boathook::hook::types as wire;
 use crate::config::IntoConfig;
@@ -29,6 +29,8 @@ pub struct Kit {
     pub(super) cluster: Cluster,
     checked: bool,
     settings: String,
+    values: Option<(String, String)>,
+    changes: Vec<Change>,
     faults: Vec<Fault>,
     series: Series,
     random: u64,
@@ -61,6 +63,8 @@ impl Kit {
             cluster,
             checked: true,
             settings,
+            values: None,
+            changes: Vec::new(),
             faults,
             series,
             random: 0,
@@ -115,6 +119,19 @@ impl Kit {
     pub fn settings<T: Serialize>(&mut self, settings: &T) -> &mut Self {
         self.settings = object_of(settings).to_string();
         self
+    }
+
+    /// The values of the hook's module, and its configuration: objects with `global` and the section of the module. Without
+    /// them, the hook belongs to no module.
+    #[track_caller]
+    pub fn values<V: Serialize, C: Serialize>(&mut self, values: &V, config: &C) -> &mut Self {
+        self.values = Some((object_of(values).to_string(), object_of(config).to_string()));
+        self
+    }
+
+    /// What the runs that succeeded changed in the values, in order. The kit does not apply it.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
     /// Allows all calls. Without it, calls need the document's `permissions`.
@@ -211,6 +228,8 @@ impl Kit {
             permissions: self.checked.then(|| self.document.permissions().to_vec()),
             moment,
             settings: self.settings.clone(),
+            values: self.values.clone(),
+            changes: Vec::new(),
             manager: "boathook.dev/hook".to_owned(),
             dry_run: run.dry_run,
             faults: std::mem::take(&mut self.faults),
@@ -241,6 +260,7 @@ impl Kit {
         (self.cluster, self.faults, self.series, self.random) = (host.cluster, host.faults, host.series, host.random);
         if result.is_ok() {
             self.series.commit(host.reported);
+            self.changes.extend(host.changes);
         }
         self.http = host.http;
         Ran { result, writes: host.writes, events: host.events, log: host.log, sent: host.sent }

@@ -141,7 +141,7 @@ mod write;
 
 pub use asked::{Asked, Mutated};
 pub use kit::Kit;
-pub use ran::{Emitted, Line, Ran, Verb, Write};
+pub use ran::{Change, Emitted, Line, Ran, Verb, Write};
 pub use reconciled::Reconciled;
 pub use run::Run;
 

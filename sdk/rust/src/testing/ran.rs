@@ -7,6 +7,7 @@ use crate::data::{DataError, decode};
 use crate::error::Error;
 use crate::kube::{EventType, ObjectRef};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt;
 
 /// A run that has ended; or another call, which answers with a `T`.
@@ -62,6 +63,24 @@ pub struct Emitted {
     pub reason: String,
     /// A sentence.
     pub note: String,
+}
+
+/// A change of the values of the hook's module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// A JSON pointer.
+    pub path: String,
+    /// The new value; nothing where it was removed.
+    pub value: Option<Value>,
+    /// Whether it is one of the configuration.
+    pub config: bool,
+}
+
+impl Change {
+    pub(super) fn of(mut operation: Value, config: bool) -> Self {
+        let path = operation.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self { path, value: operation.get_mut("value").map(Value::take), config }
+    }
 }
 
 /// One line of the hook's log.

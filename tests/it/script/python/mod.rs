@@ -20,7 +20,7 @@ pub(super) fn python() -> InterpreterRef {
 }
 
 /// A component of these files; the first one is the entry.
-pub(super) fn packed(files: &[(&str, &str)]) -> Vec<u8> {
+pub fn packed(files: &[(&str, &str)]) -> Vec<u8> {
     let file = |(path, content): &(&str, &str)| ScriptFile { path: (*path).into(), content: (*content).into() };
     let script = Script { interpreter: python(), entry: files[0].0.into(), files: files.iter().map(file).collect() };
     script.pack().unwrap()
