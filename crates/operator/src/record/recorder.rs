@@ -10,9 +10,8 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
-        mpsc::{SyncSender, TrySendError, sync_channel},
     },
     thread::JoinHandle,
     time::{Duration, SystemTime},
@@ -42,6 +41,9 @@ const WAITING: usize = 256;
 
 /// The maximum number of bytes in these records.
 const WAITING_BYTES: usize = 64 * MIB;
+
+/// The writer rests for this long after each write, unless there are many records.
+const REST: Duration = Duration::from_millis(25);
 
 /// Which runs are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,16 +108,76 @@ pub trait RecordObserver: Send + Sync + 'static {
     fn failed(&self, hook: &HookName, error: &str);
 }
 
-/// The channel to the writer, and its thread.
-type WriterThread = (SyncSender<Box<Taken>>, JoinHandle<()>);
-
 /// Records runs until it is closed.
 pub struct Recorder {
     which: Vec<Which>,
     max_bytes: usize,
     observer: Arc<dyn RecordObserver>,
-    waiting: Arc<AtomicUsize>,
-    writer: Mutex<Option<WriterThread>>,
+    waiting: Arc<Waiting>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Records that wait for the writer. A channel would wake the writer for each record, and the wake-up and the writer's work
+/// would cost a short run more than its own work does. A run wakes only a writer that has nothing to do.
+#[derive(Default)]
+struct Waiting {
+    line: Mutex<Line>,
+    news: Condvar,
+    /// Of all records that are not written yet.
+    bytes: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Line {
+    records: VecDeque<Box<Taken>>,
+    /// The writer waits for a record.
+    idle: bool,
+    closed: bool,
+}
+
+impl Waiting {
+    /// Returns whether there was room.
+    fn push(&self, taken: Box<Taken>) -> bool {
+        let bytes = taken.bytes();
+        let fits = self.bytes.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= WAITING_BYTES;
+        let mut line = self.line();
+        if !fits || line.closed || line.records.len() >= WAITING {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
+        }
+        line.records.push_back(taken);
+        let wake = line.idle || line.records.len() == WAITING / 2;
+        drop(line);
+        if wake {
+            self.news.notify_one();
+        }
+        true
+    }
+
+    /// Waits for records. Returns none if it is closed and all were taken.
+    fn take(&self) -> VecDeque<Box<Taken>> {
+        let few = |line: &mut Line| !line.closed && line.records.len() < WAITING / 2;
+        let rested = self.news.wait_timeout_while(self.line(), REST, few);
+        let (mut line, _) = rested.unwrap_or_else(PoisonError::into_inner);
+        line.idle = true;
+        let nothing = |line: &mut Line| !line.closed && line.records.is_empty();
+        let mut line = self.news.wait_while(line, nothing).unwrap_or_else(PoisonError::into_inner);
+        line.idle = false;
+        std::mem::take(&mut line.records)
+    }
+
+    fn written(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn close(&self) {
+        self.line().closed = true;
+        self.news.notify_all();
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A run or an answer that is being recorded. If it is dropped before its end, it is recorded as interrupted.
@@ -157,7 +219,7 @@ impl Begun {
         let given = asked.bytes() + report.outcome.as_ref().map_or(0, Given::bytes);
         let (started, causes) = (self.started, self.causes.take());
         let taken = Box::new(Taken { asked, component, secrets, started, notes, report, given, causes });
-        if !self.recorder.send(taken) {
+        if !self.recorder.waiting.push(taken) {
             self.recorder.observer.dropped(&hook);
         }
     }
@@ -182,19 +244,24 @@ impl Recorder {
         let place = configs.first().map(|config| config.directory.clone()).unwrap_or_default();
         let stores = configs.into_iter().map(Store::open).collect::<Result<_, _>>()?;
         let mut writer = Writer { stores, max_bytes, observer: observer.clone() };
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let (to, from) = sync_channel::<Box<Taken>>(WAITING);
-        let done = waiting.clone();
+        let waiting = Arc::new(Waiting::default());
+        let line = waiting.clone();
         let work = move || {
-            for taken in from {
-                let bytes = taken.bytes();
-                writer.take(*taken);
-                done.fetch_sub(bytes, Ordering::Relaxed);
+            loop {
+                let records = line.take();
+                if records.is_empty() {
+                    return;
+                }
+                for taken in records {
+                    let bytes = taken.bytes();
+                    writer.take(*taken);
+                    line.written(bytes);
+                }
             }
         };
         let spawned = tasks.thread("records", work);
         let thread = spawned.map_err(|source| DirectoryError::Io { path: place, source })?;
-        Ok(Self { which, max_bytes, observer, waiting, writer: Mutex::new(Some((to, thread))) })
+        Ok(Self { which, max_bytes, observer, waiting, writer: Mutex::new(Some(thread)) })
     }
 
     /// Starts to record a run. `component` is its digest. `secrets` are the hook's bindings that match Secrets.
@@ -220,27 +287,10 @@ impl Recorder {
         self.which.iter().any(|which| which.wants(failure))
     }
 
-    fn send(&self, taken: Box<Taken>) -> bool {
-        let bytes = taken.bytes();
-        if self.waiting.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > WAITING_BYTES {
-            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-            return false;
-        }
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        match writer.as_ref().map(|(to, _)| to.try_send(taken)) {
-            Some(Ok(())) => true,
-            Some(Err(TrySendError::Full(_) | TrySendError::Disconnected(_))) | None => {
-                self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-                false
-            }
-        }
-    }
-
     /// Waits until everything is written. Runs that end later are dropped. Blocks.
     pub fn close(&self) {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((to, thread)) = writer {
-            drop(to);
+        self.waiting.close();
+        if let Some(thread) = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let _ = thread.join();
         }
     }
