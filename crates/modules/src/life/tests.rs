@@ -169,6 +169,17 @@ fn numbers_order_and_dependencies_need() {
 }
 
 #[test]
+fn modules_with_the_same_number_go_side_by_side() {
+    let mut run = Run::of(&["a 1", "b 1", "c 2"]);
+    run.vote(&["a", "b", "c"]).open();
+    assert_eq!(run.took()[2..], ["a Start", "b Start"]);
+    run.done("a Start").done("a BeforeHelm").done("a Chart").done("a AfterHelm");
+    assert_eq!((run.report("a").at, run.report("c").waits.unwrap().as_str()), ("ready", "the module b"));
+    run.all();
+    assert_eq!((run.report("b").at, run.report("c").at), ("ready", "ready"));
+}
+
+#[test]
 fn a_change_ends_the_wait_of_an_older_one() {
     let mut run = Run::of(&["web"]);
     run.vote(&["web"]).open().done("web Start").done("web BeforeHelm");
