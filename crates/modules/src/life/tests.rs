@@ -240,6 +240,21 @@ fn modules_are_deleted_after_those_that_need_them() {
 }
 
 #[test]
+fn modules_are_deleted_in_the_reverse_order_of_their_numbers() {
+    let mut run = Run::of(&["a 1", "b 2", "c 2"]);
+    run.vote(&["a", "b", "c"]).open().all();
+    run.took();
+    run.vote(&[]).all();
+    let took = run.took();
+    let place = |step: &str| took.iter().position(|took| took == step).unwrap_or_else(|| panic!("{step}: {took:?}"));
+    for later in ["b Stop", "c Stop"] {
+        assert!(place(later) < place("a BeforeDeleteHelm"), "{took:?}");
+    }
+    assert_eq!(took.last().unwrap(), "global AfterAll");
+    assert_eq!(run.report("a").at, "off");
+}
+
+#[test]
 fn a_broken_module_can_be_turned_off() {
     let mut run = Run::of(&["web"]);
     run.vote(&["web"]).open().done("web Start").done("web BeforeHelm").end("web Chart", End::Refused("no".to_owned()));
