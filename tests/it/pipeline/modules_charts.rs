@@ -477,6 +477,39 @@ async fn a_module_is_ready_when_its_objects_are() {
     at(&operator, "needy", "ready").await;
 }
 
+// mutant: crates/modules/src/life/entry.rs: `let charted = self.parts.chart && !self.maintained;` => `let charted = self.parts.chart;`
+#[tokio::test]
+async fn objects_of_a_module_in_maintenance_stay_as_they_are() {
+    let bench = Bench::web().await;
+    bench.put("values.yaml", "webEnabled: true\nweb: {port: 80, more: 0}\notherEnabled: true\nother: {port: 1}\n");
+    let other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {port: {{ .Values.other.port | quote }}}\n";
+    bench.put("020-other/templates/a.yaml", other);
+    let operator = bench.start().await;
+    at(&operator, "other", "ready").await;
+    // The other module comes after this one, so this one has seen the change when the other one has applied it.
+    let settled = async |port: &str| {
+        let has = async || (bench.get("ConfigMap", "other").await?["data"]["port"] == port).then_some(());
+        until(&format!("the other port is {port}"), has).await;
+    };
+    let maintained = |port: &str, other: &str| {
+        let (port, other) = (format!("port: {port}"), format!("port: {other}"));
+        json!({"webMaintenance": "NoResourceReconciliation", "web": port, "other": other})
+    };
+    bench.configure(maintained("81", "2")).await;
+    settled("2").await;
+    assert_eq!(bench.is_there("ConfigMap", "web").await["data"]["port"], "80");
+    // What somebody changes stays, too.
+    let mut edited = object("ConfigMap", "web");
+    edited["data"] = json!({"port": "1"});
+    bench.cluster.admin.apply(&edited).await.unwrap();
+    bench.configure(maintained("82", "3")).await;
+    settled("3").await;
+    assert_eq!(bench.is_there("ConfigMap", "web").await["data"]["port"], "1");
+    bench.configure(json!({"webMaintenance": "", "web": "port: 82", "other": "port: 3"})).await;
+    bench.port("82").await;
+    at(&operator, "web", "ready").await;
+}
+
 /// Runs an operator until it dies after its last write, or until the module is at this point of its life.
 pub(super) async fn until_death(bench: &Bench, life: &Arc<Life>, place: &str) {
     let operator = bench.start_with(mortal(&bench.cluster.cluster.url(), life)).await;
