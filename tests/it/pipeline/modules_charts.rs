@@ -349,6 +349,12 @@ async fn definitions_come_first_and_stay() {
     bench.configure(json!({"appEnabled": "true"})).await;
     let why = failed(&operator, "app", "is not safe").await;
     assert!(why.contains("crds/app.yaml: apps.example.com") && why.contains("objects would lose it"), "{why}");
+    // A change that takes nothing away is applied.
+    bench.put("010-app/crds/app.yaml", &CRD.replace("old: {type: string}", "old: {type: string}, new: {type: string}"));
+    at(&operator, "app", "ready").await;
+    let definition = bench.is_there("CustomResourceDefinition", "apps.example.com").await;
+    let fields = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    assert_eq!(fields["new"]["type"], "string", "{definition}");
 }
 
 // mutant: crates/applyset/src/prune.rs: `(share && !situation.empty)` => `(false && !situation.empty)`
