@@ -8,7 +8,7 @@ use std::{
 };
 
 use boathook_modules::life::Report;
-use boathook_operator::app::ModulesOptions;
+use boathook_operator::app::{ModulesOptions, Options};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -76,14 +76,15 @@ impl Bench {
     }
 
     pub async fn start_with(&self, client: Client) -> Operator {
-        let directories = vec![self.modules.path().to_owned()];
-        Operator::start(client, &[], |options| {
-            let retry = Duration::from_millis(200);
-            options.modules =
-                Some(ModulesOptions { retry_initial: retry, retry_max: retry * 5, ..ModulesOptions::new(directories) });
-            options.sandbox.interpreters = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("interpreters/dist")];
-        })
-        .await
+        Operator::start(client, &[], |options| self.adjust(options)).await
+    }
+
+    /// Has an operator run the modules.
+    pub fn adjust(&self, options: &mut Options) {
+        let (directories, retry) = (vec![self.modules.path().to_owned()], Duration::from_millis(200));
+        options.modules =
+            Some(ModulesOptions { retry_initial: retry, retry_max: retry * 5, ..ModulesOptions::new(directories) });
+        options.sandbox.interpreters = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("interpreters/dist")];
     }
 
     /// Writes the configuration of modules.
