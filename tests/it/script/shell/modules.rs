@@ -277,6 +277,40 @@ fi"#;
 }
 
 #[tokio::test]
+async fn ticks_and_events_wake_hooks_of_modules_until_the_module_is_off() {
+    if left_out() {
+        return;
+    }
+    let config = r#"{"configVersion": "v1", "beforeHelm": 1, "schedule": [{"name": "tick", "crontab": "* * * * * *"}], "kubernetes": [{"name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "namespace": {"nameSelector": {"matchNames": ["default"]}}, "labelSelector": {"matchLabels": {"a": "b"}}, "executeHookOnSynchronization": false}]}"#;
+    let body = r#"jq -r '.[] | "\(.binding) \(.type // "stage")"' "$BINDING_CONTEXT_PATH"
+if [[ $(jq -c '[.[].type]' "$BINDING_CONTEXT_PATH") == *Event* ]]; then
+  echo '{"op": "add", "path": "/web/seen", "value": true}' > "$VALUES_JSON_PATCH_PATH"
+fi
+if [[ $binding == beforeHelm ]]; then
+  echo "seen=$(jq -r .web.seen "$VALUES_PATH")"
+fi"#;
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(config, body)),
+    ]);
+    let pipeline = modules.start().await;
+    let operator = &pipeline.operator;
+    reaches(operator, "web", "ready").await;
+    operator.said("main.web", "tick Schedule").await;
+    assert!(!operator.log.said("main.web").contains(&"seen=true".to_owned()));
+    let metadata = json!({"namespace": "default", "name": "one", "labels": {"a": "b"}});
+    pipeline.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).await;
+    operator.said("main.web", "maps Event").await;
+    // What the hook wrote needs another chart, which begins with this stage.
+    operator.said("main.web", "seen=true").await;
+    pipeline.create(config_map(json!({"webEnabled": "false"}))).await;
+    reaches(operator, "web", "off").await;
+    let said = operator.log.said("main.web").len();
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(operator.log.said("main.web").len(), said, "nothing wakes it any more");
+}
+
+#[tokio::test]
 async fn stages_of_modules_are_refused_for_other_hooks() {
     if left_out() {
         return;
