@@ -311,6 +311,26 @@ fi"#;
 }
 
 #[tokio::test]
+async fn metrics_of_a_hook_go_with_its_module() {
+    if left_out() {
+        return;
+    }
+    let body = r#"echo '{"name": "web_ports", "set": 2, "group": "ports"}' > "$METRICS_PATH""#;
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, body)),
+    ]);
+    let pipeline = modules.start().await;
+    let operator = &pipeline.operator;
+    reaches(operator, "web", "ready").await;
+    let has = async |line: &str| operator.page("/metrics/hooks").await.contains(line);
+    until("the metric is shown", async || has(r#"web_ports{hook="main.web"} 2"#).await.then_some(())).await;
+    pipeline.create(config_map(json!({"webEnabled": "false"}))).await;
+    reaches(operator, "web", "off").await;
+    until("the metric is gone", async || (!has("web_ports").await).then_some(())).await;
+}
+
+#[tokio::test]
 async fn stages_of_modules_are_refused_for_other_hooks() {
     if left_out() {
         return;
