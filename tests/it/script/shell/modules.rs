@@ -218,6 +218,31 @@ fi
 }
 
 #[tokio::test]
+async fn a_script_that_decides_reads_neither_the_cluster_nor_files_of_the_host() {
+    if left_out() {
+        return;
+    }
+    let enabled = r#"#!/bin/bash
+if kubectl get configmap known > /dev/null 2>&1 || [[ -e /etc/passwd ]]; then
+  echo true > "$MODULE_ENABLED_RESULT"
+else
+  echo "it sees nothing" > "$MODULE_ENABLED_REASON"
+  echo false > "$MODULE_ENABLED_RESULT"
+fi
+"#;
+    let modules =
+        Modules::new(&[("modules/values.yaml", "webEnabled: true\n"), ("modules/010-web/enabled", enabled)]);
+    sandbox().await;
+    let cluster = TestCluster::start().await;
+    let known = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "known"}});
+    cluster.admin.create(&known).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |options| modules.adjust(options)).await;
+    let answered = |operator: &Operator| report(operator, "web").filter(|web| web.on.is_some());
+    let web = pipeline.operator.until("the script's answer", answered).await;
+    assert_eq!((web.on, web.why.as_str()), (Some(false), "its script says no: it sees nothing"));
+}
+
+#[tokio::test]
 async fn a_hook_writes_the_configuration_and_a_wrong_change_fails_its_run() {
     if left_out() {
         return;
