@@ -4,7 +4,11 @@ use std::fs;
 
 use serde_json::json;
 
-use super::modules_charts::{Bench, at, failed, object};
+use super::{
+    fixture::Operator,
+    modules_charts::{Bench, at, failed, object, report},
+    written::{Deed, hook},
+};
 
 // mutant: crates/operator/src/app/modules/charts/render.rs: `_ => ReleaseError::Failed(format!("the chart: {error}")),` => `_ => ReleaseError::Refused(format!("the chart: {error}")),`
 #[tokio::test]
@@ -40,4 +44,25 @@ async fn a_hook_that_cannot_be_loaded_does_not_hold_up_a_deletion() {
     assert!(bench.get("ConfigMap", "web").await.is_none());
     fs::remove_file(bench.modules.path().join("010-web/hooks/bad.wasm")).unwrap();
     at(&operator, "web", "ready").await;
+}
+
+#[tokio::test]
+async fn a_run_without_end_is_ended_and_its_module_is_tried_again_until_it_is_off() {
+    let bench = Bench::new(&[
+        ("values.yaml", "spinsEnabled: true\nwebEnabled: true\n"),
+        ("020-web/templates/a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
+    ])
+    .await;
+    let hooks = bench.modules.path().join("010-spins/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    let spins = hook("{configVersion: v1, beforeHelm: 1, limits: {time: 300ms}}", &Deed::Spins);
+    fs::write(hooks.join("main.wasm"), spins).unwrap();
+    let operator = bench.start().await;
+    failed(&operator, "spins", "hook main.spins: limits.time of 300ms reached").await;
+    // Others go on.
+    at(&operator, "web", "ready").await;
+    let again = |operator: &Operator| report(operator, "spins").filter(|spins| spins.failures > 1).map(drop);
+    operator.until("it is tried again", again).await;
+    bench.configure(json!({"spinsEnabled": "false"})).await;
+    at(&operator, "spins", "off").await;
 }
