@@ -274,6 +274,8 @@ fi"#;
     let error = operator.until("the refusal", failed).await;
     assert!(error.contains("the change of the configuration is refused: web.size"), "{error}");
     assert_eq!(pipeline.get(secret("web")).await, None, "nothing of the run is taken");
+    let said = operator.log.said("main.web");
+    assert!(!said.contains(&"beforeHelm size=7".to_owned()), "its own change was not a change by others: {said:?}");
 }
 
 #[tokio::test]
