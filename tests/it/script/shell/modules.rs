@@ -358,6 +358,33 @@ async fn metrics_of_a_hook_go_with_its_module() {
 }
 
 #[tokio::test]
+async fn what_kubectl_writes_in_a_run_that_fails_stays_and_the_runs_patches_are_not_applied() {
+    if left_out() {
+        return;
+    }
+    let body = r#"echo '{"operation": "Create", "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never", "namespace": "default"}}}' > "$KUBERNETES_PATCH_PATH"
+kubectl patch configmap state --type merge -p '{"data": {"phase": "failed"}}'
+echo "no database" >&2
+exit 1"#;
+    let permissions = "permissions:\n  kubernetes:\n  - {apiGroups: [''], resources: [configmaps], verbs: [get, create, update, patch], namespaces: [default]}\n";
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, body)),
+        ("modules/010-web/hooks/main.boathook.yaml", permissions),
+    ]);
+    sandbox().await;
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": name}});
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&map("state")).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |options| modules.adjust(options)).await;
+    let twice = |operator: &Operator| report(operator, "web").filter(|web| web.failures > 1).and_then(|web| web.error);
+    let error = pipeline.operator.until("the second failure", twice).await;
+    assert_eq!(error, "hook main.web: no database");
+    assert_eq!(pipeline.get(map("state")).await.unwrap()["data"], json!({"phase": "failed"}));
+    assert_eq!(pipeline.get(map("never")).await, None);
+}
+
+#[tokio::test]
 async fn stages_of_modules_are_refused_for_other_hooks() {
     if left_out() {
         return;
