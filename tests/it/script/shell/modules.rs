@@ -128,6 +128,12 @@ async fn hooks_of_modules_see_values_write_values_and_follow_the_configuration()
     operator.said("main.web", r#"afterDeleteHelm port=8080 replicas=3 config={"port":8080}"#).await;
     assert_eq!(pipeline.get(secret("web")).await, None, "what its hooks wrote is forgotten");
     assert!(operator.app.hook(&HookName::new("main.web").unwrap()).is_none());
+    // It is on again, without what its hooks wrote before.
+    let before = operator.log.said("main.web").len();
+    pipeline.apply(config_map(json!({"web": "port: 8080\n", "webEnabled": "true"}))).await;
+    reaches(operator, "web", "ready").await;
+    let said = &operator.log.said("main.web")[before..];
+    assert_eq!(said[0], r#"onStartup port=8080 replicas=none config={"port":8080}"#);
 }
 
 #[tokio::test]
