@@ -195,7 +195,9 @@ if [[ $binding == beforeAll ]]; then
   echo '[{"op": "add", "path": "/global/zone", "value": "a"}, {"op": "add", "path": "/dbEnabled", "value": true}]' > "$VALUES_JSON_PATCH_PATH"
 fi"#,
     );
-    let db = hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, r#"echo "zone $(jq -r .global.zone "$VALUES_PATH")""#);
+    let body = r#"echo "zone $(jq -r .global.zone "$VALUES_PATH")"
+echo "size $(jq -r .db.size "$VALUES_PATH")""#;
+    let db = hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, body);
     let enabled = r#"#!/bin/bash
 if [[ $(jq -r .web.size "$VALUES_PATH") -gt 3 ]]; then
   echo true > "$MODULE_ENABLED_RESULT"
@@ -219,8 +221,10 @@ fi
     assert_eq!(web.why, "its script says no: size is too small, after [\"db\"]");
     operator.said("main.global", r#"afterAll {"global":{"region":"eu","zone":"a"}}"#).await;
     // A script sees values as they are now.
-    pipeline.create(config_map(json!({"web": "size: 4\n"}))).await;
+    pipeline.create(config_map(json!({"web": "size: 4\n", "db": "size: 5\n"}))).await;
     assert_eq!(reaches(operator, "web", "ready").await.on, Some(true));
+    // A module that a global hook turned on has its configuration, too.
+    operator.said("main.db", "size 5").await;
 }
 
 #[tokio::test]
