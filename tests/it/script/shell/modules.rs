@@ -395,6 +395,22 @@ exit 1"#;
 }
 
 #[tokio::test]
+async fn a_program_that_cannot_run_is_named_and_is_no_hook() {
+    if left_out() {
+        return;
+    }
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/program.py", "#!/usr/bin/env python3\nprint('configVersion: v1')\n"),
+    ]);
+    let pipeline = modules.start().await;
+    let failed = |operator: &Operator| report(operator, "web").and_then(|web| web.error);
+    let error = pipeline.operator.until("the refusal", failed).await;
+    assert!(error.contains("program.py is executable, and is neither a component NAME.wasm nor a script"), "{error}");
+    assert_eq!(report(&pipeline.operator, "web").unwrap().at, "Start");
+}
+
+#[tokio::test]
 async fn stages_of_modules_are_refused_for_other_hooks() {
     if left_out() {
         return;
