@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use kube::{Client, client::Body};
@@ -73,6 +74,20 @@ async fn a_run_without_end_is_ended_and_its_module_is_tried_again_until_it_is_of
     operator.until("it is tried again", again).await;
     bench.configure(json!({"spinsEnabled": "false"})).await;
     at(&operator, "spins", "off").await;
+}
+
+#[tokio::test]
+async fn an_upgrade_that_is_not_ready_in_time_has_failed() {
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {restartPolicy: Never, containers: [{name: c, image: \
+               'example.com/c:1'}]}}";
+    let bench = Bench::new(&[("values.yaml", "podEnabled: true\n"), ("010-pod/templates/a.yaml", pod)]).await;
+    let operator = Operator::start(bench.cluster.admin.client.clone(), &[], |options| {
+        bench.adjust(options);
+        options.modules.as_mut().unwrap().chart_timeout = Duration::from_secs(1);
+    })
+    .await;
+    failed(&operator, "pod", "not ready within 1 s: ").await;
+    bench.is_there("Pod", "a").await;
 }
 
 /// A client whose first reads of the Secret of the module `web` fail.
