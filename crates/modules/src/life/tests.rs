@@ -301,6 +301,17 @@ fn scripts_see_the_modules_before_them_and_are_asked_again_when_that_changes() {
 }
 
 #[test]
+fn scripts_are_asked_again_when_global_values_change() {
+    let mut run = Run::of(&["a!"]);
+    run.vote(&["a"]).open().all();
+    run.took();
+    run.send(Event::Changed(Subject::Global, None)).done("global BeforeAll");
+    assert!(run.running.contains_key("a script "), "{:?}", run.running);
+    run.end("a script ", End::Answer(false, None)).all();
+    assert_eq!((run.report("a").at, run.report("a").on), ("off", Some(false)));
+}
+
+#[test]
 fn a_maintained_module_runs_its_hooks_and_keeps_its_objects() {
     let mut run = Run::of(&["web"]);
     run.vote(&["web"]).open().all();
