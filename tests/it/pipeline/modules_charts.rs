@@ -489,7 +489,8 @@ async fn a_module_is_ready_when_its_objects_are() {
 async fn objects_of_a_module_in_maintenance_stay_as_they_are() {
     let bench = Bench::web().await;
     bench.put("values.yaml", "webEnabled: true\nweb: {port: 80, more: 0}\notherEnabled: true\nother: {port: 1}\n");
-    let other = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {port: {{ .Values.other.port | quote }}}\n";
+    let other =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {port: {{ .Values.other.port | quote }}}\n";
     bench.put("020-other/templates/a.yaml", other);
     let operator = bench.start().await;
     at(&operator, "other", "ready").await;

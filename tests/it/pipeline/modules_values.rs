@@ -168,7 +168,8 @@ async fn a_change_of_the_configuration_is_not_lost_and_overwrites_nobody() {
     let bench = bench().await;
     bench.configure(json!({"web": "port: 81"})).await;
     let operator = bench.start_with(disturbed(&bench.cluster.cluster.url())).await;
-    failed(&operator, "web", "the change of the configuration is refused: the ConfigMap default/addon-operator: ").await;
+    failed(&operator, "web", "the change of the configuration is refused: the ConfigMap default/addon-operator: ")
+        .await;
     at(&operator, "web", "ready").await;
     assert_eq!(operator.log.said("main.web").len(), 2, "the run was tried again once");
     let config = bench.is_there("ConfigMap", "addon-operator").await;

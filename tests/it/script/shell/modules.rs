@@ -240,8 +240,7 @@ else
   echo false > "$MODULE_ENABLED_RESULT"
 fi
 "#;
-    let modules =
-        Modules::new(&[("modules/values.yaml", "webEnabled: true\n"), ("modules/010-web/enabled", enabled)]);
+    let modules = Modules::new(&[("modules/values.yaml", "webEnabled: true\n"), ("modules/010-web/enabled", enabled)]);
     sandbox().await;
     let cluster = TestCluster::start().await;
     let known = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "known"}});
