@@ -484,6 +484,31 @@ async fn a_module_is_ready_when_its_objects_are() {
     at(&operator, "needy", "ready").await;
 }
 
+#[tokio::test]
+async fn objects_of_a_lower_wave_come_first_and_the_others_wait_until_they_are_ready() {
+    let bench = Bench::new(&[
+        ("values.yaml", "webEnabled: true\n"),
+        ("010-web/templates/a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
+        (
+            "010-web/templates/b.yaml",
+            "{apiVersion: v1, kind: Pod, metadata: {name: first, annotations: {boathook.dev/wave: '-1'}}, spec: {restartPolicy: \
+             Never, containers: [{name: c, image: 'example.com/c:1'}]}}",
+        ),
+    ])
+    .await;
+    let operator = bench.start().await;
+    bench.is_there("Pod", "first").await;
+    // Without a wave, a ConfigMap comes before a Pod.
+    assert!(bench.get("ConfigMap", "web").await.is_none());
+    let status = json!({"status": {"phase": "Succeeded"}});
+    let request = http::Request::patch("/api/v1/namespaces/default/pods/first/status")
+        .header("content-type", "application/merge-patch+json")
+        .body(status.to_string().into_bytes());
+    let _: Value = bench.cluster.admin.client.request(request.unwrap()).await.unwrap();
+    at(&operator, "web", "ready").await;
+    bench.is_there("ConfigMap", "web").await;
+}
+
 // mutant: crates/modules/src/life/entry.rs: `let charted = self.parts.chart && !self.maintained;` => `let charted = self.parts.chart;`
 #[tokio::test]
 async fn objects_of_a_module_in_maintenance_stay_as_they_are() {
