@@ -254,6 +254,7 @@ async fn hooks_of_a_chart_are_waited_for() {
         ("second", "pre-install", ", helm.sh/hook-delete-policy: 'hook-succeeded,before-hook-creation'"),
         ("after", "post-install,post-upgrade", ""),
         ("last", "pre-delete", ""),
+        ("gone", "post-delete", ""),
         ("tested", "test", ""),
     ] {
         bench.put(&format!("010-web/templates/{name}.yaml"), &hook(name, event, more));
@@ -293,9 +294,12 @@ async fn hooks_of_a_chart_are_waited_for() {
     bench.configure(json!({"webEnabled": "false"})).await;
     bench.is_there("Job", "last").await;
     bench.port("81").await;
+    assert!(bench.get("Job", "gone").await.is_none());
     bench.end("last", "Complete").await;
-    at(&operator, "web", "off").await;
+    bench.is_there("Job", "gone").await;
     bench.is_gone("ConfigMap", "web").await;
+    bench.end("gone", "Complete").await;
+    at(&operator, "web", "off").await;
 }
 
 #[tokio::test]
