@@ -353,12 +353,25 @@ async fn settings_are_reviewed_before_they_are_stored() {
 }
 
 #[tokio::test]
-async fn a_hook_of_a_module_reviews_objects_while_the_module_is_on() {
+async fn a_hook_of_a_module_reviews_and_converts_objects_while_the_module_is_on() {
     let bench = Bench::web().await;
     let hooks = bench.modules.path().join("010-web/hooks");
     fs::create_dir_all(&hooks).unwrap();
     fs::write(hooks.join("main.wasm"), guest("reviewer")).unwrap();
     compile(&[("main.web", guest("reviewer"))]).await;
+    let versions = ["v1", "v2", "v3"].map(|name| {
+        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        json!({"name": name, "served": true, "storage": name == "v2", "schema": schema})
+    });
+    let names = json!({"plural": "widgets", "singular": "widget", "kind": "Widget"});
+    let widgets = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.reviewer.test"},
+        "spec": {"group": "reviewer.test", "scope": "Namespaced", "names": names, "versions": versions}});
+    bench.cluster.admin.create(&widgets).await.unwrap();
+    let converts = async || {
+        let found = bench.cluster.admin.get(&widgets).await.unwrap().unwrap();
+        found["spec"]["conversion"]["strategy"] == "Webhook"
+    };
     let _operator = bench.start_with(webhooks).await;
     // A name that is new each time.
     let mut tries = 0;
@@ -369,12 +382,15 @@ async fn a_hook_of_a_module_reviews_objects_while_the_module_is_on() {
         bench.cluster.admin.create(&object).await.map(drop).map_err(|error| error.to_string())
     };
     create().await.unwrap();
+    assert!(!converts().await);
     bench.module(json!({"enabled": true})).await;
     bench.condition("Ready=True/Ready").await;
     until("the hook denies", async || create().await.err().filter(|error| error.contains("not here"))).await;
+    until("the hook converts", async || converts().await.then_some(())).await;
     bench.module(json!({"enabled": false})).await;
     bench.condition("Ready=True/Disabled").await;
     until("nobody denies", async || create().await.ok()).await;
+    until("nobody converts", async || (!converts().await).then_some(())).await;
 }
 
 #[tokio::test]
