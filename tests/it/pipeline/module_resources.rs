@@ -10,6 +10,11 @@ use boathook_operator::{
     module,
     webhook::Settings,
 };
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::{
+    ResourceExt as _,
+    api::{Api, ListParams},
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -372,7 +377,7 @@ async fn a_hook_of_a_module_reviews_and_converts_objects_while_the_module_is_on(
         let found = bench.cluster.admin.get(&widgets).await.unwrap().unwrap();
         found["spec"]["conversion"]["strategy"] == "Webhook"
     };
-    let _operator = bench.start_with(webhooks).await;
+    let operator = bench.start_with(webhooks).await;
     // A name that is new each time.
     let mut tries = 0;
     let mut create = async || {
@@ -387,6 +392,19 @@ async fn a_hook_of_a_module_reviews_and_converts_objects_while_the_module_is_on(
     bench.condition("Ready=True/Ready").await;
     until("the hook denies", async || create().await.err().filter(|error| error.contains("not here"))).await;
     until("the hook converts", async || converts().await.then_some(())).await;
+
+    // An operator that starts takes nothing back before it has loaded the hooks of modules.
+    let registered: Api<ValidatingWebhookConfiguration> = Api::all(bench.cluster.admin.client.clone());
+    let uids = async || {
+        let found = registered.list(&ListParams::default()).await.unwrap();
+        found.items.iter().filter_map(|one| one.uid()).collect::<Vec<_>>()
+    };
+    let before = uids().await;
+    operator.shutdown().await;
+    let operator = bench.start_with(webhooks).await;
+    operator.until("the module is ready", |operator| operator.log.told("module is ready").pop()).await;
+    assert_eq!(uids().await, before);
+    assert!(converts().await);
     bench.module(json!({"enabled": false})).await;
     bench.condition("Ready=True/Disabled").await;
     until("nobody denies", async || create().await.ok()).await;

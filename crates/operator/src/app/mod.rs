@@ -89,6 +89,7 @@ use tracing::info;
 use crate::{
     admin::SocketError,
     record::{self, Recorder},
+    registration::PendingModules,
     telemetry::{
         HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
@@ -188,6 +189,9 @@ impl App {
         let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
         let health =
             Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
+        if options.modules.is_some() {
+            health.sources().note_modules(PendingModules::Unknown);
+        }
         let hook_registry = Arc::new(HookRegistry::default());
         let shown = Shown {
             metrics: metrics.clone(),
