@@ -357,6 +357,7 @@ async fn settings_are_reviewed_before_they_are_stored() {
     drop(operator);
 }
 
+// mutant: crates/operator/src/app/modules/mod.rs: `self.services.health.sources().note_modules(self.pending(&now));` => `self.services.health.sources().note_modules(PendingModules::default());`
 #[tokio::test]
 async fn a_hook_of_a_module_reviews_and_converts_objects_while_the_module_is_on() {
     let bench = Bench::web().await;

@@ -238,6 +238,7 @@ mod tests {
         assert_eq!(pending(&sources), (0, false));
     }
 
+    // mutant: crates/operator/src/app/sources.rs: `modules: state.modules.clone(),` => `modules: PendingModules::default(),`
     #[test]
     fn modules_are_pending_as_long_as_the_life_of_modules_says() {
         let sources = sources(&[], false);
