@@ -136,6 +136,16 @@ impl Sources {
         }
     }
 
+    /// Waits until each module was tried.
+    pub async fn modules_settled(&self) {
+        let mut changes = self.changes.subscribe();
+        while self.state().modules == PendingModules::Unknown {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// The bundle was removed.
     pub fn forget(&self, id: &BundleId) {
         if self.state().bundles.remove(id).is_some() {

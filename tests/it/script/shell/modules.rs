@@ -347,6 +347,26 @@ fi"#;
 }
 
 #[tokio::test]
+async fn schedules_of_modules_wait_until_each_module_was_tried() {
+    if left_out() {
+        return;
+    }
+    let config = r#"{"configVersion": "v1", "schedule": [{"name": "tick", "crontab": "* * * * * *"}]}"#;
+    let modules = Modules::new(&[
+        ("modules/values.yaml", "webEnabled: true\nslowEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(config, "echo tick")),
+        ("modules/020-slow/hooks/main.sh", &hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, "sleep 3")),
+    ]);
+    let pipeline = modules.start().await;
+    let operator = &pipeline.operator;
+    operator.said("main.web", "tick").await;
+    let lines = operator.log.lines();
+    let place = |what: &str| lines.iter().position(|line| line["message"] == what);
+    let (settled, tick) = (place("modules have settled"), place("tick"));
+    assert!(settled.is_some() && settled < tick, "{settled:?} {tick:?}");
+}
+
+#[tokio::test]
 async fn metrics_of_a_hook_go_with_its_module() {
     if left_out() {
         return;
