@@ -118,7 +118,7 @@ async fn objects_are_deleted_even_if_it_was_not_known_at_first_whether_there_are
     operator.shutdown().await;
     bench.configure(json!({"webEnabled": "false"})).await;
     let operator = bench.start_with(unlucky(&bench.cluster.cluster.url(), 5)).await;
-    let fails = |operator: &Operator| report(operator, "web").filter(|web| web.failures > 0).map(drop);
+    let fails = |operator: &Operator| operator.log.told("a step failed").pop().map(drop);
     operator.until("the deletion has failed", fails).await;
     at(&operator, "web", "off").await;
     bench.is_gone("ConfigMap", "web").await;

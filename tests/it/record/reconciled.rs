@@ -106,8 +106,9 @@ async fn a_child_that_differs_is_named() {
     let recorded = start(|_| ()).await;
     lives(&recorded, json!({"children": [child("1")]})).await;
     let (_records, path) = recorded.stop().await;
-    let name = of_hook(&path, "wish").first().unwrap().to_string();
-    let mut record = boathook_operator::record::read(&path.join(&name)).unwrap();
+    let all = of_hook(&path, "wish").into_iter().map(|name| name.to_string());
+    let mut all = all.map(|name| (boathook_operator::record::read(&path.join(&name)).unwrap(), name));
+    let (mut record, name) = all.find(|(record, _)| !asked(record).0).unwrap();
     let Some(RecordedAnswer::Reconciled { children, .. }) = &mut record.end.answer else { panic!("{record:?}") };
     children[0] = child("2").to_string();
     std::fs::write(path.join(&name), boathook_operator::record::encode(&record).unwrap()).unwrap();
