@@ -349,10 +349,7 @@ func TestAddonsOfOthersLiveAsModules(t *testing.T) {
 	cluster, node := addons(t)
 	cluster.admission(node)
 	modules := t.TempDir()
-	definitions, err := exec.Command(cluster.binary(t), "crd").Output()
-	check(t, err)
-	write(t, modules+"/../definitions.yaml", string(definitions))
-	cluster.kubectl(t, "apply", "--server-side", "-f", modules+"/../definitions.yaml")
+	cluster.kubectl(t, "apply", "--server-side", "-f", root+"/deploy/crds/modules.boathook.dev.yaml")
 	directory := func(one addon) string { return modules + "/010-" + one.module }
 	lay := func(version int) {
 		for _, one := range three {
@@ -453,6 +450,10 @@ func TestAddonsOfOthersLiveAsModules(t *testing.T) {
 	node.release(createJob)
 	for _, one := range three {
 		stands(one, 2, 1)
+		version := strings.TrimPrefix(versionOf(t, directory(one)), "v")
+		if last := cluster.last(t, one.module); strings.TrimPrefix(last.Chart, "v") != version || !slices.Contains(last.Changed, "chart") {
+			t.Errorf("%s: %v", one.module, last)
+		}
 	}
 	if image(controller) == old || node.runs(createJob) != 1 || node.runs(patchJob) != 1 || node.runs(checkJob) != 1 {
 		t.Errorf("the image is %s, and the Jobs ran: %v", image(controller), node.ended)

@@ -187,3 +187,27 @@ func yamlOf(t *testing.T, text string) map[string]any {
 	check(t, yaml.Unmarshal([]byte(text), &found))
 	return found
 }
+
+// What the tests of charts compare with.
+func TestEachDifferenceIsFound(t *testing.T) {
+	live := yamlOf(t, "{spec: {a: x, n: 2, b: true, cpu: '1', list: [{name: c}]}, extra: 1}")
+	for _, one := range []struct {
+		rendered  string
+		different int
+	}{
+		{"{spec: {a: x, n: 2, b: true, cpu: 1000m, list: [{name: c}], no: null, empty: {}, none: [], zero: 0, off: false, text: ''}}", 0},
+		{"{spec: {a: y}}", 1},
+		{"{spec: {a: z, n: 3, b: false}}", 3},
+		{"{spec: {cpu: 2}}", 1},
+		{"{spec: {list: []}}", 1},
+		{"{spec: {list: [{name: d}]}}", 1},
+		{"{spec: {list: [{name: c, image: i}]}}", 1},
+		{"{spec: {more: {deep: x}}}", 1},
+		{"{spec: {a: {deep: x}}}", 1},
+		{"{other: {list: [1]}}", 1},
+	} {
+		if found := differences("", yamlOf(t, one.rendered), live); len(found) != one.different {
+			t.Errorf("%s: %v", one.rendered, found)
+		}
+	}
+}
