@@ -67,8 +67,14 @@ func (c *cluster) binary(t *testing.T) string {
 // serve runs the operator until the function that it returns is called.
 func (c *cluster) serve(t *testing.T, args ...string) func() {
 	t.Helper()
+	return c.serveAt(t, filepath.Join(t.TempDir(), "own", "admin.sock"), args...)
+}
+
+// serveAt runs the operator with this admin socket.
+func (c *cluster) serveAt(t *testing.T, socket string, args ...string) func() {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	all := append([]string{"serve", "--listen", "127.0.0.1:0", "--kubeconfig", c.kubeconfig, "--hook-bundles", "off", "--admin-socket", filepath.Join(t.TempDir(), "own", "admin.sock")}, args...)
+	all := append([]string{"serve", "--listen", "127.0.0.1:0", "--kubeconfig", c.kubeconfig, "--hook-bundles", "off", "--admin-socket", socket}, args...)
 	command := exec.CommandContext(ctx, c.binary(t), all...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 30 * time.Second

@@ -753,10 +753,14 @@ pub fn definition() -> Value {
     definition
 }
 
-/// Rejects `null` everywhere, as in hooks' documents, and replaces formats that only Rust knows.
+/// Rejects `null` everywhere, as in hooks' documents, and replaces formats that only Rust knows. Of fields that the API server
+/// is to keep, it would drop what is deeper than one level, if `additionalProperties: true` were there, too.
 pub(crate) fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {
+            if map.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
+                map.remove("additionalProperties");
+            }
             if map.get("nullable") == Some(&Value::Bool(true)) {
                 map.remove("nullable");
             }
