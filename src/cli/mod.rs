@@ -171,6 +171,10 @@ pub struct Serve {
     /// Flags for the connection to the cluster.
     #[command(flatten, next_help_heading = "Cluster")]
     pub connection: Connection,
+    /// The operator's namespace: of its Lease and its Secret, of the configuration and state of modules, and of objects that
+    /// have none [default: the namespace of the kubeconfig's context, or the Pod's]
+    #[arg(short, long, help_heading = "Cluster", value_name = "NAME", value_parser = rbac::label, env = "BOATHOOK_NAMESPACE")]
+    pub namespace: Option<String>,
     /// Flags for the log.
     #[command(flatten, next_help_heading = "Logging")]
     pub log: Log,

@@ -96,7 +96,7 @@ fn account(text: &str) -> Result<String, String> {
 }
 
 /// Checks for a valid name of a Kubernetes namespace that leaves room for the names of hooks.
-fn label(text: &str) -> Result<String, String> {
+pub fn label(text: &str) -> Result<String, String> {
     let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if !text.is_empty() && text.len() <= 63 && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-')
     {

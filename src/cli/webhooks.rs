@@ -55,8 +55,8 @@ pub enum Remove {
   boathook uninstall --namespace boathook --yes    # stop the operator first, or it registers its hooks again
 
 Deletes the hooks' webhook configurations, the Lease, and the Secret with Boathook's own certificates.
-Restores the previous conversion of CustomResourceDefinitions. Releases HookBundles, so that they can be
-deleted without an operator.
+Restores the previous conversion of CustomResourceDefinitions. Releases HookBundles and Modules, so that
+they can be deleted without an operator.
 
 Exit codes: 0 when nothing is left, 1 when something failed, 2 when something is left and --yes is missing.")]
 pub struct Uninstall {

@@ -18,8 +18,13 @@ use crate::cli::Connection;
 
 /// A client for the cluster that the flags name, and the cluster's address. It sends no request yet.
 pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, String)> {
+    client_in(connection, None).await
+}
+
+/// The same, with another default namespace.
+pub(super) async fn client_in(connection: &Connection, namespace: Option<String>) -> anyhow::Result<(Client, String)> {
     let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
-    let config = match (&connection.kubeconfig, &connection.context) {
+    let mut config = match (&connection.kubeconfig, &connection.context) {
         (Some(file), _) => {
             let what = || format!("cannot use the kubeconfig {}", file.display());
             let kubeconfig = Kubeconfig::read_from(file).with_context(what)?;
@@ -30,6 +35,9 @@ pub(super) async fn client(connection: &Connection) -> anyhow::Result<(Client, S
             .await
             .context("found no cluster: give --kubeconfig FILE, set KUBECONFIG, or run in a Pod")?,
     };
+    if let Some(namespace) = namespace {
+        config.default_namespace = namespace;
+    }
     let server = config.cluster_url.to_string();
     Ok((client_of(config)?, server))
 }

@@ -9,7 +9,7 @@ use boathook_core::{
     tasks::{Task, Tasks},
 };
 use boathook_kube::election::Leadership;
-use boathook_operator::hookbundle::{Lists, Options, SourceOptions, run, served};
+use boathook_operator::hookbundle::{HookBundle, Lists, Options, SourceOptions, run, served};
 use tracing::warn;
 
 use super::{http_client::api_server, place::policy};
@@ -75,7 +75,7 @@ pub(super) async fn start(
     match args.hook_bundles {
         Mode::Off => return Ok(None),
         Mode::Auto => {}
-        Mode::On if served(&client).await.context("cannot ask the cluster which kinds it serves")? => {}
+        Mode::On if served::<HookBundle>(&client).await.context("cannot ask the cluster which kinds it serves")? => {}
         Mode::On => {
             bail!(
                 "the cluster serves no HookBundles: boathook crd | kubectl apply --server-side -f -; or --hook-bundles auto"

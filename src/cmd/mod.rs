@@ -152,6 +152,19 @@ impl From<WorkerBounds> for Bounds {
     }
 }
 
+/// As of `diff`: 0 if all is well, 1 if something differs or is wrong, 2 for an error.
+#[cfg(feature = "author")]
+fn exit_code(done: anyhow::Result<bool>) -> ExitCode {
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("boathook: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
 /// Prints a document for a file or for another program.
 fn print_whole(text: &[u8]) -> anyhow::Result<ExitCode> {
     match io::stdout().lock().write_all(text) {

@@ -21,14 +21,7 @@ pub(super) fn run(args: Operators) -> ExitCode {
         OperatorsCommand::Diff(args) => diff(&args),
         OperatorsCommand::Rollback(args) => rollback(&args),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("boathook: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    super::exit_code(done)
 }
 
 async fn find(of: &Parent) -> anyhow::Result<RevisionsOfParent> {

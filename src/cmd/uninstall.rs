@@ -3,10 +3,7 @@
 use std::process::ExitCode;
 
 use boathook_kube::election::lease_name;
-use boathook_operator::{
-    app::{Left, uninstall},
-    hookbundle::release,
-};
+use boathook_operator::app::{Left, release, uninstall};
 
 use super::{connect, runtime::block_on, serve};
 use crate::cli::webhooks::Uninstall;
@@ -23,7 +20,7 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         let instance = args.instance.unwrap_or_else(|| namespace.clone());
         let left = Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret, lease: &lease };
         let removed = uninstall(client.clone(), left, !args.yes).await?;
-        let released = release(client, !args.yes).await?;
+        let released = release(&client, !args.yes).await?;
         if removed.is_nothing() && released.is_empty() {
             println!(
                 "operator {instance} has left nothing at {server}; its Secret {} and its Lease {} were looked for in \
@@ -40,7 +37,7 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         };
         removed.deleted.iter().for_each(|what| println!("{deleted} {what}"));
         removed.restored.iter().for_each(|name| println!("{restored} {name}"));
-        released.iter().for_each(|name| println!("{let_go} HookBundle {name}"));
+        released.iter().for_each(|name| println!("{let_go} {name}"));
         if args.yes {
             return Ok(ExitCode::SUCCESS);
         }

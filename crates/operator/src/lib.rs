@@ -21,5 +21,6 @@ pub mod hookbundle;
 pub mod module;
 pub mod record;
 pub mod registration;
+mod status_event;
 pub mod telemetry;
 pub mod webhook;

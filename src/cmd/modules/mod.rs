@@ -45,14 +45,7 @@ pub(super) fn run(args: Modules) -> ExitCode {
         ModulesCommand::Enable(args) => cluster::turn(args, true),
         ModulesCommand::Disable(args) => cluster::turn(args, false),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("boathook: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    super::exit_code(done)
 }
 
 /// Whether all modules can be used.

@@ -226,7 +226,7 @@ fn format(args: &cli::Log) -> LogFormat {
 
 async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     kept_apart(&args)?;
-    let (client, server) = connect::client(&args.connection).await?;
+    let (client, server) = connect::client_in(&args.connection, args.namespace).await?;
     let record = record(args.recording, args.hooks.as_deref().unwrap_or(Path::new("")));
     let post_mortems = post_mortems(args.post_mortems, args.hooks.as_deref().unwrap_or(Path::new("")));
     let election = election(args.election, args.webhooks.instance.as_deref(), client.default_namespace());

@@ -189,7 +189,8 @@ suite! {
             kubectl_changes_the_cluster;
         modules:
             a_chart_is_installed_changed_and_deleted,
-            a_module_resource_configures_a_module;
+            a_module_resource_configures_a_module,
+            the_namespace_of_modules_is_a_flag;
         module_bundles:
             a_module_comes_from_a_registry;
     },

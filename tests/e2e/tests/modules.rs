@@ -216,13 +216,38 @@ pub async fn condition(cluster: &Cluster, type_: &str, status: &str, reason: &st
     .await
 }
 
-pub async fn a_module_resource_configures_a_module(test: Arc<Test>) {
-    let cluster = test.own_cluster().await;
+/// Adds the definitions of Boathook's kinds.
+pub async fn define(test: &Test, cluster: &Cluster) {
     let definitions = test.dir().join("crds.yaml");
     let text = std::process::Command::new(boathook()).arg("crd").output().expect("run boathook crd").stdout;
     fs::write(&definitions, text).expect("write the definitions");
     cluster.kubectl(&["apply", "--server-side", "--filename", &definitions.display().to_string()]).await;
     eventually_within(COMPILED, "Modules are served", async || cluster.try_kubectl(&["get", "modules"]).await).await;
+}
+
+/// With addon-operator's flag for it.
+pub async fn the_namespace_of_modules_is_a_flag(test: Arc<Test>) {
+    let cluster = test.own_cluster().await;
+    let templates = test.dir().join("modules/010-web/templates");
+    fs::create_dir_all(&templates).expect("make a folder");
+    let template =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {port: {{ .Values.web.port | quote }}}\n";
+    fs::write(templates.join("web.yaml"), template).expect("write a template");
+    cluster.kubectl(&["create", "namespace", "addons"]).await;
+    let config = ["--from-literal=webEnabled=true", "--from-literal=web=port: 81"];
+    cluster.kubectl(&[&["create", "configmap", "addon-operator", "--namespace=addons"], &config[..]].concat()).await;
+    let operator = serve_with(&test, &cluster, &["--namespace", "addons"]).await;
+    ready(&operator).await;
+    let map = get(&cluster, &["configmap", "web", "--namespace=addons"]).await.expect("the ConfigMap exists");
+    assert_eq!(map["data"], json!({"port": "81"}));
+    get(&cluster, &["secret", "boathook-module-web", "--namespace=addons"]).await.expect("its revision is kept there");
+    gone(&cluster, &["configmap", "web"]).await;
+    operator.stop().await;
+}
+
+pub async fn a_module_resource_configures_a_module(test: Arc<Test>) {
+    let cluster = test.own_cluster().await;
+    define(&test, &cluster).await;
     let schema = "type: object\nproperties:\n  port: {type: integer, default: 80}\n";
     let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {port: {{ .Values.web.port | quote }}}\n---\n\
                     apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: {{ .Values.web.port }}}]\n";

@@ -111,16 +111,28 @@ pub async fn uninstall_leaves_nothing(test: Arc<Test>) {
     site.reviewed().await;
     site.until(&WIDGETS, asks).await;
     operator.kill().await;
+    // A Module whose operator stopped before its chart was deleted.
+    crate::modules::define(&test, &site.cluster).await;
+    let metadata = json!({"name": "web", "finalizers": ["boathook.dev/module", "example.com/other"]});
+    let module = json!({"apiVersion": "boathook.dev/v1alpha1", "kind": "Module", "metadata": metadata, "spec": {}});
+    let file = site.file("module.json", &module);
+    site.cluster.kubectl(&["create", "--filename", &file]).await;
 
     let shown = uninstall(&site, &[]).await;
     assert_eq!(shown.0, Some(2), "{}", shown.1);
-    for what in ["validatingwebhookconfigurations boathook-reviewer", DEFINITION, SECRET] {
+    for what in
+        ["validatingwebhookconfigurations boathook-reviewer", DEFINITION, SECRET, "would no longer keep Module web"]
+    {
         assert!(shown.1.contains(what), "{what} in {}", shown.1);
     }
+    let finalizers =
+        async || site.object(&["module", "web"]).await.expect("it is there")["metadata"]["finalizers"].clone();
+    assert_eq!(finalizers().await, json!(["boathook.dev/module", "example.com/other"]), "nothing is done yet");
     assert_eq!(site.registered().await.len(), 2, "nothing is done yet");
     let done = uninstall(&site, &["--yes"]).await;
     assert_eq!(done.0, Some(0), "{}", done.1);
     assert_eq!(site.registered().await, [] as [&str; 0]);
+    assert_eq!(finalizers().await, json!(["example.com/other"]));
     assert!(given_back(&site.object(&WIDGETS).await.expect("it is there"), &before).is_some());
     for kind in ["secrets", "configmaps"] {
         let left = site.cluster.kubectl(&["get", kind, "--all-namespaces", MANAGED, "--output=name"]).await;

@@ -5,7 +5,7 @@ use boathook_core::{
     model::{CredentialProblem, CredentialProblemKind},
     tasks::Tasks,
 };
-use boathook_operator::hookbundle::release;
+use boathook_operator::app::release;
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -300,12 +300,12 @@ async fn without_an_operator_it_can_be_let_go() {
     stage.condition("a", "Ready=True").await;
     drop(keeping);
     let client = || stage.cluster.admin.client.clone();
-    assert_eq!(release(client(), true).await.unwrap(), ["team/a"]);
+    assert_eq!(release(&client(), true).await.unwrap(), ["HookBundle team/a"]);
     stage.delete("a").await;
     assert!(stage.get("a").await.is_some());
-    assert_eq!(release(client(), false).await.unwrap(), ["team/a"]);
+    assert_eq!(release(&client(), false).await.unwrap(), ["HookBundle team/a"]);
     assert!(stage.get("a").await.is_none());
-    assert!(release(client(), false).await.unwrap().is_empty());
+    assert!(release(&client(), false).await.unwrap().is_empty());
 }
 
 /// With its registry away, and the tag gone on.

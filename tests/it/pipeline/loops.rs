@@ -96,6 +96,34 @@ async fn five_hooks_that_go_on_and_on_are_named_and_stopped() {
 }
 
 #[tokio::test]
+async fn a_new_version_of_one_hook_ends_the_loop_and_the_others_run_again() {
+    let names = ["relay-1", "relay-2"];
+    let pipeline = relays(&names, LoopPolicy::Stop).await;
+    pipeline.create(endless("round", &names, false)).await;
+    let operator = &pipeline.operator;
+    operator.until("the hooks are paused", |operator| all_paused(operator).then_some(())).await;
+    // The new version passes nothing on: no object is its.
+    let fixed = put(operator, "relay-1", &marked(guest("noop"), 1));
+    operator.app.swap(fixed).await.unwrap();
+    operator.until("the hooks run again", |operator| none_paused(operator).then_some(())).await;
+    let page = until("the loop is over", async || {
+        let page = operator.page("/metrics").await;
+        page.contains("boathook_loops 0\n").then_some(page)
+    })
+    .await;
+    assert!(page.contains(r#"boathook_hook_loop_turns_total{hook="relay-2"}"#), "what was counted stays");
+    until("the loop is not named any more", async || {
+        (!operator.page("/readyz").await.contains("a loop")).then_some(())
+    })
+    .await;
+    // The other hook does what it did before.
+    pipeline
+        .create(config_map("once", ("test", "relay"), json!({"holder": "relay-2", "order": "relay-2 nobody"})))
+        .await;
+    passed(&pipeline, "once").await;
+}
+
+#[tokio::test]
 async fn an_admin_ends_the_pause_and_a_loop_that_goes_on_is_stopped_again() {
     let names = ["relay-1", "relay-2"];
     let place = tempfile::tempdir().unwrap();

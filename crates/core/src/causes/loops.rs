@@ -159,14 +159,16 @@ impl Loops {
         slowed.filter(|named| named.links.iter().any(about)).map(Loop::delay).max()
     }
 
-    pub fn hold(&mut self, named: &Loop) {
+    /// Returns whether the loop is known.
+    pub fn hold(&mut self, named: &Loop) -> bool {
         let (key, _) = Key::of(&named.links, &named.kind);
-        if let Some(known) = self.0.get_mut(&key) {
-            known.held = true;
-        }
+        let known = self.0.get_mut(&key);
+        known.map(|known| known.held = true).is_some()
     }
 
-    pub fn forget(&mut self, hook: &HookName) -> Vec<Loop> {
+    /// What the hook has written so far leads to no turn: events of those writes can be on their way to the other hooks.
+    pub fn forget(&mut self, memory: &mut Memory, hook: &HookName) -> Vec<Loop> {
+        memory.set_past(hook);
         self.0.extract_if(|_, named| named.has(hook)).map(|(_, named)| named).collect()
     }
 
@@ -219,7 +221,7 @@ fn again(memory: &Memory, write: &Write) -> Option<Found> {
         let many = if path.len() == 1 { MANY_ALONE } else { MANY };
         path.reverse();
         return Some(Found {
-            turn: Turn { same, count, began, undone: 0 },
+            turn: Turn { same, count, began, undone: 0, past: false },
             links: path.into_iter().map(link).collect(),
             kind: if same >= SAME { LoopKind::Same } else { LoopKind::Often },
             is_loop: same >= SAME || count >= many,
@@ -237,7 +239,7 @@ fn undone(memory: &Memory, write: &Write, manager: &str) -> Option<Found> {
     let (before, turn) = earlier.next()?;
     let is_late = write.at.duration_since(before.at).is_ok_and(|time| time > PATIENCE);
     let is_same = made(before) && content(before) == content(write);
-    if others.is_empty() || is_late || !is_same || before.run.id == write.run.id {
+    if others.is_empty() || is_late || !is_same || turn.past || before.run.id == write.run.id {
         return None;
     }
     let undone = turn.undone + 1;
@@ -271,7 +273,7 @@ fn cause<'m>(memory: &'m Memory, of: &Write) -> Option<(&'m Write, Turn)> {
             Made::Deletion { .. } => true,
             Made::Unknown => false,
         };
-        certain.then_some((write, turn))
+        (certain && !turn.past).then_some((write, turn))
     };
     if let Some(newest) = newest(of) {
         return memory.turn_of(&newest.version).and_then(certain);

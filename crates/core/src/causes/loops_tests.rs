@@ -234,7 +234,7 @@ fn a_loop_that_is_held_lasts_until_it_is_forgotten() {
     let mut world = World::new();
     turns(&mut world, "o", 0..10);
     let named = world.named.pop().unwrap();
-    world.causes.hold_loop(&named);
+    assert!(world.causes.hold_loop(&named));
     world.passes(Duration::from_secs(24 * 60 * 60));
     assert_eq!(world.causes.loops(world.now).len(), 1);
     let hook = HookName::new("h9").unwrap();
@@ -243,6 +243,24 @@ fn a_loop_that_is_held_lasts_until_it_is_forgotten() {
     let forgotten = world.causes.forget_loops(&hook);
     assert!(matches!(forgotten.as_slice(), [one] if one.is_held() && hooks(one) == ["h0", "h1"]), "{forgotten:?}");
     assert_eq!(world.causes.loops(world.now), Vec::new());
+    assert!(!world.causes.hold_loop(&named), "it is over");
+}
+
+#[test]
+fn what_was_under_way_when_a_loop_ended_is_no_turn() {
+    let mut world = World::new();
+    let event = turns(&mut world, "o", 0..10);
+    world.named.clear();
+    world.causes.forget_loops(&HookName::new("h1").unwrap());
+    // The event of the last write arrives at the other hook, and then it all begins from the first turn.
+    let event = world.run("h0", vec![event], &[("o", 0, ".data")]).pop().unwrap();
+    let mut event = world.run("h1", vec![event], &[("o", 1, ".data")]).pop().unwrap();
+    assert!(world.named.is_empty(), "{:?}", world.named);
+    assert_eq!(world.causes.loops(world.now), Vec::new());
+    for turn in 0..10 {
+        event = world.run(&format!("h{}", turn % 2), vec![event], &[("o", turn % 2, ".data")]).pop().unwrap();
+    }
+    assert_eq!(world.named.len(), 1, "it goes on");
 }
 
 #[test]
@@ -255,13 +273,14 @@ fn a_loop_over_many_objects_is_told_once_and_counted_for_each() {
     assert_eq!(world.causes.loops(world.now).len(), 256, "within a bound");
 }
 
-/// Turns of two hooks over an object.
-fn turns(world: &mut World, object: &str, turns: std::ops::Range<u64>) {
+/// Turns of two hooks over an object. Returns the last event.
+fn turns(world: &mut World, object: &str, turns: std::ops::Range<u64>) -> Reason {
     let mut event = world.somebody(object);
     for turn in turns {
         let hook = turn % 2;
         event = world.run(&format!("h{hook}"), vec![event], &[(object, hook, ".data")]).pop().unwrap();
     }
+    event
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Bounds, Made, NewWrite, ObjectId, REASONS, Reason, Run, SAME_SECOND, Seen, Version, Write};
-use crate::model::RunId;
+use crate::model::{HookName, RunId};
 
 /// What a write takes without its texts: itself, and its places in the maps.
 const WRITE: usize = 640;
@@ -63,12 +63,14 @@ pub(super) struct Turn {
     pub began: SystemTime,
     /// Turns in a row that undid what somebody else did to the content of the last one.
     pub undone: u32,
+    /// The hook's loops have ended since. No turn follows from it.
+    pub past: bool,
 }
 
 impl Turn {
     /// That of a write that repeats nothing.
     pub fn first(at: SystemTime) -> Self {
-        Self { same: 0, count: 0, began: at, undone: 0 }
+        Self { same: 0, count: 0, began: at, undone: 0, past: false }
     }
 }
 
@@ -141,6 +143,13 @@ impl Memory {
     pub fn set_turn(&mut self, turn: Turn) {
         if let Some(entry) = self.writes.back_mut() {
             entry.turn = turn;
+        }
+    }
+
+    /// No turn follows from what a hook has written so far.
+    pub fn set_past(&mut self, hook: &HookName) {
+        for entry in self.writes.iter_mut().filter(|entry| entry.write.run.hook == *hook) {
+            entry.turn.past = true;
         }
     }
 

@@ -330,14 +330,18 @@ impl Causes {
         self.known().loops.all(now)
     }
 
-    /// The loop is not over before it is forgotten, because its hooks do not run.
-    pub fn hold_loop(&self, named: &Loop) {
-        self.known().loops.hold(named);
+    /// The loop is not over before it is forgotten, because its hooks do not run. Returns whether the loop is known: it
+    /// may have been forgotten since.
+    pub fn hold_loop(&self, named: &Loop) -> bool {
+        self.known().loops.hold(named)
     }
 
-    /// Forgets the loops of a hook: it has changed, or somebody lets it run again. Returns them.
+    /// Forgets the loops of a hook: it has changed, or somebody lets it run again. Returns them. What the hook has
+    /// written so far leads to no turn any more.
     pub fn forget_loops(&self, hook: &HookName) -> Vec<Loop> {
-        self.known().loops.forget(hook)
+        let mut known = self.known();
+        let Known { memory, loops } = &mut *known;
+        loops.forget(memory, hook)
     }
 
     /// How long the event of a trigger should wait, because its hook is in a loop over the object.

@@ -192,9 +192,8 @@ mod tests {
         let names: Vec<_> = view.hooks.iter().map(|hook| hook.name.as_str()).collect();
         assert_eq!(names, ["c", "own", "d", "b", "a"]);
         let groups = |groups: &[GroupUse]| {
-            let line = |group: &GroupUse| {
-                (group.name.clone(), group.hooks, group.used.cpu_ms, group.used.memory_peak_bytes)
-            };
+            let line =
+                |group: &GroupUse| (group.name.clone(), group.hooks, group.used.cpu_ms, group.used.memory_peak_bytes);
             groups.iter().map(line).collect::<Vec<_>>()
         };
         let expected = [("prod/two", 1, 9.0, 5), ("test/one", 1, 4.0, 5), ("prod/one", 2, 3.0, 7)];

@@ -41,10 +41,9 @@ impl LoopWatch {
         for hook in &hooks {
             self.metrics.loop_turned(hook);
         }
-        if self.policy == LoopPolicy::Stop {
-            self.stop(named, &hooks);
-        }
-        if !new {
+        // A loop that has ended since is no news.
+        let stopped = self.policy != LoopPolicy::Stop || self.stop(named, &hooks);
+        if !new || !stopped {
             return;
         }
         let text = format!("{}: {}; {}", kind(named), described(named), self.then(named));
@@ -68,10 +67,13 @@ impl LoopWatch {
         }
     }
 
-    /// Pauses the hooks that run. A hook that an admin has paused stays so when the loop ends.
-    fn stop(&self, named: &Loop, hooks: &[&HookName]) {
-        self.causes.hold_loop(named);
+    /// Pauses the hooks that run, unless the loop has ended since. A hook that an admin has paused stays so when the loop
+    /// ends.
+    fn stop(&self, named: &Loop, hooks: &[&HookName]) -> bool {
         let mut ours = self.ours();
+        if !self.causes.hold_loop(named) {
+            return false;
+        }
         let stats = self.queue.stats();
         let pauses = |hook: &HookName| stats.hooks.iter().any(|stats| stats.hook == *hook && stats.paused);
         for hook in hooks.iter().filter(|hook| !pauses(hook)) {
@@ -79,6 +81,7 @@ impl LoopWatch {
                 ours.insert((*hook).clone());
             }
         }
+        true
     }
 
     fn ours(&self) -> std::sync::MutexGuard<'_, HashSet<HookName>> {
@@ -86,12 +89,12 @@ impl LoopWatch {
     }
 
     /// The hook has changed, is gone, or an admin lets it run again: its loops end, and what was paused because of them runs
-    /// again. If nothing is different, the next turn names the loop again.
+    /// again. If nothing is different, the next turns name the loop again.
     pub fn changed(&self, hook: &HookName) {
+        let mut ours = self.ours();
         let ended = self.causes.forget_loops(hook);
         let left = self.causes.loops(SystemTime::now());
         let still = |hook: &HookName| left.iter().any(|named| named.is_held() && named.has(hook));
-        let mut ours = self.ours();
         for hook in ended.iter().flat_map(|named| &named.links).map(|link| &link.hook).filter(|hook| !still(hook)) {
             if ours.remove(hook) && self.queue.resume(hook) {
                 info!(%hook, "its loop has ended: the hook runs again");

@@ -128,7 +128,7 @@ pub use operators::{Kept as KeptRevision, OfParent as RevisionsOfParent};
 pub use options::{LoopPolicy, ModuleResources, ModulesOptions, Options, RunEnded};
 pub use service_account::{BadAccount, NotWatched};
 pub use sources::Awaited;
-pub use uninstall::{Left, UninstallError, uninstall};
+pub use uninstall::{Left, UninstallError, release, uninstall};
 pub use webhooks::{CertificateSource, Reached, WebhookError, WebhookOptions};
 
 /// How long to wait after the last run for records that are not written yet.

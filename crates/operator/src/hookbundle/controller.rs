@@ -22,13 +22,13 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
-    Resource as _, ResourceExt as _,
+    Resource, ResourceExt as _,
     api::{Api, ListParams, Patch, PatchParams, PostParams},
     core::PartialObjectMeta,
     runtime::{
         Controller,
         controller::{self, Action},
-        events::{Event, EventType, Recorder, Reporter},
+        events::{Recorder, Reporter},
         watcher::{self, watcher},
     },
 };
@@ -43,10 +43,11 @@ use super::{
     HookBundle, HookBundleStatus,
     list::{Breaks, Lists, list},
     reconciler::{Context, Reconciler},
-    report::{StatusEvent, status_events},
+    report::status_events,
     source::{SourceOptions, Sources},
     trimmed::{MAX_FINALIZERS, PAGE, TrimmedHookBundle},
 };
+use crate::status_event::StatusEvent;
 
 /// Keeps a HookBundle until its hooks and registrations are gone.
 pub const FINALIZER: &str = "boathook.dev/hooks";
@@ -54,8 +55,6 @@ const MANAGER: &str = "boathook";
 /// The maximum number of installations at the same time. Removals need no turn, so reconciliations themselves are not
 /// counted.
 const INSTALLS: u64 = 16;
-/// The API allows 1 kB.
-const MAX_NOTE: usize = 1000;
 /// The interval of checks whether the kind is served, if no watch can show it.
 const UNSERVED: Duration = Duration::from_secs(15);
 /// While a definition is new, the API server requests clients to wait for a second.
@@ -130,11 +129,10 @@ struct Known {
     reconciler: Arc<tokio::sync::Mutex<Reconciler>>,
 }
 
-/// Whether the cluster serves HookBundles.
-pub async fn served(client: &kube::Client) -> Result<bool, kube::Error> {
-    let version = HookBundle::api_version(&());
-    match client.list_api_group_resources(&version).await {
-        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == HookBundle::plural(&()))),
+/// Whether the cluster serves a kind.
+pub async fn served<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Result<bool, kube::Error> {
+    match client.list_api_group_resources(&K::api_version(&())).await {
+        Ok(list) => Ok(list.resources.iter().any(|resource| resource.name == K::plural(&()))),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),
     }
@@ -164,7 +162,7 @@ async fn until_served(client: &kube::Client, installer: &Arc<dyn Installer>) {
     let mut changes = if watches { watcher(definitions, named).boxed() } else { stream::pending().boxed() };
     let (mut reported, mut defined, mut tries) = (false, false, 0);
     loop {
-        match served(client).await {
+        match served::<HookBundle>(client).await {
             Ok(true) => return,
             Ok(false) => installer.note_hook_bundles(HookBundlesNews::Unserved),
             // It is not known whether the kind is served.
@@ -458,48 +456,16 @@ impl Control {
 
     /// Writes an Event and a log line. An Event that cannot be sent holds up nothing.
     async fn notify(&self, bundle: &HookBundle, event: StatusEvent) {
-        let (id, reason, text) = (id(bundle), event.reason, event.text);
-        if event.warning {
+        let (id, StatusEvent { warning, reason, text, .. }) = (id(bundle), &event);
+        if *warning {
             warn!(bundle = %id, reason, "{text}");
         } else {
             info!(bundle = %id, reason, "{text}");
         }
-        let note = text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned();
-        let event = Event {
-            type_: if event.warning { EventType::Warning } else { EventType::Normal },
-            reason,
-            note: Some(note),
-            action: event.action.to_owned(),
-            secondary: None,
-        };
         let about: ObjectReference = bundle.object_ref(&());
-        let sent = self.led(id.clone(), "Event", self.recorder.publish(&event, &about)).await;
+        let sent = self.led(id.clone(), "Event", self.recorder.publish(&event.into(), &about)).await;
         if let Ok(Err(error)) = sent {
             debug!(bundle = %id, error = error_chain(&error), "an Event could not be sent");
         }
     }
-}
-
-/// Removes the finalizer from all HookBundles, so that they can be deleted without an operator. Returns their
-/// namespaces and names. With `dry_run`, it only returns which ones it would change.
-pub async fn release(client: kube::Client, dry_run: bool) -> Result<Vec<String>, kube::Error> {
-    if !served(&client).await? {
-        return Ok(Vec::new());
-    }
-    let mut released = Vec::new();
-    for bundle in Api::<HookBundle>::all(client.clone()).list(&ListParams::default()).await? {
-        if !bundle.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
-            continue;
-        }
-        let (namespace, name) = (bundle.namespace().unwrap_or_default(), bundle.name_any());
-        if !dry_run {
-            let others: Vec<_> = bundle.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).collect();
-            // Sends the resourceVersion that was read, so that no other finalizer is lost.
-            let metadata = json!({"finalizers": others, "resourceVersion": bundle.resource_version()});
-            let api: Api<HookBundle> = Api::namespaced(client.clone(), &namespace);
-            api.patch(&name, &PatchParams::default(), &Patch::Merge(json!({ "metadata": metadata }))).await?;
-        }
-        released.push(format!("{namespace}/{name}"));
-    }
-    Ok(released)
 }

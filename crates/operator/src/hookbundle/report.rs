@@ -9,6 +9,7 @@ use super::{
     problem::{Problem, cut},
     version::{Version, grants},
 };
+use crate::status_event::StatusEvent;
 
 /// Everything that a status is made of.
 #[derive(Debug, Clone, Copy)]
@@ -366,26 +367,6 @@ fn suspended(facts: &Facts<'_>) -> Says {
     match facts.suspended {
         true => Says(TRUE, "Suspended", "spec.suspend is set".to_owned()),
         false => Says(FALSE, "NotSuspended", "spec.suspend is not set".to_owned()),
-    }
-}
-
-/// One Event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct StatusEvent {
-    pub warning: bool,
-    pub reason: String,
-    pub text: String,
-    /// What the controller did.
-    pub action: &'static str,
-}
-
-impl StatusEvent {
-    fn normal(reason: &str, action: &'static str, text: String) -> Self {
-        Self { warning: false, reason: reason.to_owned(), text, action }
-    }
-
-    fn warning(reason: &str, action: &'static str, text: &str) -> Self {
-        Self { warning: true, reason: reason.to_owned(), text: text.to_owned(), action }
     }
 }
 

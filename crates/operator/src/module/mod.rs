@@ -14,7 +14,7 @@ mod status;
 
 pub use api::{MaintenanceMode, Module, ModuleRepository, ModuleSource, ModuleSpec, ModuleStatus, definition};
 pub(crate) use source::{Fetched, Fetcher};
-pub(crate) use status::{Facts, StatusEvent, status, status_events};
+pub(crate) use status::{Facts, status, status_events};
 
 /// Keeps a Module with a source until its chart is deleted.
 pub const FINALIZER: &str = "boathook.dev/module";

@@ -3,7 +3,10 @@
 use boathook_modules::life::Report;
 
 use super::ModuleStatus;
-use crate::hookbundle::{Condition, Problem, cut};
+use crate::{
+    hookbundle::{Condition, Problem, cut},
+    status_event::StatusEvent,
+};
 
 const READY: &str = "Ready";
 const RECONCILING: &str = "Reconciling";
@@ -168,27 +171,15 @@ fn reconciling(facts: &Facts<'_>, ready: &Says) -> Says {
     }
 }
 
-/// One Event.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StatusEvent {
-    pub warning: bool,
-    pub reason: String,
-    pub text: String,
-    /// What the operator did.
-    pub action: &'static str,
-}
-
 /// Lists the Events that a change of status causes. A state that did not change causes no further Event.
 pub(crate) fn status_events(old: &ModuleStatus, new: &ModuleStatus) -> Vec<StatusEvent> {
     let mut events = Vec::new();
-    let normal =
-        |reason: &str, action, text: String| StatusEvent { warning: false, reason: reason.to_owned(), text, action };
     if let (before, Some(after)) = (&old.digest, &new.digest)
         && before.as_ref() != Some(after)
     {
         let version = new.version.as_ref().map(|version| format!("version {version}, ")).unwrap_or_default();
         let (reason, what) = if before.is_some() { ("Upgraded", "takes over") } else { ("Fetched", "is there") };
-        events.push(normal(reason, "Fetch", format!("{version}{after} {what}")));
+        events.push(StatusEvent::normal(reason, "Fetch", format!("{version}{after} {what}")));
     }
     // Steps that follow each other are no news. Reasons of failures end so.
     let is_news = |reason: &str| !matches!(reason, "Waiting" | "Undecided" | "Fetching" | "Deleting" | "NotFound");
@@ -205,14 +196,9 @@ pub(crate) fn status_events(old: &ModuleStatus, new: &ModuleStatus) -> Vec<Statu
             continue;
         }
         match now.status == "True" {
-            true if type_ == READY => events.push(normal(&now.reason, action, now.message.clone())),
+            true if type_ == READY => events.push(StatusEvent::normal(&now.reason, action, now.message.clone())),
             true => {}
-            false => events.push(StatusEvent {
-                warning: true,
-                reason: now.reason.clone(),
-                text: now.message.clone(),
-                action,
-            }),
+            false => events.push(StatusEvent::warning(&now.reason, action, &now.message)),
         }
     }
     events

@@ -13,19 +13,20 @@ use boathook_modules::ModuleName;
 use kube::{
     Api, Client, Resource as _, ResourceExt as _,
     api::{Patch, PatchParams},
-    runtime::events::{Event, EventType, Recorder, Reporter},
+    runtime::events::{Recorder, Reporter},
 };
 use serde_json::json;
 use tokio::sync::Notify;
 use tracing::{debug, info, warn};
 
-use crate::module::{FINALIZER, Module, ModuleStatus, StatusEvent, status_events};
+use crate::{
+    module::{FINALIZER, Module, ModuleStatus, status_events},
+    status_event::StatusEvent,
+};
 
 const MANAGER: &str = "boathook";
 /// After a write that failed.
 const RETRY: Duration = Duration::from_secs(5);
-/// The API allows 1 kB.
-const MAX_NOTE: usize = 1000;
 
 /// What is to be written.
 struct Wanted {
@@ -183,24 +184,16 @@ impl Statuses {
 
     /// Writes an Event and a log line. An Event that cannot be sent holds up nothing.
     async fn notify(&self, object: &Module, event: StatusEvent) {
-        let (module, reason, text) = (object.name_any(), event.reason, event.text);
-        if event.warning {
+        let (module, StatusEvent { warning, reason, text, .. }) = (object.name_any(), &event);
+        if *warning {
             warn!(module, reason, "{text}");
         } else {
             info!(module, reason, "{text}");
         }
-        let note = text.get(..text.floor_char_boundary(MAX_NOTE)).unwrap_or_default().to_owned();
-        let event = Event {
-            type_: if event.warning { EventType::Warning } else { EventType::Normal },
-            reason,
-            note: Some(note),
-            action: event.action.to_owned(),
-            secondary: None,
-        };
         if self.leadership.check().is_err() {
             return;
         }
-        if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
+        if let Err(error) = self.recorder.publish(&event.into(), &object.object_ref(&())).await {
             debug!(module, error = error_chain(&error), "an Event could not be sent");
         }
     }
