@@ -5,6 +5,7 @@ use boathook_kube::election::ElectionConfig;
 use boathook_operator::{
     admin::Socket,
     app::{CertificateSource, ModuleResources, ModulesOptions, Reached, WebhookOptions},
+    console::{self, Access},
     hookbundle::SourceOptions,
     record::RecordConfig,
     webhook::Settings,
@@ -27,9 +28,10 @@ const OWN: &str = "boathook";
 /// The tasks of an operator that has everything. If you add a task, add its name here, so that the test below kills it.
 /// The tasks that keep bundles start beside the operator, and are killed elsewhere: "HookBundles" and "bundle NAME" in
 /// `src/cmd/serve/mod.rs`, "list of HookBundles" in `tests/it/hookbundle/control.rs`.
-const TASKS: [&str; 25] = [
+const TASKS: [&str; 26] = [
     "admin socket",
     "certificates of webhooks",
+    "console",
     "election",
     "failure Events",
     "Events of answers",
@@ -93,6 +95,7 @@ async fn whole() -> Whole {
         let resources = Some(ModuleResources { sources: Some(sources) });
         options.modules = Some(ModulesOptions { resources, ..ModulesOptions::new(Vec::new()) });
         options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
+        options.console = Some(console::Options { listen: ([127, 0, 0, 1], 0).into(), access: Access::random() });
     })
     .await;
     operator.ready().await;
