@@ -49,7 +49,7 @@ pub struct Rbac {
     /// Include what an operator with several replicas needs: its Lease
     #[arg(long)]
     pub leader_elect: bool,
-    /// Include what the operator needs for its console: it asks the API server who may see it
+    /// Include what the operator needs for its console: it queries the API server about visitors
     #[arg(long)]
     pub console: bool,
     /// Name of the Lease, as for `boathook serve`

@@ -29,7 +29,7 @@ async fn guarded() -> TestCluster {
 }
 
 // mutant: crates/operator/src/console/server.rs: `Err(denied) => denied.into_response(),` => `Err(_) => next.run(request).await,`
-// mutant: crates/operator/src/console/reviews.rs: `filter(|_| is(&answer, "/status/authenticated"))` => `or(Some(&json!({"username": "jane", "groups": ["viewers"]})))`
+// mutant: crates/operator/src/console/reviews.rs: `return Err(Denied::BadToken);` => `return Ok(());`
 // mutant: crates/operator/src/console/reviews.rs: `if is(&answer, "/status/allowed") && !is(&answer, "/status/denied") {` => `if true {`
 #[tokio::test]
 async fn only_users_whom_the_api_server_allows_see_anything() {
