@@ -71,8 +71,7 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         let mut options = options(&place, &hooks, &args, &show)?;
         options.kept_lines = kept;
         let console = (!args.no_console).then(Access::random);
-        options.console =
-            console.clone().map(|access| console::Options { listen: ([127, 0, 0, 1], 0).into(), access });
+        options.console = console.clone().map(|access| console::Options { listen: ([127, 0, 0, 1], 0).into(), access });
         let app = tokio::select! {
             app = App::start(options) => app?,
             () = stop.requested() => return Ok(ExitCode::SUCCESS),

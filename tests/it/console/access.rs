@@ -5,7 +5,13 @@ use boathook_operator::console::Access;
 use serde_json::{Value, json};
 
 use super::Shown;
-use crate::{pipeline::fixture::guests, support::{cluster::{Admin, TestCluster}, until}};
+use crate::{
+    pipeline::fixture::guests,
+    support::{
+        cluster::{Admin, TestCluster},
+        until,
+    },
+};
 
 /// A cluster with RBAC and some users, and the administrator's own client.
 async fn guarded() -> TestCluster {
@@ -14,9 +20,11 @@ async fn guarded() -> TestCluster {
     let mut cluster = TestCluster::with(options).await;
     cluster.admin = Admin::new(cluster.cluster.client());
     let url = json!({"nonResourceURLs": ["/boathook/console"], "verbs": ["get"]});
-    let role = |name: &str, kind: &str| json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name},
-    });
+    let role = |name: &str, kind: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+        })
+    };
     let mut viewer = role("viewer", "ClusterRole");
     viewer["rules"] = json!([url]);
     let mut binding = role("viewers", "ClusterRoleBinding");

@@ -21,7 +21,9 @@ async fn another_site_gets_nothing_by_way_of_a_browser() {
         assert_eq!(with(&[rebound]).await, 403, "{rebound}");
         assert_eq!(shown.ask("GET", "/", &[rebound]).await.status, 403, "{rebound}: the page, too");
     }
-    for cross in ["Origin: http://evil.example", "Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"] {
+    for cross in
+        ["Origin: http://evil.example", "Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"]
+    {
         assert_eq!(with(&[&host, cross]).await, 403, "{cross}");
     }
     let own = format!("Origin: http://{}", shown.address);
@@ -45,7 +47,8 @@ async fn nothing_can_be_changed_and_no_object_is_shown() {
             assert!(got.head.contains("allow: get, head"), "{}", got.head);
         }
     }
-    for path in ["/api/hooks/noop/snapshots", "/api/hook/noop/snapshots.json", "/api/hook/list", "/api/../hooks", "/x"] {
+    for path in ["/api/hooks/noop/snapshots", "/api/hook/noop/snapshots.json", "/api/hook/list", "/api/../hooks", "/x"]
+    {
         assert_eq!(shown.get(path).await.status, 404, "{path}");
     }
     assert_eq!(shown.ask("HEAD", "/api/hooks", &[&host, &token]).await.body, "");
@@ -55,7 +58,12 @@ async fn nothing_can_be_changed_and_no_object_is_shown() {
 async fn the_page_is_for_everybody_and_loads_only_itself() {
     let shown = Shown::start(&[]).await;
     let host = format!("Host: {}", shown.address);
-    for (path, kind) in [("/", "text/html"), ("/console.js", "text/javascript"), ("/console.css", "text/css"), ("/icon.svg", "image/svg+xml")] {
+    for (path, kind) in [
+        ("/", "text/html"),
+        ("/console.js", "text/javascript"),
+        ("/console.css", "text/css"),
+        ("/icon.svg", "image/svg+xml"),
+    ] {
         let got = shown.ask("GET", path, &[&host]).await;
         assert_eq!(got.status, 200, "{path}");
         for line in [

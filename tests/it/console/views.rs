@@ -21,7 +21,11 @@ fn relays() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn ball(left: u32) -> Value {
-    config_map("ball", ("test", "relay"), json!({"holder": "relay-1", "order": "relay-1 relay-2", "left": left.to_string()}))
+    config_map(
+        "ball",
+        ("test", "relay"),
+        json!({"holder": "relay-1", "order": "relay-1 relay-2", "left": left.to_string()}),
+    )
 }
 
 struct Nowhere;
@@ -69,7 +73,14 @@ async fn a_write_leads_to_its_run_its_cause_and_its_lines() {
     assert_eq!(shown.view("/api/writes?contains=relay-1").await["writes"].as_array().map(Vec::len), Some(2));
     assert_eq!(shown.view("/api/writes?limit=1").await["writes"].as_array().map(Vec::len), Some(1));
     assert_eq!(shown.view("/api/why?run=nope").await["chains"], json!([]));
-    for bad in ["/api/writes?limit=0", "/api/writes?limit=1001", "/api/why", "/api/why?run=a&object=b", "/api/logs", "/api/sets?x=1"] {
+    for bad in [
+        "/api/writes?limit=0",
+        "/api/writes?limit=1001",
+        "/api/why",
+        "/api/why?run=a&object=b",
+        "/api/logs",
+        "/api/sets?x=1",
+    ] {
         assert_eq!(shown.get(bad).await.status, 400, "{bad}");
     }
     let got = shown.get(&format!("/api/effects?run={run}")).await;
@@ -115,7 +126,8 @@ async fn hooks_in_brief_and_one_in_full() {
 #[tokio::test]
 async fn a_run_that_has_not_ended_is_live() {
     let permissions = "permissions: {kubernetes: [{apiGroups: [''], resources: [configmaps], verbs: [get]}]}";
-    let watch = "kubernetes: [{name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: wait}}}]";
+    let watch =
+        "kubernetes: [{name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {test: wait}}}]";
     let document = format!("configVersion: v1\n{watch}\n{permissions}\n");
     let waits = hook(&document, &Deed::WaitsFor("go"));
     let shown = Shown::on(TestCluster::start().await, &[("waits", waits)], Access::random(), |_| ()).await;
@@ -137,7 +149,8 @@ async fn the_sets_of_parents_are_listed() {
     let shown = Shown::on(reconcile::cluster().await, &guests(["wish"]), Access::random(), |_| ()).await;
     let child = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child"}, "data": {"value": "1"}});
     let metadata = json!({"name": "parent", "namespace": "default"});
-    let parent = json!({"apiVersion": "example.com/v1", "kind": "Wish", "metadata": metadata, "spec": {"children": [child]}});
+    let parent =
+        json!({"apiVersion": "example.com/v1", "kind": "Wish", "metadata": metadata, "spec": {"children": [child]}});
     shown.pipeline.create(parent).await;
     let set = until("the set has its member", async || {
         let view = shown.view("/api/sets").await;

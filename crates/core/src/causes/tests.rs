@@ -296,10 +296,10 @@ fn runs_under_way_are_listed_and_can_still_learn_reasons() {
     let id = second.id.clone();
     let (ends, _stays) = (causes.begin(first), causes.begin(second));
     let listed = causes.under_way(1);
-    assert_eq!(listed.iter().map(|run| (run.id.as_str(), run.reasons.len(), run.count)).collect::<Vec<_>>(), [
-        ("p-1", 1, 2),
-        ("p-2", 0, 0)
-    ]);
+    assert_eq!(
+        listed.iter().map(|run| (run.id.as_str(), run.reasons.len(), run.count)).collect::<Vec<_>>(),
+        [("p-1", 1, 2), ("p-2", 0, 0)]
+    );
     causes.add_reasons(&id, vec![saw("c", "1")]);
     assert_eq!(causes.reasons(&id).len(), 1);
     drop(ends);

@@ -94,8 +94,6 @@ struct Nothing {}
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OfHook {
     hook: Option<String>,
-    #[serde(default)]
-    failed: bool,
 }
 
 #[derive(Deserialize)]

@@ -293,7 +293,8 @@ impl Operator for Admin {
 
     fn logs(&self, run: &str) -> Result<LogsView, Refused> {
         let lines = self.kept.lines.as_ref();
-        let lines = lines.ok_or(Refused::Unsupported("show lines of a run: it keeps them only for a console, --console"))?;
+        let lines =
+            lines.ok_or(Refused::Unsupported("show lines of a run: it keeps them only for a console, --console"))?;
         Ok(lines.of(run))
     }
 

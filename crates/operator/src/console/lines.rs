@@ -14,12 +14,7 @@ use tracing::{
     field::{Field, Visit},
     level_filters::LevelFilter,
 };
-use tracing_subscriber::{
-    Layer,
-    filter::Targets,
-    layer::Context,
-    registry::LookupSpan,
-};
+use tracing_subscriber::{Layer, filter::Targets, layer::Context, registry::LookupSpan};
 
 use crate::admin::details::{LineView, LogsView};
 
@@ -236,7 +231,10 @@ mod tests {
         tracing::info!(hook = "a", run = "p-1", "three");
         tracing::warn!(target: "hook", hook = "a", run = "p-2", "{}", "é".repeat(LINE));
         let view = kept.of("p-1");
-        assert_eq!((view.lines.len(), view.lines[0].message.as_str(), view.lines[0].level.as_str()), (1, "one", "INFO"));
+        assert_eq!(
+            (view.lines.len(), view.lines[0].message.as_str(), view.lines[0].level.as_str()),
+            (1, "one", "INFO")
+        );
         assert_eq!(view.lines[0].fields["n"], 1);
         assert!(kept.of("p-2").lines[0].message.ends_with(&format!("({} bytes)", 2 * LINE)));
         assert_eq!(kept.of("p-3"), LogsView { run: "p-3".to_owned(), ..LogsView::default() });

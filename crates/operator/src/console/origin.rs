@@ -87,7 +87,15 @@ mod tests {
         for good in ["127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "[::1]:8080"] {
             assert!(allowed(dev, true, &[("host", good)]), "{good}");
         }
-        for bad in ["evil.example:8080", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8080", "localhost@evil:8080", "", "a b"] {
+        for bad in [
+            "evil.example:8080",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost.evil.example:8080",
+            "localhost@evil:8080",
+            "",
+            "a b",
+        ] {
             assert!(!allowed(dev, false, &[("host", bad)]), "{bad}");
         }
         assert!(!allowed(dev, false, &[]));
@@ -105,7 +113,9 @@ mod tests {
         for good in ["http://localhost:8080", "https://localhost:8080", "HTTP://LOCALHOST:8080"] {
             assert!(allowed(dev, true, &[host, ("origin", good)]), "{good}");
         }
-        for bad in ["http://evil.example", "null", "http://127.0.0.1:8080", "http://localhost:8081", "localhost:8080", ""] {
+        for bad in
+            ["http://evil.example", "null", "http://127.0.0.1:8080", "http://localhost:8081", "localhost:8080", ""]
+        {
             assert!(!allowed(dev, true, &[host, ("origin", bad)]), "{bad}");
         }
         for (site, data) in [("same-origin", true), ("none", true), ("cross-site", false)] {
