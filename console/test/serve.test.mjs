@@ -38,6 +38,8 @@ before(async () => {
   ]);
   const line = await operator.next("the console is there", (line) => line.message === "listening");
   url = `http://${line.console}/`;
+  const started = async () => (await fetch(`http://${line.listen}/startupz`)).ok;
+  await until("the hooks are loaded", started);
   for (const name of ["viewer", "stranger"]) {
     await send(admin.server, "POST", "/api/v1/namespaces/default/serviceaccounts", { metadata: { name } }, admin);
   }
