@@ -9,7 +9,7 @@ DURATION ?= 1h
 OUT ?= $(TARGET)/release-out
 TABLE ?= $(TARGET)/charts.tsv
 
-.PHONY: help demo test test-it test-guests test-go test-js check e2e node attack charts mutants bench build install release release-test release-twice guests interpreters scripts apiserver fmt clean
+.PHONY: help demo test test-it test-guests test-go test-js check e2e node attack charts mutants bench build install release release-test release-twice guests interpreters scripts console apiserver fmt clean
 
 help: ## this list
 	@grep -E '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -100,6 +100,9 @@ guest-%: ## hooks-wasm/dist/NAME.wasm alone: guest-registry-secret
 
 interpreters: ## interpreters/dist/NAME-VERSION.wasm, which script hooks share
 	tools/build-interpreters
+
+console: ## builds the page of the console, which is committed
+	tools/build-console
 
 scripts: ## packages and tools of hooks in TypeScript
 	tools/build-scripts

@@ -10,6 +10,7 @@ use super::{directories::Directories, http::Http, node::Variables, webhooks::htt
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   boathook dev                                      # the project in this folder, on a local cluster
+  boathook dev --open                               # and the console in a browser
   boathook dev --rerun --state fixtures/            # with initial objects; each save repeats the last run
   boathook dev target/boathook/web.wasm             # a component that another tool builds
   boathook dev --kubeconfig dev.yaml --plan         # a real cluster, without writes
@@ -54,6 +55,12 @@ pub struct Dev {
     /// Name that distinguishes the webhook registrations of this session from others in the cluster
     #[arg(long, value_name = "NAME", default_value = "boathook-dev", requires = "webhook_url")]
     pub instance: String,
+    /// Serve no console: the page for a browser, whose address the command prints
+    #[arg(long)]
+    pub no_console: bool,
+    /// Open the console in the browser: with $BROWSER, or else with the desktop's own command
+    #[arg(long, conflicts_with = "no_console")]
+    pub open: bool,
     /// Flags for HTTP requests.
     #[command(flatten)]
     pub http: Http,

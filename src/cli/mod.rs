@@ -124,6 +124,7 @@ pub enum Command {
   boathook serve --bundle registry.example.com/team/hooks:v1 --key team.pub   # re-resolves v1 periodically
   boathook serve --hooks ./hooks --leader-elect       # as one of several replicas
   boathook serve --hooks ./hooks --plan               # shows what hooks would write, and writes nothing
+  boathook serve --hooks ./hooks --console 127.0.0.1:9117   # a page for a browser
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when it cannot start, 3 when shutdown interrupted runs, 4 when
 another replica may lead now, 5 when one of its long-lived tasks ended by itself, which is a defect.")]
@@ -144,6 +145,11 @@ pub struct Serve {
     /// /run/boathook/admin.sock, boathook-UID/admin.sock in the temporary directory]
     #[arg(long, value_name = "PATH", env = "BOATHOOK_ADMIN_SOCKET")]
     pub admin_socket: Option<PathBuf>,
+    /// Address for the console: a page for a browser that shows hooks, runs, writes and their causes, and changes nothing.
+    /// Visitors give a token, and the API server says whether they may see it [default: no console]. Choose a loopback
+    /// address, for example 127.0.0.1:9117, and reach it with `kubectl port-forward`
+    #[arg(long, value_name = "ADDR", env = "BOATHOOK_CONSOLE")]
+    pub console: Option<SocketAddr>,
     /// Directory for compiled components; must be owned by, and writable only by, the current user; created if missing
     /// [default: the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]

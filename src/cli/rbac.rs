@@ -27,7 +27,7 @@ Exit codes: 0 when there is nothing to fix, 1 when --check found differences, 2 
 command line is wrong, or when a cluster does not answer.")]
 pub struct Rbac {
     /// Hooks: components, directories of them, or projects that `boathook build` has built
-    #[arg(value_name = "DIR|FILE.wasm", required_unless_present_any = ["hook_bundles", "tenant"])]
+    #[arg(value_name = "DIR|FILE.wasm", required_unless_present_any = ["hook_bundles", "tenant", "console"])]
     pub hooks: Vec<PathBuf>,
     /// The operator's namespace [default: boathook; with --check, the namespace of --as or of the kubeconfig's context,
     /// as for `boathook serve`]
@@ -49,6 +49,9 @@ pub struct Rbac {
     /// Include what an operator with several replicas needs: its Lease
     #[arg(long)]
     pub leader_elect: bool,
+    /// Include what the operator needs for its console: it queries the API server about visitors
+    #[arg(long)]
+    pub console: bool,
     /// Name of the Lease, as for `boathook serve`
     #[arg(long, value_name = "NAME", default_value = "boathook", requires = "leader_elect")]
     pub lease_name: String,

@@ -1,6 +1,7 @@
 //! `boathook dev`: runs an operator and a cluster for authors until a signal.
 
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -20,6 +21,7 @@ use boathook_core::{
 };
 use boathook_operator::{
     app::{App, CertificateSource, Options, Reached, WebhookOptions},
+    console::{self, Access, KeptLines},
     registration,
     telemetry::{LogFormat, log},
 };
@@ -27,6 +29,7 @@ use kube::Client;
 use serde_json::json;
 
 use super::{
+    browser,
     cluster::{write_kubeconfig, write_private},
     connect, effects, http_client, offered,
     rbac::local,
@@ -56,7 +59,8 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         let sources = sources(&args.paths, &tools)?;
         let show = Arc::new(Show::new(format(args.output)));
         let lines = show.clone();
-        log::init_to(LogFormat::Json, FILTER, move || lines.lines())?;
+        let kept = (!args.no_console).then(KeptLines::default);
+        log::init_to(LogFormat::Json, FILTER, move || lines.lines(), kept.as_ref().map(KeptLines::layer))?;
         let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
         let hooks = directory.path().join("hooks");
         prepare(&hooks, args.hooks.as_deref())?;
@@ -64,12 +68,18 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
             place = Place::find(&args, directory.path()) => place?,
             () = stop.requested() => return Ok(ExitCode::SUCCESS),
         };
-        let options = options(&place, &hooks, &args, &show)?;
+        let mut options = options(&place, &hooks, &args, &show)?;
+        options.kept_lines = kept;
+        let console = (!args.no_console).then(Access::random);
+        options.console = console.clone().map(|access| console::Options { listen: ([127, 0, 0, 1], 0).into(), access });
         let app = tokio::select! {
             app = App::start(options) => app?,
             () = stop.requested() => return Ok(ExitCode::SUCCESS),
         };
         place.announce(&show);
+        if let Some(address) = app.console_address() {
+            announce_console(address, console.as_ref(), directory.path(), args.open, &show);
+        }
         let kinds = Kinds::new(local(&[]).await?);
         let session = Session { sources, tools, hooks, kinds, rerun: args.rerun, no_webhooks: no_webhooks(&args) };
         let ended = tokio::select! {
@@ -85,6 +95,16 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         ended?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The secret is behind a `#`, so a browser sends it in no request and to no other site.
+fn announce_console(address: SocketAddr, access: Option<&Access>, directory: &Path, open: bool, show: &Show) {
+    let url = format!("http://{address}/#secret={}", access.and_then(Access::secret).unwrap_or_default());
+    show.say(&format!("console: {url}\n"), "console", json!({"url": url}));
+    if open && let Err(error) = browser::open(&url, directory) {
+        let text = format!("cannot open the console in a browser: {error:#}: open its address yourself");
+        show.say(&format!("{text}\n"), "warning", json!({"message": text}));
+    }
 }
 
 /// Removes the webhook registrations after the shutdown, because nothing answers them any more. They would block the

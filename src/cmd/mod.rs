@@ -19,6 +19,8 @@ use serde_json::Value;
 use crate::cli::{Command, CompileFor, Output, WorkerBounds, webhooks::Remove};
 
 #[cfg(feature = "author")]
+mod browser;
+#[cfg(feature = "author")]
 mod build;
 #[cfg(feature = "author")]
 mod bundle;

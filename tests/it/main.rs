@@ -7,6 +7,7 @@ mod author;
 mod book;
 mod bundle;
 mod charts;
+mod console;
 mod dev;
 mod discovery;
 mod document;

@@ -10,15 +10,19 @@
 //! | [`telemetry`] | logs, metrics, health |
 //! | [`admin`] | the admin socket: views of the operator, commands to it, and the client of both |
 //! | [`record`] | runs that are written to files and replayed from them |
+//! | [`console`] | one page that shows the same views in a browser, read-only |
 //! | [`connections`] | a server's connections, and which one closes when there are too many |
+//! | [`plain_http`] | HTTP without TLS, with bounds on each connection |
 //!
 //! The library never reads a command line. The binary does.
 
 pub mod admin;
 pub mod app;
 pub mod connections;
+pub mod console;
 pub mod hookbundle;
 pub mod module;
+pub mod plain_http;
 pub mod record;
 pub mod registration;
 mod status_event;

@@ -69,6 +69,7 @@ async fn act(args: &Rbac) -> anyhow::Result<bool> {
         webhook_secret: Some(args.webhook_secret.clone()).filter(|name| name != "none"),
         hook_bundles: args.hook_bundles || !args.tenant.is_empty(),
         lease: args.leader_elect.then(|| args.lease_name.clone()),
+        console: args.console,
         tenants: args.tenant.iter().map(tenant).collect(),
     };
     let subject = Subject { hooks, kinds, layout };

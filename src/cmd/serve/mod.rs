@@ -18,6 +18,7 @@ use boathook_core::{
 use boathook_kube::election::{ElectionConfig, Leadership, lease_name};
 use boathook_operator::{
     app::{App, Awaited, CertificateSource, LoopPolicy, Options, Reached, WebhookOptions},
+    console::{self, KeptLines},
     record::{RecordConfig, Which},
     telemetry::{LogControl, LogFormat, Traces, log},
 };
@@ -50,7 +51,8 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
     let limit = given.or_else(memory::limit).unwrap_or(UNKNOWN);
     let parts = Parts::of(limit);
     block_on_threads(parts.threads, async {
-        let (log, traces) = init_telemetry(&args)?;
+        let lines = args.console.map(|_| KeptLines::default());
+        let (log, traces) = init_telemetry(&args, lines.as_ref())?;
         alone_on_its_node(&mut args)?;
         let only_hook_bundles = only_hook_bundles(&args)?;
         raise_file_limit();
@@ -64,7 +66,7 @@ pub(super) fn run(mut args: Serve) -> anyhow::Result<ExitCode> {
             bundles: named.as_ref().map(bundles::Named::ids).unwrap_or_default(),
             hook_bundles: !args.plan && hookbundles::are_kept(&hook_bundles, &common),
         };
-        let mut options = Options { log: Some(log), awaited, ..options(args, parts).await? };
+        let mut options = Options { log: Some(log), kept_lines: lines, awaited, ..options(args, parts).await? };
         hook_bundles.private_network.extend(connect::networks(&options.server).await);
         if let Some(resources) = options.modules.as_mut().and_then(|modules| modules.resources.as_mut()) {
             resources.sources = hookbundles::sources(&hook_bundles, &common)?;
@@ -201,14 +203,14 @@ fn raise_file_limit() {
     }
 }
 
-/// Sets up the log, and traces if they are configured.
-fn init_telemetry(args: &Serve) -> anyhow::Result<(LogControl, Option<Traces>)> {
+/// Sets up the log, what the console keeps of it, and traces if they are configured.
+fn init_telemetry(args: &Serve, lines: Option<&KeptLines>) -> anyhow::Result<(LogControl, Option<Traces>)> {
     let standard = || std::env::var("OTEL_EXPORTER_OTLP_ENDPOINT").ok();
     let Some(endpoint) = args.otlp_endpoint.clone().or_else(standard).filter(|endpoint| !endpoint.is_empty()) else {
-        return Ok((init_log(&args.log)?, None));
+        return Ok((log::init_with(format(&args.log), &args.log.log_level, lines.map(KeptLines::layer))?, None));
     };
     let (traces, layer) = Traces::start(&endpoint)?;
-    let log = log::init_with(format(&args.log), &args.log.log_level, layer)?;
+    let log = log::init_with(format(&args.log), &args.log.log_level, KeptLines::with(lines, layer))?;
     info!(endpoint, "sending traces");
     Ok((log, Some(traces)))
 }
@@ -251,6 +253,7 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     }
     options.listen = args.listen;
     options.admin_socket = admin::socket(args.admin_socket);
+    options.console = args.console.map(|listen| console::Options { listen, access: console::Access::Reviewed });
     options.metrics_prefix = args.metrics_prefix;
     options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;

@@ -7,6 +7,7 @@ use boathook_kube::election::ElectionConfig;
 use boathook_operator::{
     admin::Socket,
     app::{App, CertificateSource, ModuleResources, ModulesOptions, Options, Reached, WebhookOptions},
+    console::{self, Access},
     hookbundle::SourceOptions,
     record::RecordConfig,
     webhook::Settings,
@@ -30,9 +31,10 @@ const OWN: &str = "boathook";
 /// The tasks of an operator that has everything. If you add a task, add its name here, so that the test below kills it.
 /// The tasks that keep bundles start beside the operator, and are killed elsewhere: "HookBundles" and "bundle NAME" in
 /// `src/cmd/serve/mod.rs`, "list of HookBundles" in `tests/it/hookbundle/control.rs`.
-const TASKS: [&str; 25] = [
+const TASKS: [&str; 26] = [
     "admin socket",
     "certificates of webhooks",
+    "console",
     "election",
     "failure Events",
     "Events of answers",
@@ -100,6 +102,7 @@ fn everything(options: &mut Options, files: &TempDir) {
     let resources = Some(ModuleResources { sources: Some(sources) });
     options.modules = Some(ModulesOptions { resources, ..ModulesOptions::new(Vec::new()) });
     options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
+    options.console = Some(console::Options { listen: ([127, 0, 0, 1], 0).into(), access: Access::random() });
 }
 
 /// An operator with everything, at work.

@@ -13,6 +13,7 @@ fn layout(per_hook: bool) -> Layout {
         webhook_secret: Some("certs".into()),
         hook_bundles: false,
         lease: None,
+        console: false,
         tenants: Vec::new(),
     }
 }

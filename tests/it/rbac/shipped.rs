@@ -32,6 +32,7 @@ fn layout(tenants: &[&str]) -> Layout {
         webhook_secret: Some("boathook-webhook-certificates".to_owned()),
         hook_bundles: true,
         lease: None,
+        console: false,
         tenants: tenants.iter().map(tenant).collect(),
     }
 }
@@ -242,4 +243,18 @@ async fn roles_for_hook_bundles_need_no_hook() {
     assert!(with.stdout.contains("  name: boathook:team-a:hooks\n"), "{}", with.stdout);
     let both = rbac([hook.to_str().unwrap(), "--tenant", "team-a", "--per-hook"]).await;
     assert_eq!(both.code, Some(2), "{}", both.stdout);
+}
+
+#[test]
+fn the_component_of_the_console_has_the_roles_that_are_printed() {
+    let layout = Layout { hook_bundles: false, console: true, ..layout(&[]) };
+    let needs = rbac::needs(&[], &kinds(), &layout).unwrap();
+    let printed: BTreeSet<Access> = needs.of[&Who::Host].keys().cloned().collect();
+    let documents = documents("components/console/rbac.yaml");
+    let named = |name: &str| documents.iter().find(|one| one["kind"] == "ClusterRole" && one["metadata"]["name"] == name);
+    let rules = named("boathook-console").unwrap()["rules"].as_array().unwrap();
+    let shipped = rules.iter().flat_map(|rule| accesses(&Place::Cluster, rule)).collect();
+    assert_eq!(printed, shipped);
+    let viewer = &named("boathook-console-viewer").unwrap()["rules"];
+    assert_eq!(*viewer, serde_json::json!([{"nonResourceURLs": ["/boathook/console"], "verbs": ["get"]}]));
 }

@@ -109,7 +109,7 @@ pub enum Who {
 /// Why an access is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reason {
-    /// The hook that needs it. None if it is needed for HookBundles or replicas, independent of the hooks.
+    /// The hook that needs it. None if it is needed for HookBundles, replicas or the console, independent of the hooks.
     pub hook: Option<HookName>,
     /// The part of the document that needs it.
     pub part: Part,
@@ -150,6 +150,8 @@ pub enum Part {
     Identities,
     /// The Lease of the operator's replicas.
     Election,
+    /// The questions about visitors of the console.
+    Console,
 }
 
 impl fmt::Display for Reason {
@@ -157,6 +159,7 @@ impl fmt::Display for Reason {
         match &self.hook {
             Some(hook) => write!(f, "hook {hook}: ")?,
             None if self.part == Part::Election => f.write_str("replicas: ")?,
+            None if self.part == Part::Console => f.write_str("console: ")?,
             None => f.write_str("HookBundles: ")?,
         }
         match &self.part {
@@ -175,6 +178,7 @@ impl fmt::Display for Reason {
             Part::Logins => f.write_str("logins, keys and certificates that they name"),
             Part::Told => f.write_str("Events about them"),
             Part::Election => f.write_str("the Lease that elects one of them"),
+            Part::Console => f.write_str("who a visitor is, and whether they may see it"),
             Part::Identities => f.write_str("ServiceAccounts are looked for, and calls of hooks made as them"),
         }
     }

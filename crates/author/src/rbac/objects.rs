@@ -267,6 +267,7 @@ mod tests {
             webhook_secret: None,
             hook_bundles: false,
             lease: None,
+            console: false,
             tenants: Vec::new(),
         };
         let account = |hook: &str| layout.account_of(&HookName::new(hook).unwrap());

@@ -101,6 +101,15 @@ impl Memory {
         self.live.get(run)
     }
 
+    pub fn all_live(&self) -> impl Iterator<Item = &Arc<Run>> {
+        self.live.values()
+    }
+
+    /// All writes, newest first.
+    pub fn writes(&self) -> impl Iterator<Item = &Write> {
+        self.writes.iter().rev().map(|entry| &entry.write)
+    }
+
     pub fn forgotten(&self) -> Forgotten {
         self.forgotten
     }

@@ -383,6 +383,34 @@ impl Causes {
         Some(chain::of(&known.memory, known.memory.maker(version)?))
     }
 
+    /// The last writes that are asked for, newest first, at most `most`.
+    pub fn writes(&self, asked: impl Fn(&Write) -> bool, most: usize) -> Vec<Write> {
+        self.known().memory.writes().filter(|write| asked(write)).take(most).cloned().collect()
+    }
+
+    /// The writes of a run, newest first, at most `most`, each with the chain back to its first cause.
+    pub fn why_run(&self, run: &str, most: usize) -> Vec<Chain> {
+        let known = self.known();
+        let writes = known.memory.writes().filter(|write| write.run.id.as_str() == run).take(most);
+        writes.map(|write| chain::of(&known.memory, write)).collect()
+    }
+
+    /// The runs that have not ended, the oldest first, each with so many of its reasons. They are copies, because a run whose
+    /// reasons are still to come must not be shared.
+    pub fn under_way(&self, reasons: usize) -> Vec<Run> {
+        let copy = |run: &Arc<Run>| Run {
+            id: run.id.clone(),
+            hook: run.hook.clone(),
+            began: run.began,
+            reasons: run.reasons.iter().take(reasons).cloned().collect(),
+            count: run.count,
+            span: run.span,
+        };
+        let mut runs: Vec<_> = self.known().memory.all_live().map(copy).collect();
+        runs.sort_by_key(|run| run.began);
+        runs
+    }
+
     /// What is not remembered any more.
     pub fn forgotten(&self) -> Forgotten {
         self.known().memory.forgotten()

@@ -274,3 +274,34 @@ fn long_chains_are_cut() {
     let chains = why(&causes, "a");
     assert_eq!((chains[0].steps.len(), &chains[0].origin), (32, &Origin::TooLong));
 }
+
+#[test]
+fn the_last_writes_are_listed_and_those_of_a_run_are_explained() {
+    let causes = Causes::new(Bounds::default());
+    act(&causes, 1, "one", 1, vec![saw("a", "1")], "b", "2");
+    act(&causes, 2, "two", 2, vec![saw("b", "2")], "c", "3");
+    let names = |writes: Vec<Write>| writes.iter().map(|write| write.object.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(causes.writes(|_| true, 9)), ["c", "b"]);
+    assert_eq!(names(causes.writes(|_| true, 1)), ["c"]);
+    assert_eq!(names(causes.writes(|write| &*write.object.name == "b", 9)), ["b"]);
+    let [chain] = causes.why_run("p-2", 9).try_into().unwrap();
+    assert_eq!(steps(&chain), ["two c", "one b"]);
+    assert!(causes.why_run("p-3", 9).is_empty());
+}
+
+#[test]
+fn runs_under_way_are_listed_and_can_still_learn_reasons() {
+    let causes = Causes::new(Bounds::default());
+    let (first, second) = (run(1, "one", 1, vec![saw("a", "1"), saw("b", "1")]), run(2, "two", 2, Vec::new()));
+    let id = second.id.clone();
+    let (ends, _stays) = (causes.begin(first), causes.begin(second));
+    let listed = causes.under_way(1);
+    assert_eq!(
+        listed.iter().map(|run| (run.id.as_str(), run.reasons.len(), run.count)).collect::<Vec<_>>(),
+        [("p-1", 1, 2), ("p-2", 0, 0)]
+    );
+    causes.add_reasons(&id, vec![saw("c", "1")]);
+    assert_eq!(causes.reasons(&id).len(), 1);
+    drop(ends);
+    assert_eq!(causes.under_way(1).len(), 1);
+}

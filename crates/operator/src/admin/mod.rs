@@ -7,6 +7,7 @@
 //! | [`views`] | what the operator answers, field by field |
 //! | [`modules`] | what modules do |
 //! | [`bill`] | what hooks, bundles and namespaces use |
+//! | [`details`] | what the console shows in addition: writes, runs that have not ended, log lines, sets |
 //! | [`why`] | what caused what, and why a hook did not run |
 //! | [`pages`] | a page of a snapshot, with the values of Secrets hidden |
 //! | [`socket`] | where the socket is, and who may connect |
@@ -18,17 +19,19 @@
 
 pub mod bill;
 pub mod client;
+pub mod details;
 pub mod modules;
 pub mod operator;
 pub mod pages;
 pub mod render;
-mod routes;
+pub(crate) mod routes;
 pub mod server;
 pub mod socket;
 pub mod views;
 pub mod why;
 
 pub use client::{Client, ClientError};
+pub(crate) use operator::Shared;
 pub use operator::{Letters, Operator, Refused, SnapshotQuery};
 pub use server::Server;
 pub use socket::{Socket, SocketError};

@@ -9,13 +9,14 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use super::bill::BillView;
+use super::details::{EffectsView, LiveRunsView, LogsView, SetsView, WritesQuery, WritesView};
 use super::modules::ModulesView;
 use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView};
 use super::why::{WhyNotView, WhyView};
 
 /// What the routes work with: the operator, once it has started, and while its server lives. It is weak, because a
 /// connection that lingers must not keep an operator alive.
-pub(super) type Shared = Arc<OnceLock<Weak<dyn Operator>>>;
+pub(crate) type Shared = Arc<OnceLock<Weak<dyn Operator>>>;
 
 /// Why the operator refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +27,10 @@ pub enum Refused {
     UnknownBinding { hook: String, name: String, known: Vec<String> },
     #[error("no dead letter has the ID {}: `boathook dead-letters` lists the existing ones", ids(.0))]
     UnknownLetter(Vec<u64>),
-    #[error("there is no {0}: try /hooks, /queues, /runs, /top, /why, /why-not, /modules, /dead-letters, /log-level")]
+    #[error(
+        "there is no {0}: try /hooks, /queues, /runs, /live-runs, /writes, /top, /why, /why-not, /logs, /effects, /modules, /sets, \
+         /dead-letters, /log-level"
+    )]
     UnknownPath(String),
     #[error("the operator is still loading its hooks: try again soon")]
     Starting,
@@ -112,8 +116,8 @@ pub trait Operator: Send + Sync {
     /// Shows the objects that a hook's bindings match.
     fn snapshots(&self, hook: &str, query: &SnapshotQuery) -> Result<SnapshotsView, Refused>;
 
-    /// Lists the last runs, newest first: of one hook or of all, and all runs or only those that failed.
-    fn runs(&self, hook: Option<&str>, failed: bool) -> Result<RunsView, Refused>;
+    /// Lists the last runs, newest first: of one hook or of all, all runs or only those that failed, and at most `most`.
+    fn runs(&self, hook: Option<&str>, failed: bool, most: Option<usize>) -> Result<RunsView, Refused>;
 
     /// Shows what modules do.
     fn modules(&self) -> Result<ModulesView, Refused> {
@@ -125,6 +129,24 @@ pub trait Operator: Send + Sync {
 
     /// Shows why a hook did not run for an object.
     fn why_not<'a>(&'a self, hook: &'a str, object: &'a str) -> BoxFuture<'a, Result<WhyNotView, Refused>>;
+
+    /// Shows the last writes of a run, each with what led to it.
+    fn why_run(&self, run: &str) -> WhyView;
+
+    /// Lists the last writes of hooks, newest first.
+    fn writes(&self, query: &WritesQuery) -> Result<WritesView, Refused>;
+
+    /// Lists the runs that have not ended.
+    fn live_runs(&self) -> LiveRunsView;
+
+    /// Shows the log lines of a run that are kept.
+    fn logs(&self, run: &str) -> Result<LogsView, Refused>;
+
+    /// Shows what the writes of a run did to their objects.
+    fn effects(&self, run: &str) -> Result<EffectsView, Refused>;
+
+    /// Lists the sets of the parents of `reconcile` bindings.
+    fn sets(&self) -> SetsView;
 
     /// Lists triggers that were given up, of one hook or of all, oldest first.
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused>;

@@ -3,8 +3,11 @@
 //! | path | answer |
 //! | --- | --- |
 //! | `GET /` | that the operator is alive |
-//! | `GET /hooks`, `/queues`, `/runs`, `/top`, `/modules`, `/dead-letters`, `/log-level` | the view |
-//! | `GET /why?object=`, `/why-not?hook=&object=` | what led to an object, and why a hook did not run for it |
+//! | `GET /hooks`, `/queues`, `/runs`, `/live-runs`, `/top`, `/modules`, `/sets`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /hooks/NAME` | one hook |
+//! | `GET /why?object=`, `/why?run=`, `/why-not?hook=&object=` | what led to an object or a run, and why a hook did not run for it |
+//! | `GET /writes?contains=&run=&limit=` | the last writes |
+//! | `GET /logs?run=`, `/effects?run=` | the log lines of a run, and what it did to objects |
 //! | `GET /hooks/NAME/snapshots` | a page of each binding's objects |
 //! | `POST /hooks/NAME/pause`, `resume`, `quarantine`, `release`, `reload` | nothing, when done |
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
@@ -33,10 +36,21 @@ use super::{
     views::{Count, Parameter, QueueView, QueuesView, SetLogLevel},
 };
 
+/// What changes nothing and shows no objects.
+pub(crate) fn views(operator: Shared) -> Router {
+    Router::new()
+        .route("/{file}", get(top))
+        .route("/hooks/{name}", get(hook))
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_so)
+        .with_state(operator)
+}
+
 pub(super) fn routes(operator: Shared) -> Router {
     Router::new()
         .route("/", get(async || "boathook: alive\n"))
         .route("/{file}", get(top))
+        .route("/hooks/{name}", get(hook))
         .route("/log-level", get(log_level).post(set_log_level))
         .route("/dead-letters/{action}", post(letters))
         .route("/hooks/{name}/{action}", get(snapshots).post(command))
@@ -80,14 +94,35 @@ struct Nothing {}
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OfHook {
     hook: Option<String>,
-    #[serde(default)]
-    failed: bool,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct AboutObject {
-    object: String,
+struct AboutRuns {
+    hook: Option<String>,
+    #[serde(default)]
+    failed: bool,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AboutObjectOrRun {
+    object: Option<String>,
+    run: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfRun {
+    run: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Brief {
+    #[serde(default)]
+    brief: bool,
 }
 
 #[derive(Deserialize)]
@@ -108,12 +143,16 @@ async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri)
     let (name, format) = split(&file)?;
     let operator = running(&operator)?;
     match name {
-        "hooks" => query::<Nothing>(&uri).map(|Nothing {}| view(&operator.hooks(), format)),
+        "hooks" => {
+            let Brief { brief } = query(&uri)?;
+            let hooks = operator.hooks();
+            Ok(view(&if brief { hooks.in_brief() } else { hooks }, format))
+        }
         "top" => query::<Nothing>(&uri).map(|Nothing {}| view(&operator.bill(), format)),
         "queues" => queues(operator.as_ref(), &uri, format),
         "runs" => {
-            let asked: OfHook = query(&uri)?;
-            Ok(view(&operator.runs(asked.hook.as_deref(), asked.failed)?, format))
+            let asked: AboutRuns = query(&uri)?;
+            Ok(view(&operator.runs(asked.hook.as_deref(), asked.failed, asked.limit)?, format))
         }
         "dead-letters" => {
             let asked: OfHook = query(&uri)?;
@@ -122,14 +161,36 @@ async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri)
         "modules" => query::<Nothing>(&uri).and_then(|Nothing {}| Ok(view(&operator.modules()?, format))),
         "log-level" => Ok(view(&operator.log_level()?, format)),
         "why" => {
-            let asked: AboutObject = query(&uri)?;
-            Ok(view(&operator.why(&asked.object).await?, format))
+            let view_of = match query(&uri)? {
+                AboutObjectOrRun { object: Some(object), run: None } => operator.why(&object).await?,
+                AboutObjectOrRun { object: None, run: Some(run) } => operator.why_run(&run),
+                _ => return Err(Refused::Bad("say what to explain: an object, or a run; one of these".to_owned())),
+            };
+            Ok(view(&view_of, format))
         }
         "why-not" => {
             let asked: HookAndObject = query(&uri)?;
             Ok(view(&operator.why_not(&asked.hook, &asked.object).await?, format))
         }
+        "writes" => Ok(data(&operator.writes(&query(&uri)?)?, format)),
+        "live-runs" => query::<Nothing>(&uri).map(|Nothing {}| data(&operator.live_runs(), format)),
+        "logs" => query(&uri).and_then(|OfRun { run }| Ok(data(&operator.logs(&run)?, format))),
+        "effects" => query(&uri).and_then(|OfRun { run }| Ok(data(&operator.effects(&run)?, format))),
+        "sets" => query::<Nothing>(&uri).map(|Nothing {}| data(&operator.sets(), format)),
         _ => Err(nowhere(&uri)),
+    }
+}
+
+async fn hook(State(operator): State<Shared>, Path(file): Path<String>) -> Answer {
+    let operator = running(&operator)?;
+    let hooks = operator.hooks().hooks;
+    // A hook's name can have dots, so there are no formats here.
+    match hooks.iter().find(|hook| hook.name == file) {
+        Some(hook) => Ok(data(hook, Format::Json)),
+        None => {
+            let known = hooks.into_iter().map(|hook| hook.name).collect();
+            Err(Refused::UnknownHook { name: file, known })
+        }
     }
 }
 

@@ -19,6 +19,19 @@ pub struct HooksView {
     pub hooks: Vec<HookView>,
 }
 
+impl HooksView {
+    /// Without what only one hook's own page shows. A list of thousands of hooks stays small.
+    pub fn in_brief(mut self) -> Self {
+        for hook in &mut self.hooks {
+            hook.digest = None;
+            hook.interpreter = None;
+            hook.may.clear();
+            hook.bindings.clear();
+        }
+        self
+    }
+}
+
 /// The state of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

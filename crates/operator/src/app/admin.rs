@@ -24,7 +24,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use super::{
-    Services,
+    Services, details,
     history::{first, stamp},
     hook_manager::{HookManager, ReloadError},
     hooks::Hook,
@@ -34,6 +34,7 @@ use crate::{
     admin::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError,
         bill::{BillView, HookUse, Used},
+        details::{EffectsView, LiveRunsView, LogsView, SetsView, WritesQuery, WritesView},
         modules::{ModuleView, ModulesView},
         pages,
         views::{
@@ -43,6 +44,7 @@ use crate::{
         },
         why::{WhyNotView, WhyView},
     },
+    console::{KeptEffects, KeptLines},
     telemetry::{LogControl, Role, log::Setting},
 };
 
@@ -65,6 +67,14 @@ pub(super) struct Admin {
     services: Arc<Services>,
     log: Option<LogControl>,
     modules: Option<watch::Receiver<Vec<Report>>>,
+    kept: Kept,
+}
+
+/// What is kept of runs for the console. `None`: the operator keeps none.
+#[derive(Clone, Default)]
+pub(super) struct Kept {
+    pub lines: Option<KeptLines>,
+    pub effects: Option<Arc<KeptEffects>>,
 }
 
 impl Admin {
@@ -72,8 +82,9 @@ impl Admin {
         hook_manager: Arc<HookManager>,
         log: Option<LogControl>,
         modules: Option<watch::Receiver<Vec<Report>>>,
+        kept: Kept,
     ) -> Self {
-        Self { services: hook_manager.services.clone(), hook_manager, log, modules }
+        Self { services: hook_manager.services.clone(), hook_manager, log, modules, kept }
     }
 
     fn log(&self) -> Result<&LogControl, Refused> {
@@ -145,12 +156,13 @@ impl Operator for Admin {
         let stats: HashMap<_, _> =
             self.services.queue.stats().hooks.into_iter().map(|stats| (stats.hook.clone(), stats)).collect();
         let loops = self.services.causes.loops(SystemTime::now());
+        let missing: HashMap<&str, &[String]> =
+            readiness.hooks.iter().map(|known| (known.hook.as_str(), known.missing.as_slice())).collect();
         let live = self.services.hook_registry.live().into_iter().map(|hook| {
             let name = &hook.spec.name;
-            let missing = readiness.hooks.iter().find(|known| known.hook == name.as_str());
             let facts = Facts {
                 loops: self.services.loops.of(name, &loops),
-                missing: missing.map(|known| known.missing.clone()).unwrap_or_default(),
+                missing: missing.get(name.as_str()).map(|missing| missing.to_vec()).unwrap_or_default(),
                 bindings: self.services.health.bindings(name),
                 stats: stats.get(name),
                 runs: self.services.history.counts(name.as_str()),
@@ -218,9 +230,9 @@ impl Operator for Admin {
         Ok(SnapshotsView { hook: name.to_string(), bindings: shown })
     }
 
-    fn runs(&self, hook: Option<&str>, failed: bool) -> Result<RunsView, Refused> {
+    fn runs(&self, hook: Option<&str>, failed: bool, most: Option<usize>) -> Result<RunsView, Refused> {
         hook.map(|hook| self.known(hook)).transpose()?;
-        Ok(RunsView { runs: self.services.history.runs(hook, failed) })
+        Ok(RunsView { runs: self.services.history.runs(hook, failed, most.unwrap_or(usize::MAX)) })
     }
 
     fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, Refused> {
@@ -265,6 +277,34 @@ impl Operator for Admin {
             why::why_not(&self.services, &hook, &object).await
         }
         .boxed()
+    }
+
+    fn why_run(&self, run: &str) -> WhyView {
+        why::why_run(&self.services.causes, run)
+    }
+
+    fn writes(&self, query: &WritesQuery) -> Result<WritesView, Refused> {
+        details::writes(&self.services.causes, query)
+    }
+
+    fn live_runs(&self) -> LiveRunsView {
+        details::live_runs(&self.services.causes)
+    }
+
+    fn logs(&self, run: &str) -> Result<LogsView, Refused> {
+        let lines = self.kept.lines.as_ref();
+        let lines =
+            lines.ok_or(Refused::Unsupported("show lines of a run: it keeps them only for a console, --console"))?;
+        Ok(lines.of(run))
+    }
+
+    fn effects(&self, run: &str) -> Result<EffectsView, Refused> {
+        const NONE: &str = "show differences: it keeps none; `boathook dev` and `serve --plan` with a console do";
+        Ok(self.kept.effects.as_ref().ok_or(Refused::Unsupported(NONE))?.of(run))
+    }
+
+    fn sets(&self) -> SetsView {
+        details::sets(&self.services)
     }
 
     fn log_level(&self) -> Result<LogLevelView, Refused> {

@@ -197,14 +197,15 @@ impl History {
     /// Counts the runs of a hook.
     pub fn counts(&self, hook: &str) -> RunCounts {
         let hooks = self.hooks();
-        let Some((_, known)) = hooks.iter().find(|(name, _)| name.as_str() == hook) else {
+        // A file that cannot be loaded may have any name, and has no runs.
+        let Some(known) = HookName::new(hook).ok().and_then(|name| hooks.get(&name)) else {
             return RunCounts::default();
         };
         RunCounts { total: known.total, failed: known.failed, last: known.newest().map(last) }
     }
 
-    /// Returns the last runs, newest first, of one hook or of all, and all runs or only those that failed.
-    pub fn runs(&self, hook: Option<&str>, failed: bool) -> Vec<RunView> {
+    /// Returns the last runs, newest first and at most `most`: of one hook or of all, and all runs or only those that failed.
+    pub fn runs(&self, hook: Option<&str>, failed: bool, most: usize) -> Vec<RunView> {
         let hooks = self.hooks();
         let wanted = hooks.iter().filter(|(name, _)| hook.is_none_or(|hook| name.as_str() == hook));
         let of = |known: &OfHook| -> Vec<Arc<Ended>> {
@@ -215,7 +216,7 @@ impl History {
         let mut runs: Vec<Arc<Ended>> = wanted.flat_map(|(_, known)| of(known)).collect();
         drop(hooks);
         runs.sort_by_key(|run| Reverse(run.begun.started));
-        runs.iter().map(|run| view(run)).collect()
+        runs.iter().take(most).map(|run| view(run)).collect()
     }
 }
 
@@ -390,7 +391,7 @@ mod tests {
     fn the_last_runs_are_remembered_newest_first() {
         let history = History::default();
         (0..30).for_each(|n| run(&history, "a", n, Ok(())));
-        let runs = history.runs(Some("a"), false);
+        let runs = history.runs(Some("a"), false, usize::MAX);
         assert_eq!((runs.len(), runs[0].id.as_str(), runs[19].id.as_str()), (20, "p-29", "p-10"));
         assert_eq!((runs[0].duration_ms, runs[0].started.as_str()), (1.5, "1970-01-01T00:00:29.000Z"));
         assert_eq!(history.counts("a").total, 30);
@@ -407,8 +408,8 @@ mod tests {
         run(&history, "a", 1, failed("oh".to_owned()));
         (2..40).for_each(|n| run(&history, "a", n, Ok(())));
         run(&history, "b", 50, failed("no".to_owned()));
-        assert!(!ids(&history.runs(Some("a"), false)).contains(&"p-1"));
-        let all = history.runs(None, true);
+        assert!(!ids(&history.runs(Some("a"), false, usize::MAX)).contains(&"p-1"));
+        let all = history.runs(None, true, usize::MAX);
         assert_eq!(ids(&all), ["p-50", "p-1"]);
         assert_eq!(all[1].outcome.message.as_deref(), Some("oh"));
         assert_eq!((history.counts("a").total, history.counts("a").failed), (39, 1));
@@ -418,7 +419,7 @@ mod tests {
     fn long_messages_make_room_for_each_other() {
         let history = History::default();
         (0..20).for_each(|n| run(&history, "a", n, failed("x".repeat(1 << 20))));
-        let runs = history.runs(Some("a"), false);
+        let runs = history.runs(Some("a"), false, usize::MAX);
         assert_eq!(runs.len(), BYTES / BACKTRACE - 1, "each has a message of the longest size, and a back-trace");
         assert_eq!(runs[0].id, "p-19");
     }

@@ -13,7 +13,7 @@
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `causes`, `loops`, `why` | what caused what, loops of hooks, and why a hook did not run |
-//! | `admin`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
+//! | `admin`, `details`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
 
 mod admin;
 mod answers;
@@ -27,6 +27,7 @@ mod claims;
 mod crd_watcher;
 mod credentials;
 mod definitions;
+mod details;
 mod events;
 mod health;
 mod history;
@@ -88,6 +89,7 @@ use tracing::info;
 
 use crate::{
     admin::SocketError,
+    console::{self, KeptEffects},
     record::{self, Recorder},
     registration::PendingModules,
     telemetry::{
@@ -142,6 +144,7 @@ pub enum AppError {
     Metrics(#[from] MetricsError),
     Server(#[from] ServerError),
     Admin(#[from] SocketError),
+    Console(#[from] console::ServerError),
     Records(#[from] record::DirectoryError),
     Hooks(#[from] DirectoryError),
     Webhooks(#[from] WebhookError),
@@ -155,6 +158,7 @@ pub struct App {
     tasks: AllTasks,
     server: Server,
     admin: Option<crate::admin::Server>,
+    console: Option<console::Server>,
     runner: Runner,
     runs: Runs,
     services: Arc<Services>,
@@ -202,7 +206,13 @@ impl App {
         let admin = options.admin_socket.as_ref();
         let mut admin = admin.map(|socket| admin::listen(socket, &tasks)).transpose()?.flatten();
         let admin_socket = admin.as_ref().map(|admin| admin.path().display().to_string());
-        info!(listen = %server.address(), admin_socket, "listening");
+        let mut console = match &options.console {
+            Some(console) => Some(console::Server::start(console, options.client.clone(), &tasks).await?),
+            None => None,
+        };
+        let console_address = console.as_ref().map(|console| tracing::field::display(console.address()));
+        info!(listen = %server.address(), admin_socket, console = console_address, "listening");
+        let kept_effects = kept_effects(&mut options);
 
         options.sandbox.tasks = tasks.clone();
         let sandbox = Arc::new(Sandbox::new(options.sandbox.clone())?);
@@ -244,8 +254,13 @@ impl App {
             _ => None,
         };
         let shown = modules.as_ref().map(Modules::shown);
+        let kept = admin::Kept { lines: options.kept_lines.clone(), effects: kept_effects };
+        let operator = Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone(), shown, kept));
         if let Some(admin) = &mut admin {
-            admin.operate(Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone(), shown)));
+            admin.operate(operator.clone());
+        }
+        if let Some(console) = &mut console {
+            console.operate(operator);
         }
 
         let webhooks = options.webhooks.clone().filter(|_| !options.plan && !options.hold);
@@ -285,6 +300,7 @@ impl App {
             tasks: AllTasks(tasks),
             server,
             admin,
+            console,
             runner,
             runs,
             services,
@@ -302,6 +318,11 @@ impl App {
     /// The address of health and metrics.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// The address of the console, if there is one.
+    pub fn console_address(&self) -> Option<SocketAddr> {
+        self.console.as_ref().map(console::Server::address)
     }
 
     /// The address of webhooks, once they are served.
@@ -422,6 +443,9 @@ impl App {
             let _ = tokio::time::timeout(RECORDS_GRACE, written).await;
         }
         drop(self.own);
+        if let Some(console) = self.console {
+            console.shutdown().await;
+        }
         if let Some(admin) = self.admin {
             admin.shutdown().await;
         }
@@ -456,6 +480,13 @@ impl Drop for AllTasks {
 fn probe(health: &Arc<Health>, hook_registry: &Arc<HookRegistry>) -> Probe {
     let (health, hook_registry) = (health.clone(), hook_registry.clone());
     Arc::new(move || Readiness { quarantined: hook_registry.quarantined(), ..health.readiness() })
+}
+
+/// Keeps effects for the console, if somebody wants them anyway.
+fn kept_effects(options: &mut Options) -> Option<Arc<KeptEffects>> {
+    let kept = Arc::new(KeptEffects::new(options.effects.clone().filter(|_| options.console.is_some())?));
+    options.effects = Some(kept.clone());
+    Some(kept)
 }
 
 /// Counts the states of hooks for their metric.

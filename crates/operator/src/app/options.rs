@@ -9,6 +9,7 @@ use boathook_sandbox::{Directories, SandboxConfig};
 use super::{SettingsConfig, sources::Awaited, webhooks::WebhookOptions};
 use crate::{
     admin::{Socket, views::RunView},
+    console::{self, KeptLines},
     hookbundle::SourceOptions,
     record::RecordConfig,
     telemetry::{HookMetrics, LogControl, Metrics},
@@ -92,6 +93,10 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The admin socket. If `None`, there is none.
     pub admin_socket: Option<Socket>,
+    /// Serves the console. Default: none.
+    pub console: Option<console::Options>,
+    /// The log lines that the console shows. The process's log has its layer. Default: none are kept.
+    pub kept_lines: Option<KeptLines>,
     /// Changes the log level at the request of admins. If `None`, they cannot change it.
     pub log: Option<LogControl>,
     /// The prefix of the operator's metrics.
@@ -150,7 +155,7 @@ pub struct Options {
 
 impl Options {
     /// Returns defaults for everything except the cluster and the hooks: health on a free loopback port, no admin
-    /// socket, and settings in a worker of this process's own executable. Fails if the executable cannot be found.
+    /// socket, no console, and settings in a worker of this process's own executable. Fails if the executable cannot be found.
     pub fn new(client: kube::Client, hooks: impl Into<PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
             client,
@@ -159,6 +164,8 @@ impl Options {
             awaited: Awaited::default(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             admin_socket: None,
+            console: None,
+            kept_lines: None,
             log: None,
             metrics_prefix: Metrics::DEFAULT_PREFIX.to_owned(),
             hook_metrics_series: HookMetrics::DEFAULT_MAX_SERIES,

@@ -26,6 +26,8 @@ use crate::{
 
 /// The most writes that are shown, each with its chain.
 const WRITES: usize = 5;
+/// The most writes of a run that are shown.
+const WRITES_OF_RUN: usize = 50;
 
 /// An object that an admin names: `KIND/NAME` or `KIND/NAMESPACE/NAME`. The kind is written as for kubectl.
 pub(super) struct Named {
@@ -71,10 +73,20 @@ impl Named {
 
 pub(super) fn why(services: &Services, object: &Named) -> WhyView {
     let chains = services.causes.why(|id| object.is(id), WRITES);
-    let forgotten = services.causes.forgotten();
-    let forgotten = forgotten.until.map(|until| ForgottenView { writes: forgotten.writes, until: time(until) });
     let newer = newer(services, object, chains.first());
+    let forgotten = forgotten(&services.causes);
     WhyView { object: object.text.clone(), chains: chains.into_iter().map(chain).collect(), newer, forgotten }
+}
+
+/// The last writes of a run.
+pub(super) fn why_run(causes: &Causes, run: &str) -> WhyView {
+    let chains = causes.why_run(run, WRITES_OF_RUN).into_iter().map(chain).collect();
+    WhyView { object: format!("run {run}"), chains, newer: None, forgotten: forgotten(causes) }
+}
+
+pub(super) fn forgotten(causes: &Causes) -> Option<ForgottenView> {
+    let forgotten = causes.forgotten();
+    forgotten.until.map(|until| ForgottenView { writes: forgotten.writes, until: time(until) })
 }
 
 /// The newest state of the object that a binding has seen, if it is not that of the newest write.
@@ -118,7 +130,7 @@ fn is_of(binding: &KubernetesBinding, object: &Named) -> bool {
         && group.is_none_or(|group| group == resource.group)
 }
 
-fn time(at: SystemTime) -> String {
+pub(super) fn time(at: SystemTime) -> String {
     Timestamp::try_from(at).map(stamp).unwrap_or_default()
 }
 
@@ -154,7 +166,7 @@ fn origin(chain: &Chain) -> String {
     }
 }
 
-fn step(step: &Step) -> StepView {
+pub(super) fn step(step: &Step) -> StepView {
     let write = &step.write;
     let (version, uid, certainty, fields) = match &write.made {
         Made::Version { version, certain, fields, .. } => (
@@ -186,7 +198,7 @@ fn step(step: &Step) -> StepView {
     }
 }
 
-fn reason(reason: &Reason) -> ReasonView {
+pub(super) fn reason(reason: &Reason) -> ReasonView {
     let seen = reason.seen.as_ref();
     let version = seen.map(|seen| &seen.version);
     ReasonView {
@@ -486,8 +498,8 @@ fn of_queue(unfinished: &Unfinished, findings: &mut Findings) {
 /// What is remembered of runs for the object.
 fn of_runs(services: &Services, name: &HookName, (kind, key): (&str, &ObjectKey), findings: &mut Findings) {
     let object = key.to_string();
-    let runs = services.history.runs(Some(name.as_str()), false);
-    let failed = services.history.runs(Some(name.as_str()), true);
+    let runs = services.history.runs(Some(name.as_str()), false, usize::MAX);
+    let failed = services.history.runs(Some(name.as_str()), true, usize::MAX);
     let about = runs.into_iter().chain(failed).find(|run| {
         let is_about =
             |trigger: &TriggerView| trigger.kind.as_deref() == Some(kind) && trigger.object.as_deref() == Some(&object);

@@ -99,13 +99,14 @@ where
     Ok(control)
 }
 
-/// Like [`init`], but writes to `to`, which shows the lines in another way. Text has no colours.
-pub fn init_to<W>(format: LogFormat, filter: &str, to: W) -> Result<LogControl, LogError>
+/// Like [`init_with`], but writes to `to`, which shows the lines in another way. Text has no colours.
+pub fn init_to<W, L>(format: LogFormat, filter: &str, to: W, more: L) -> Result<LogControl, LogError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+    L: Layer<Layered<LogLayer<Registry>, Registry>> + Send + Sync,
 {
     let (layer, control) = layer(format, filter, false, to)?;
-    set_up(Registry::default().with(layer))?;
+    set_up(Registry::default().with(layer).with(more))?;
     Ok(control)
 }
 

@@ -2,29 +2,19 @@
 //!
 //! Any client that can reach the Pod may send requests, so connections, and the time for answers, are limited.
 
-use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
     body::{Body, Bytes},
     extract::{RawQuery, State},
-    http::{HeaderMap, Method, Request, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
 use boathook_core::tasks::{Task, Tasks};
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    time::{Instant, sleep_until, timeout},
-};
+use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
-use tower::{ServiceExt as _, service_fn};
 
 use super::{
     hook_metrics::HookMetrics,
@@ -32,7 +22,10 @@ use super::{
     page::{Page, Version},
     readiness::Readiness,
 };
-use crate::connections::{Connections, Place, accept};
+use crate::{
+    connections::{Connections, accept},
+    plain_http::{self, Bounds, Reading},
+};
 
 /// What is served, and at which path. Health is served as JSON if `Accept` or `?format=json` requests it.
 pub const ROUTES: [(&str, &str); 6] = [
@@ -60,14 +53,13 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 /// The maximum number of connections. If one more arrives, the one that has been idle for longest closes, so the
 /// kubelet can always connect.
 const CONNECTIONS: usize = 256;
-/// How long the head of a request may take to arrive, and its maximum size.
-const HEAD: (Duration, usize) = (Duration::from_secs(10), 16 << 10);
-/// How long a connection may be idle. Prometheus scrapes every minute, and keeps its connection.
-const IDLE: Duration = Duration::from_secs(120);
-/// How long a client may take to read an answer. It is longer than Prometheus waits for one.
-const READ: Duration = Duration::from_secs(30);
-/// How long a connection that has to close may take.
-const LAST: Duration = Duration::from_secs(1);
+/// Prometheus scrapes every minute, keeps its connection, and does not wait for as long as it may read.
+const BOUNDS: Bounds = Bounds {
+    head: Duration::from_secs(10),
+    head_bytes: 16 << 10,
+    idle: Duration::from_secs(120),
+    read: Duration::from_secs(30),
+};
 
 /// Why the server cannot serve.
 #[derive(Debug, thiserror::Error)]
@@ -148,21 +140,17 @@ impl Pages {
     }
 }
 
-/// Since when a connection's client has an answer to read.
-#[derive(Debug, Clone)]
-struct Answers(Arc<watch::Sender<Option<Instant>>>);
-
 /// An answer that the client has not read completely. It keeps its version alive, and shows a part of it.
 struct Answer<T> {
     version: Arc<Version<T>>,
     part: fn(&T) -> &str,
-    answers: Answers,
+    reading: Reading,
 }
 
 impl<T: Send + Sync + 'static> Answer<T> {
-    fn body(answers: Answers, version: Arc<Version<T>>, part: fn(&T) -> &str) -> Body {
-        answers.0.send_replace(Some(Instant::now()));
-        Bytes::from_owner(Self { version, part, answers }).into()
+    fn body(reading: Reading, version: Arc<Version<T>>, part: fn(&T) -> &str) -> Body {
+        reading.begins();
+        Bytes::from_owner(Self { version, part, reading }).into()
     }
 }
 
@@ -174,26 +162,7 @@ impl<T> AsRef<[u8]> for Answer<T> {
 
 impl<T> Drop for Answer<T> {
     fn drop(&mut self) {
-        self.answers.0.send_replace(None);
-    }
-}
-
-/// Returns when the client has been reading an answer for too long.
-async fn stuck(mut since: watch::Receiver<Option<Instant>>) {
-    loop {
-        let deadline = since.borrow_and_update().map(|since| since + READ);
-        let changed = async {
-            if since.changed().await.is_err() {
-                std::future::pending().await
-            }
-        };
-        match deadline {
-            None => changed.await,
-            Some(deadline) => tokio::select! {
-                () = changed => {}
-                () = sleep_until(deadline) => return,
-            },
-        }
+        self.reading.ends();
     }
 }
 
@@ -226,42 +195,8 @@ fn serve_all(listener: TcpListener, router: Router, stop: CancellationToken) -> 
     let failed =
         |error: &io::Error| tracing::warn!(%error, "cannot accept a connection for health and metrics; retrying");
     let until = stop.clone();
-    let serve = move |stream, place| serve(stream, place, router.clone(), stop.clone());
+    let serve = move |stream, place| plain_http::serve(stream, place, router.clone(), stop.clone(), BOUNDS);
     accept(listener, Connections::new(CONNECTIONS), until, failed, serve)
-}
-
-async fn serve(stream: TcpStream, place: Place, router: Router, stop: CancellationToken) {
-    let place = Arc::new(place);
-    let used = place.clone();
-    let (answers, reading) = watch::channel(None);
-    let answers = Answers(Arc::new(answers));
-    let service = service_fn(move |mut request: Request<_>| {
-        request.extensions_mut().insert(answers.clone());
-        let under_way = used.request();
-        // Bodies are not read.
-        under_way.has_come();
-        let answer = router.clone().oneshot(request.map(Body::new));
-        async move {
-            let answer = answer.await;
-            drop(under_way);
-            answer
-        }
-    });
-    let (head, size) = HEAD;
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(size);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)));
-    tokio::select! {
-        // A client's errors concern only the client.
-        _ = connection.as_mut() => return,
-        // The rest of the answer is not kept.
-        () = stuck(reading) => return,
-        () = stop.cancelled() => {}
-        () = place.close_gracefully(head, IDLE) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    // An answer under way may end, but a client that does not read it cannot hold the connection.
-    let _ = timeout(LAST, connection).await;
 }
 
 fn routes(pages: Pages) -> Router {
@@ -298,15 +233,15 @@ async fn readyz(State(pages): State<Pages>, asked: Asked) -> Response {
 }
 
 /// The parts of a health request that matter for its answer.
-type Asked = (RawQuery, HeaderMap, Extension<Answers>);
+type Asked = (RawQuery, HeaderMap, Extension<Reading>);
 
 async fn health(pages: Pages, asked: Asked, good: fn(&Health) -> bool, text: fn(&Health) -> &str) -> Response {
-    let (RawQuery(query), headers, Extension(answers)) = asked;
+    let (RawQuery(query), headers, Extension(reading)) = asked;
     let Some(version) = pages.health.get().await else { return ending() };
     let status = if good(&version) { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let (format, part): (_, fn(&Health) -> &str) =
         if wants_json(query.as_deref(), &headers) { (JSON, |health| &health.json) } else { (TEXT, text) };
-    (status, [(header::CONTENT_TYPE, format)], Answer::body(answers, version, part)).into_response()
+    (status, [(header::CONTENT_TYPE, format)], Answer::body(reading, version, part)).into_response()
 }
 
 fn has(query: Option<&str>, wanted: &str) -> bool {
@@ -319,18 +254,18 @@ fn wants_json(query: Option<&str>, headers: &HeaderMap) -> bool {
     asked || accept.is_some_and(|accept| accept.contains("application/json"))
 }
 
-async fn show_metrics(State(pages): State<Pages>, Extension(answers): Extension<Answers>) -> Response {
+async fn show_metrics(State(pages): State<Pages>, Extension(reading): Extension<Reading>) -> Response {
     let Some(version) = pages.metrics.get().await else { return ending() };
     if let Err(error) = &**version {
         return (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response();
     }
-    let body = Answer::body(answers, version, |page| page.as_deref().unwrap_or_default());
+    let body = Answer::body(reading, version, |page| page.as_deref().unwrap_or_default());
     ([(header::CONTENT_TYPE, METRICS_FORMAT)], body).into_response()
 }
 
-async fn show_hook_metrics(State(pages): State<Pages>, Extension(answers): Extension<Answers>) -> Response {
+async fn show_hook_metrics(State(pages): State<Pages>, Extension(reading): Extension<Reading>) -> Response {
     let Some(version) = pages.hook_metrics.get().await else { return ending() };
-    ([(header::CONTENT_TYPE, METRICS_FORMAT)], Answer::body(answers, version, |page| page)).into_response()
+    ([(header::CONTENT_TYPE, METRICS_FORMAT)], Answer::body(reading, version, |page| page)).into_response()
 }
 
 async fn discovery(RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
@@ -525,7 +460,7 @@ mod tests {
     #[tokio::test]
     async fn who_holds_connections_keeps_nobody_out() {
         let stage = stage().await;
-        let (began, mut held) = (Instant::now(), Vec::new());
+        let (began, mut held) = (tokio::time::Instant::now(), Vec::new());
         for _ in 0..CONNECTIONS + 10 {
             let mut silent = TcpStream::connect(stage.server.address()).await.unwrap();
             silent.write_all(b"GET /metrics HTTP/1.1\r\nX-Slow: ").await.unwrap();
@@ -536,21 +471,21 @@ mod tests {
         // The connections that came first had to close.
         let _ = held[0].read_to_end(&mut rest).await;
         assert_eq!(String::from_utf8_lossy(&rest), "");
-        assert!(began.elapsed() < HEAD.0, "its head was not waited for until then");
+        assert!(began.elapsed() < BOUNDS.head, "its head was not waited for until then");
     }
 
-    // mutant: crates/operator/src/telemetry/server.rs: `.max_buf_size(size)` => ``
+    // mutant: crates/operator/src/plain_http.rs: `.max_buf_size(bounds.head_bytes)` => ``
     #[tokio::test]
     async fn a_head_without_an_end_is_refused() {
         let stage = stage().await;
         let mut endless = TcpStream::connect(stage.server.address()).await.unwrap();
         let mut answer = String::new();
-        let _ = endless.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(HEAD.1)).as_bytes()).await;
+        let _ = endless.write_all(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(BOUNDS.head_bytes)).as_bytes()).await;
         endless.read_to_string(&mut answer).await.unwrap();
         assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
     }
 
-    // mutant: crates/operator/src/telemetry/server.rs: `() = stuck(reading) => return,` => ``
+    // mutant: crates/operator/src/plain_http.rs: `() = stuck(since, bounds.read) => return,` => ``
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_reads_is_kept_for_a_while() {
         const SIZE: usize = 32 << 20;
@@ -576,7 +511,7 @@ mod tests {
         let (mut slow, mut quick, mut all, mut some) = (ask().await, ask().await, Vec::new(), Vec::new());
         quick.read_to_end(&mut all).await.unwrap();
         assert!(all.len() > SIZE);
-        sleep(READ + Duration::from_secs(1)).await;
+        sleep(BOUNDS.read + Duration::from_secs(1)).await;
         // The connection is reset, or ends early.
         let _ = slow.read_to_end(&mut some).await;
         assert!(some.len() < SIZE, "{}", some.len());

@@ -122,6 +122,10 @@ spec:
           value: /var/cache/boathook/bundles
         - name: BOATHOOK_ADMIN_SOCKET
           value: /run/boathook/admin/admin.sock
+        {{- if .Values.console.enabled }}
+        - name: BOATHOOK_CONSOLE
+          value: 127.0.0.1:{{ .Values.console.port }}
+        {{- end }}
         - name: BOATHOOK_GRACE_PERIOD
           value: {{ .Values.gracePeriod }}
         {{- if include "boathook.elects" . }}

@@ -1,4 +1,4 @@
-//! What the operator needs to run HookBundles and to be one of several replicas, and what their hooks need in a
+//! What the operator needs to run HookBundles, to be one of several replicas and to serve its console, and what their hooks need in a
 //! tenant's namespace: the operator watches objects there, and the ServiceAccount must be able to read them and to make
 //! the hook's calls.
 
@@ -49,6 +49,13 @@ pub(super) fn election(layout: &Layout) -> Vec<(Access, Part)> {
     };
     let of = |lease| ["create", "get", "patch", "watch"].map(|verb| (access(lease, verb), Part::Election));
     layout.lease.iter().flat_map(of).collect()
+}
+
+/// The questions about visitors of the console.
+pub(super) fn console(layout: &Layout) -> Vec<(Access, Part)> {
+    let access = |group, resource| super::cluster(group, resource, None, "create");
+    let all = [access("authentication.k8s.io", "tokenreviews"), access("authorization.k8s.io", "subjectaccessreviews")];
+    all.into_iter().filter(|_| layout.console).map(|access| (access, Part::Console)).collect()
 }
 
 /// The needs of a hook in each tenant's namespace.

@@ -74,7 +74,7 @@ pub fn needs(hooks: &[HookSpec], kinds: &Kinds, layout: &Layout) -> Result<Needs
         collect_calls(spec, kinds, &who, &mut collector)?;
     }
     let own = if layout.hook_bundles { bundles::host(layout) } else { Vec::new() };
-    for (access, part) in own.into_iter().chain(bundles::election(layout)) {
+    for (access, part) in own.into_iter().chain(bundles::election(layout)).chain(bundles::console(layout)) {
         let hosts = needs.of.entry(Who::Host).or_default();
         hosts.entry(access).or_default().insert(Reason { hook: None, part });
     }
@@ -458,6 +458,8 @@ pub struct Layout {
     pub hook_bundles: bool,
     /// The Lease of the operator's replicas, in its namespace. None for a single replica.
     pub lease: Option<String>,
+    /// The operator serves the console.
+    pub console: bool,
     /// The namespaces of HookBundles, and the ServiceAccounts that their hooks act as. The given hooks belong to them.
     /// Empty if hooks come from a directory or a list of bundles.
     pub tenants: Vec<Tenant>,

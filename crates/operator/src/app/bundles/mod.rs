@@ -576,7 +576,7 @@ fn state(
     let counts = hook_manager.services.history.counts(hook.as_str());
     let failed = counts.last.as_ref().is_some_and(|last| last.result != RunResult::Succeeded);
     let last_error = failed.then(|| {
-        let runs = hook_manager.services.history.runs(Some(hook.as_str()), true);
+        let runs = hook_manager.services.history.runs(Some(hook.as_str()), true, usize::MAX);
         runs.into_iter().find_map(|run| run.outcome.message)
     });
     let live = hook_manager.services.hook_registry.hook(&hook);

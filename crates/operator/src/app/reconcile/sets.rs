@@ -46,6 +46,15 @@ impl Reconcilers {
         all.entry((hook.clone(), binding.clone())).or_default().clone()
     }
 
+    /// All of them, by hook and binding.
+    pub fn all(&self) -> Vec<(HookName, BindingName, Arc<Reconciler>)> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let each = all.iter().map(|((hook, binding), reconciler)| (hook.clone(), binding.clone(), reconciler.clone()));
+        let mut all: Vec<_> = each.collect();
+        all.sort_by(|a, b| (a.0.as_str(), a.1.unique()).cmp(&(b.0.as_str(), b.1.unique())));
+        all
+    }
+
     /// Forgets those of a hook that does not run any more.
     pub fn forget(&self, hook: &HookName) {
         self.keep(hook, |_| false);
@@ -242,6 +251,14 @@ pub(super) type Stray = (ObjectRef, Box<str>);
 /// The most changes of other objects that are remembered for a parent until its next run.
 const BECAUSE: usize = 8;
 
+/// A set, for people.
+pub(in super::super) struct ShownSet {
+    pub parent: String,
+    pub queued: bool,
+    pub members: Vec<String>,
+    pub members_count: usize,
+}
+
 /// What a parent refers to: the binding that watches it, and a name. `None`: everything that is watched.
 pub(super) type Reference = (BindingName, Option<Box<str>>);
 
@@ -310,6 +327,30 @@ impl Reconciler {
         if because.len() < BECAUSE {
             because.push(reason());
         }
+    }
+
+    /// How many sets there are, and the first ones, each with its first members.
+    pub fn shown(&self, most: usize, most_members: usize) -> (usize, Vec<ShownSet>) {
+        let state = self.state();
+        let Some(terms) = &state.terms else { return (0, Vec::new()) };
+        let kinds: HashMap<_, _> =
+            terms.binding.owns.iter().map(|owned| (terms.binding.members_of(owned), owned.group_kind())).collect();
+        let mut parents: Vec<_> = state.parents.iter().collect();
+        parents.sort_by_key(|(_, key)| *key);
+        let shown = parents.iter().take(most).map(|(id, key)| {
+            let members = state.members.get(*id);
+            let text = |(of, member): &MemberKey| {
+                let kind = kinds.get(of).map_or_else(|| of.to_string(), ToString::to_string);
+                format!("{kind} {member}")
+            };
+            ShownSet {
+                parent: format!("{} {key}", terms.resource.kind),
+                queued: state.queued.contains(*key),
+                members: members.into_iter().flatten().take(most_members).map(text).collect(),
+                members_count: members.map_or(0, BTreeSet::len),
+            }
+        });
+        (parents.len(), shown.collect())
     }
 
     /// Whether another run about the parent follows.
