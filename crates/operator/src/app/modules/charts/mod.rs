@@ -229,6 +229,10 @@ impl Releases for Charts {
         self.releases().get(module).map(|release| release.record().revision)
     }
 
+    fn waits(&self, module: &ModuleName) -> Option<String> {
+        self.releases().get(module).and_then(|release| release.waits())
+    }
+
     fn apply<'a>(&'a self, module: &'a Module, given: &'a Given) -> BoxFuture<'a, Result<(), ReleaseError>> {
         let apply = async move { self.one(&module.name)?.apply(module, given).await };
         self.newest(&module.name, apply).boxed()
@@ -403,14 +407,14 @@ impl One<'_> {
     async fn reach(&self, release: &Arc<Release>, rendered: &Rendered, mut record: Record) -> Result<(), ReleaseError> {
         let hooks = &rendered.content.hooks;
         if record.state == State::Pending {
-            self.run_hooks(hooks, record.before(), &record).await?;
+            self.run_hooks_of(release, hooks, record.before(), &record).await?;
             record.state = State::Applying;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         self.desire(release, rendered, record.revision).await?;
         self.settle(release, record.revision, Goal::Ready).await?;
         if record.state == State::Applying {
-            self.run_hooks(hooks, record.afterwards(), &record).await?;
+            self.run_hooks_of(release, hooks, record.afterwards(), &record).await?;
             record.state = State::Deployed;
             self.store(Some(release.clone()), &record, release.hold()).await?;
             // The next module's chart may ask for kinds that this one has brought.
@@ -461,6 +465,19 @@ impl One<'_> {
 
     fn secret(&self) -> ObjectRef {
         record::reference(&self.charts.namespace, &self.module)
+    }
+
+    /// Runs the hooks of an event, and shows that they are waited for.
+    async fn run_hooks_of(
+        &self,
+        release: &Release,
+        hooks: &[hooks::Hook],
+        event: Event,
+        record: &Record,
+    ) -> Result<(), ReleaseError> {
+        let any = hooks.iter().any(|hook| hook.is_for(event));
+        let _waiting = any.then(|| release.waiting(format!("the chart's {} hooks", event.name())));
+        self.run_hooks(hooks, event, record).await
     }
 
     async fn run_hooks(&self, hooks: &[hooks::Hook], event: Event, record: &Record) -> Result<(), ReleaseError> {
@@ -544,6 +561,7 @@ impl One<'_> {
                 (Verdict::Waits(why), _) => why,
             };
             let until = plan.wake.unwrap_or(deadline).min(deadline);
+            let _waiting = release.waiting(waits_for.clone());
             tokio::select! {
                 () = release.news.notified() => {}
                 () = tokio::time::sleep_until(until.into()) => {}
