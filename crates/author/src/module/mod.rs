@@ -22,8 +22,8 @@ use tempfile::TempDir;
 
 use crate::author::Language;
 
-/// What a directory has only if it is a module. A module has at least one of them.
-const PARTS: [&str; 5] = ["Chart.yaml", "module.yaml", "openapi", "templates", "hooks"];
+/// What only the directory of a module has. A module has at least one of them.
+const PARTS: [&str; 4] = ["module.yaml", "Chart.yaml", "templates", "openapi"];
 /// The file with the values that the modules of a directory share.
 const SHARED: &str = "values.yaml";
 /// What charts see as `now`: the first second of 2026 in UTC. With the machine's time, they would differ each time.
@@ -42,7 +42,7 @@ pub enum ModuleError {
     Scratch { name: ModuleName, source: io::Error },
 }
 
-/// Whether a directory is that of a module. A project of another language may have a folder of the same name.
+/// Whether a directory is that of a module. The project of a hook may have a folder of the same name.
 pub fn is_module(directory: &Path) -> bool {
     Language::of(directory).is_none() && PARTS.iter().any(|part| directory.join(part).exists())
 }
