@@ -14,13 +14,25 @@ use tokio::{process::Command, time::timeout};
 
 use super::Author;
 use crate::{
-    charts::left_out,
-    script::{interpreters, shell::cache_home},
+    charts,
+    script::{
+        interpreters,
+        shell::{cache_home, sandbox},
+    },
     support::{
         PATIENCE,
         process::{self, Ended, Process, terminate},
     },
 };
+
+/// Whether the chart engine and the interpreter are not there. Otherwise they are compiled, once for all tests.
+async fn left_out() -> bool {
+    let left_out = charts::left_out().await;
+    if !left_out {
+        sandbox().await;
+    }
+    left_out
+}
 
 const CONFIG: &str = "type: object\nproperties: {port: {type: integer, default: 80}}\n";
 const MAP: &str = "apiVersion: v1
