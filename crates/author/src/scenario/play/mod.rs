@@ -175,7 +175,7 @@ pub(super) async fn play(
         Some(stage) => {
             let map = stage.configure(&scenario.settings.clone().unwrap_or_default());
             admin.apply(&map).await.map_err(|error| early(format!("settings: {error}")))?;
-            Source::Modules(stage.options())
+            Source::Modules(Box::new(stage.options()))
         }
     };
     let operator = Operator::start(subject, source, outside, settings, ticks, log.clone()).await;

@@ -46,7 +46,7 @@ const CALM: usize = 5;
 /// Where an operator finds what it runs.
 pub(super) enum Source<'s> {
     Hooks(&'s Path),
-    Modules(ModulesOptions),
+    Modules(Box<ModulesOptions>),
 }
 
 /// Why a module does not get on.
@@ -88,14 +88,14 @@ impl Operator {
         ticks: bool,
         log: Log,
     ) -> Result<Self, String> {
-        let directory = match &source {
+        let loaded = match &source {
             Source::Hooks(directory) => directory.to_path_buf(),
             Source::Modules(options) => options.directories.first().cloned().unwrap_or_default(),
         };
         let client = outside.faults.client(outside.client.clone());
-        let mut options = Options::new(client, directory.clone()).map_err(|error| error.to_string())?;
+        let mut options = Options::new(client, loaded.clone()).map_err(|error| error.to_string())?;
         if let Source::Modules(modules) = source {
-            (options.hooks, options.modules) = (None, Some(modules));
+            (options.hooks, options.modules) = (None, Some(*modules));
         }
         let http = HttpConfig { answers: Some(Arc::new(outside.servers.clone())), ..HttpConfig::default() };
         options.http = boathook_egress::Client::new(http).map_err(|error| error_chain(&error))?;
@@ -109,7 +109,7 @@ impl Operator {
             // Each operator has its own. The name is free again here, because the operator makes the directory itself, so
             // that no other user can read the records.
             let own = tempfile::tempdir_in(directory).map_err(|error| error.to_string())?.path().to_owned();
-            options.record = Some(RecordConfig::new(own, &directory));
+            options.record = Some(RecordConfig::new(own, loaded));
         }
         let app = started(&options).await?;
         let now = Timestamp::from_second(BEGINNING).unwrap_or_default();
