@@ -358,7 +358,7 @@ pub struct Crd {
   boathook test modules/010-web                       # a module, with its scenarios/*.yaml
   boathook test --schema > scenario.schema.json
 
-Each scenario has its own empty cluster in this process, and an operator with only its hook, or only its module.
+Each scenario has its own empty cluster in this process, and an operator with only its hook or module.
 
 Exit codes: 0 when all scenarios passed, 1 when one failed, 2 when there is no scenario or a file is invalid.
 With exit code 2, no scenario has run.")]
