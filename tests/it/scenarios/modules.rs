@@ -132,7 +132,7 @@ async fn a_new_module_passes_its_scenarios() {
         passes(&listed);
         assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);
     }
-    passes(&typed(folder.path(), &["bundle", "pack", "web-shop", "-o", "shop.bundle"]).await);
+    passes(&typed(folder.path(), &["bundle", "pack", "web-shop", "-o", "shop.bundle", "--tag", "v1"]).await);
     let packed = typed(folder.path(), &["bundle", "inspect", "shop.bundle"]).await;
     passes(&packed);
     assert!(packed.stdout.contains("Module:   web-shop, "), "{}", packed.stdout);
