@@ -109,7 +109,7 @@ fn running(operator: &Operator) -> Result<Vec<Arc<Hook>>, String> {
 /// What the first hook has that has it. Otherwise, why the last one does not.
 fn first<'h, T>(hooks: &'h [Arc<Hook>], find: impl Fn(&'h Hook) -> Result<T, String>) -> Result<(&'h Hook, T), String> {
     let mut why = String::new();
-    for hook in hooks {
+    for hook in hooks.iter().map(Arc::as_ref) {
         match find(hook) {
             Ok(found) => return Ok((hook, found)),
             Err(other) => why = other,
