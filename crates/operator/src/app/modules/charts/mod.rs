@@ -407,14 +407,14 @@ impl One<'_> {
     async fn reach(&self, release: &Arc<Release>, rendered: &Rendered, mut record: Record) -> Result<(), ReleaseError> {
         let hooks = &rendered.content.hooks;
         if record.state == State::Pending {
-            self.run_hooks_of(release, hooks, record.before(), &record).await?;
+            self.run_hooks(release, hooks, record.before(), &record).await?;
             record.state = State::Applying;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         self.desire(release, rendered, record.revision).await?;
         self.settle(release, record.revision, Goal::Ready).await?;
         if record.state == State::Applying {
-            self.run_hooks_of(release, hooks, record.afterwards(), &record).await?;
+            self.run_hooks(release, hooks, record.afterwards(), &record).await?;
             record.state = State::Deployed;
             self.store(Some(release.clone()), &record, release.hold()).await?;
             // The next module's chart may ask for kinds that this one has brought.
@@ -434,7 +434,7 @@ impl One<'_> {
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         if record.state == State::Deleting {
-            self.run_hooks(&record.hooks, Event::PreDelete, &record).await?;
+            self.run_hooks(&release, &record.hooks, Event::PreDelete, &record).await?;
             record.state = State::Removing;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
@@ -446,7 +446,7 @@ impl One<'_> {
             set.doubt_dependants();
         });
         self.settle(&release, record.revision, Goal::Deleted).await?;
-        self.run_hooks(&record.hooks, Event::PostDelete, &record).await?;
+        self.run_hooks(&release, &record.hooks, Event::PostDelete, &record).await?;
         self.trim_to(&[]).await?;
         let uid = release.with(|set| set.parent().uid.to_string());
         self.forget(&release);
@@ -468,7 +468,7 @@ impl One<'_> {
     }
 
     /// Runs the hooks of an event, and shows that they are waited for.
-    async fn run_hooks_of(
+    async fn run_hooks(
         &self,
         release: &Release,
         hooks: &[hooks::Hook],
@@ -477,10 +477,6 @@ impl One<'_> {
     ) -> Result<(), ReleaseError> {
         let any = hooks.iter().any(|hook| hook.is_for(event));
         let _waiting = any.then(|| release.waiting(format!("the chart's {} hooks", event.name())));
-        self.run_hooks(hooks, event, record).await
-    }
-
-    async fn run_hooks(&self, hooks: &[hooks::Hook], event: Event, record: &Record) -> Result<(), ReleaseError> {
         let revision = hooks::Revision { number: record.revision, time: record.time };
         let (services, patience) = (self.services(), self.charts.patience);
         let runner = HookRunner { services, caller: &self.caller, identity: &self.identity, revision, patience };
