@@ -12,7 +12,7 @@ headers=$(readelf -lW "$binary" 2>/dev/null) || fail "is no ELF file"
 case $headers in *INTERP*) fail "is not static: it asks for a program interpreter" ;; esac
 case $(readelf -dW "$binary" 2>/dev/null) in *NEEDED*) fail "is not static: it asks for libraries" ;; esac
 "$binary" --version >/dev/null || fail "does not start"
-LC_ALL=C grep -aqF narenas:4, "$binary" || fail "has no jemalloc: build it with --features jemalloc"
+LC_ALL=C grep -aqF narenas:2, "$binary" || fail "has no jemalloc: build it with --features jemalloc"
 for path in "${CARGO_HOME:-$HOME/.cargo}/registry" "$(cd "$(dirname "$0")/../.." && pwd)/src/"; do
 	! LC_ALL=C grep -aqF "$path" "$binary" || fail "names $path"
 done

@@ -70,7 +70,7 @@ refused 'no crate: error' sh -c 'echo "error: x" | deploy/image/sbom.sh "$0"' "$
 # The binary.
 mkdir "$work/out"
 cp "$work/sbom.cdx.json" "$work/out/"
-with='const char *allocator = "narenas:4,"; int main(void)'
+with='const char *allocator = "narenas:2,"; int main(void)'
 echo "$with { return 0; }" >"$work/a.c"
 cc -static -o "$work/out/boathook" "$work/a.c" || fail "this machine's C compiler makes no static program"
 deploy/image/check.sh "$work/out/boathook" || fail "a static program is refused"

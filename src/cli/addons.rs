@@ -2,7 +2,39 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Command};
+
+/// Arguments of `boathook serve`, the variable of each, and addon-operator's variables for the same: that which its code
+/// reads, and that which its documentation names.
+const ADDON_OPERATOR: [(&str, &str, &[&str]); 7] = [
+    ("modules", "BOATHOOK_MODULES", &["ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR"]),
+    ("global_hooks", "BOATHOOK_GLOBAL_HOOKS", &["ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR"]),
+    (
+        "unnumbered_order",
+        "BOATHOOK_UNNUMBERED_ORDER",
+        &["ADDON_OPERATOR_UNNUMBERED_MODULES_ORDER", "UNNUMBERED_MODULES_ORDER"],
+    ),
+    (
+        "strict_modules",
+        "BOATHOOK_STRICT_MODULES",
+        &["ADDON_OPERATOR_STRICT_CHECK_VALUES_MODE_ENABLED", "STRICT_CHECK_VALUES_MODE_ENABLED"],
+    ),
+    ("modules_config_map", "BOATHOOK_MODULES_CONFIG_MAP", &["ADDON_OPERATOR_CONFIG_MAP"]),
+    ("namespace", "BOATHOOK_NAMESPACE", &["ADDON_OPERATOR_NAMESPACE"]),
+    ("metrics_prefix", "BOATHOOK_METRICS_PREFIX", &["ADDON_OPERATOR_PROMETHEUS_METRICS_PREFIX"]),
+];
+
+/// Lets `serve` read addon-operator's variables where its own is not set. The environment of a Deployment of addon-operator
+/// can stay as it is. `has` says which variables are set.
+pub(super) fn with_variables_of_addon_operator(mut command: Command, has: impl Fn(&str) -> bool) -> Command {
+    for (argument, own, others) in ADDON_OPERATOR {
+        if let Some(other) = others.iter().find(|other| has(other)).filter(|_| !has(own)) {
+            let serve = |serve: Command| serve.mut_arg(argument, |argument| argument.env(*other));
+            command = command.mut_subcommand("serve", serve);
+        }
+    }
+    command
+}
 
 /// Flags for modules.
 #[derive(Debug, Clone, Default, Args)]
@@ -35,4 +67,31 @@ pub struct Addons {
     /// Each directory of modules and each module needs a `values.yaml`
     #[arg(long, env = "BOATHOOK_STRICT_MODULES")]
     pub strict_modules: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn variable(argument: &str, set: &[&str]) -> String {
+        let command = with_variables_of_addon_operator(Cli::command(), |name| set.contains(&name));
+        let serve = command.find_subcommand("serve").unwrap();
+        let found = serve.get_arguments().find(|known| known.get_id() == argument).unwrap();
+        found.get_env().unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn variables_of_addon_operator_count_where_ours_are_not_set() {
+        for (argument, own, others) in ADDON_OPERATOR {
+            assert_eq!(variable(argument, &[]), own);
+            for other in others {
+                assert_eq!(variable(argument, &[other]), *other);
+                assert_eq!(variable(argument, &[other, own]), own);
+            }
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub mod webhooks;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 /// Run Kubernetes hooks as WebAssembly components.
 #[derive(Debug, Parser)]
@@ -30,6 +30,15 @@ pub struct Cli {
     /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// Reads the command line and the environment. Ends the process if they are wrong, or ask for help.
+    pub fn read() -> Self {
+        let has = |name: &str| std::env::var_os(name).is_some();
+        let matches = addons::with_variables_of_addon_operator(Self::command(), has).get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// The subcommands.

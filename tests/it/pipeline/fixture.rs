@@ -2,7 +2,7 @@
 //!
 //! Tests that use it run on a current-thread runtime: the log is that of the thread.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use boathook_core::queue::Drained;
 use boathook_operator::{
@@ -70,20 +70,25 @@ impl Pipeline {
     }
 }
 
+/// The options of an operator with the hooks of a directory.
+pub fn options(client: Client, hooks: &Path, adjust: impl FnOnce(&mut Options)) -> Options {
+    let mut options = Options::new(client, hooks).unwrap();
+    options.settings = SettingsConfig::new(env!("CARGO_BIN_EXE_boathook"));
+    options.sandbox.cache_dir = Some(cache_dir());
+    // Many operators live in this process at the same time.
+    options.sandbox.max_concurrent_runs = 8;
+    options.queue.max_parallel_runs = 8;
+    options.streams.backoff_initial = Duration::from_millis(20);
+    options.streams.backoff_max = Duration::from_millis(200);
+    adjust(&mut options);
+    options
+}
+
 impl Operator {
     pub async fn start(client: Client, hooks: &[(&str, Vec<u8>)], adjust: impl FnOnce(&mut Options)) -> Self {
         let (log, collecting) = Log::collect();
         let directory = hooks_dir(hooks).await;
-        let mut options = Options::new(client, directory.path()).unwrap();
-        options.settings = SettingsConfig::new(env!("CARGO_BIN_EXE_boathook"));
-        options.sandbox.cache_dir = Some(cache_dir());
-        // Many operators live in this process at the same time.
-        options.sandbox.max_concurrent_runs = 8;
-        options.queue.max_parallel_runs = 8;
-        options.streams.backoff_initial = Duration::from_millis(20);
-        options.streams.backoff_max = Duration::from_millis(200);
-        adjust(&mut options);
-        let app = App::start(options).await.unwrap();
+        let app = App::start(options(client, directory.path(), adjust)).await.unwrap();
         Self { app, log, hooks: directory, _collecting: collecting }
     }
 

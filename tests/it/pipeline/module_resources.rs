@@ -10,6 +10,11 @@ use boathook_operator::{
     module,
     webhook::Settings,
 };
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::{
+    ResourceExt as _,
+    api::{Api, ListParams},
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -21,7 +26,11 @@ use super::{
 use crate::{
     bundle::{registry::Registry, send},
     hookbundle::stage::shown,
-    support::{cluster::TestCluster, guests::asks, until},
+    support::{
+        cluster::TestCluster,
+        guests::{asks, compile, guest},
+        until,
+    },
 };
 
 const TEMPLATE: &str =
@@ -208,6 +217,20 @@ fn object(spec: Value) -> Value {
     object
 }
 
+/// Has the operator serve webhooks.
+fn webhooks(options: &mut Options) {
+    options.webhooks = Some(WebhookOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        settings: Settings::default(),
+        instance: "test".to_owned(),
+        namespace: "default".to_owned(),
+        left_out: WebhookOptions::left_out(None),
+        reached: Reached::Address,
+        certificates: CertificateSource::Memory,
+        client_ca: None,
+    });
+}
+
 /// A version of the module `web`, whose hook says a word before the chart is applied, and asks for a resource.
 fn version(version: &str, word: &str, resource: &str) -> Packed {
     let document = format!(
@@ -293,20 +316,7 @@ async fn a_module_resource_configures_a_module_of_a_directory() {
 #[tokio::test]
 async fn settings_are_reviewed_before_they_are_stored() {
     let bench = Bench::web().await;
-    let operator = bench
-        .start_with(|options| {
-            options.webhooks = Some(WebhookOptions {
-                listen: ([127, 0, 0, 1], 0).into(),
-                settings: Settings::default(),
-                instance: "test".to_owned(),
-                namespace: "default".to_owned(),
-                left_out: WebhookOptions::left_out(None),
-                reached: Reached::Address,
-                certificates: CertificateSource::Memory,
-                client_ca: None,
-            });
-        })
-        .await;
+    let operator = bench.start_with(webhooks).await;
     bench.module(json!({"enabled": true, "settings": {"port": 81, "size": 3}})).await;
     bench.condition("Ready=True/Ready").await;
     // The webhook is registered a little later.
@@ -345,6 +355,61 @@ async fn settings_are_reviewed_before_they_are_stored() {
     bench.module(json!({"enabled": false, "settings": {"port": 82, "size": 3}})).await;
     bench.condition("Ready=True/Disabled").await;
     drop(operator);
+}
+
+// mutant: crates/operator/src/app/modules/mod.rs: `self.services.health.sources().note_modules(self.pending(&now));` => `self.services.health.sources().note_modules(PendingModules::default());`
+#[tokio::test]
+async fn a_hook_of_a_module_reviews_and_converts_objects_while_the_module_is_on() {
+    let bench = Bench::web().await;
+    let hooks = bench.modules.path().join("010-web/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    fs::write(hooks.join("main.wasm"), guest("reviewer")).unwrap();
+    compile(&[("main.web", guest("reviewer"))]).await;
+    let versions = ["v1", "v2", "v3"].map(|name| {
+        let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        json!({"name": name, "served": true, "storage": name == "v2", "schema": schema})
+    });
+    let names = json!({"plural": "widgets", "singular": "widget", "kind": "Widget"});
+    let widgets = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.reviewer.test"},
+        "spec": {"group": "reviewer.test", "scope": "Namespaced", "names": names, "versions": versions}});
+    bench.cluster.admin.create(&widgets).await.unwrap();
+    let converts = async || {
+        let found = bench.cluster.admin.get(&widgets).await.unwrap().unwrap();
+        found["spec"]["conversion"]["strategy"] == "Webhook"
+    };
+    let operator = bench.start_with(webhooks).await;
+    // A name that is new each time.
+    let mut tries = 0;
+    let mut create = async || {
+        tries += 1;
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("try-{tries}"),
+            "namespace": "default", "annotations": {"validate.reviewer.test/deny": "not here"}}});
+        bench.cluster.admin.create(&object).await.map(drop).map_err(|error| error.to_string())
+    };
+    create().await.unwrap();
+    assert!(!converts().await);
+    bench.module(json!({"enabled": true})).await;
+    bench.condition("Ready=True/Ready").await;
+    until("the hook denies", async || create().await.err().filter(|error| error.contains("not here"))).await;
+    until("the hook converts", async || converts().await.then_some(())).await;
+
+    // An operator that starts takes nothing back before it has loaded the hooks of modules.
+    let registered: Api<ValidatingWebhookConfiguration> = Api::all(bench.cluster.admin.client.clone());
+    let uids = async || {
+        let found = registered.list(&ListParams::default()).await.unwrap();
+        found.items.iter().filter_map(|one| one.uid()).collect::<Vec<_>>()
+    };
+    let before = uids().await;
+    operator.shutdown().await;
+    let operator = bench.start_with(webhooks).await;
+    operator.until("the module is ready", |operator| operator.log.told("module is ready").pop()).await;
+    assert_eq!(uids().await, before);
+    assert!(converts().await);
+    bench.module(json!({"enabled": false})).await;
+    bench.condition("Ready=True/Disabled").await;
+    until("nobody denies", async || create().await.ok()).await;
+    until("nobody converts", async || (!converts().await).then_some(())).await;
 }
 
 #[tokio::test]

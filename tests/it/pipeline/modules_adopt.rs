@@ -1,5 +1,7 @@
 //! Releases of Helm that modules take over.
 
+use std::fs;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
@@ -165,4 +167,31 @@ async fn what_cannot_be_taken_over_is_refused() {
     send(&bench, "PATCH", "secrets/sh.helm.release.v1.web.v3", "x", &bad).await;
     let bad = adopt(&bench, &[]).await;
     assert!(bad.stderr.contains("sh.helm.release.v1.web.v3: it is not a release of Helm 3 or 4"), "{}", bad.stderr);
+}
+
+/// The operator's own release is one that no module has.
+#[tokio::test]
+async fn a_release_of_no_module_stays_when_modules_that_are_gone_are_deleted() {
+    let bench = Bench::new(&[
+        ("values.yaml", "goneEnabled: true\nkeptEnabled: true\n"),
+        ("010-gone/templates/a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: gone}}"),
+        ("020-kept/templates/a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}"),
+    ])
+    .await;
+    helm(&bench, "deployed").await;
+    let before = bench.is_there("ConfigMap", "old").await;
+    let operator = bench.start().await;
+    for module in ["gone", "kept"] {
+        at(&operator, module, "ready").await;
+    }
+    operator.shutdown().await;
+    fs::remove_dir_all(bench.modules.path().join("010-gone")).unwrap();
+    bench.put("values.yaml", "keptEnabled: true\n");
+    let operator = bench.start().await;
+    bench.is_gone("ConfigMap", "gone").await;
+    bench.is_gone("Secret", "boathook-module-gone").await;
+    at(&operator, "kept", "ready").await;
+    bench.is_there("ConfigMap", "kept").await;
+    assert_eq!(bench.get("ConfigMap", "old").await, Some(before));
+    assert!(bench.get("Secret", "sh.helm.release.v1.web.v3").await.is_some());
 }

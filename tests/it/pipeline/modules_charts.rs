@@ -8,7 +8,7 @@ use std::{
 };
 
 use boathook_modules::life::Report;
-use boathook_operator::app::ModulesOptions;
+use boathook_operator::app::{ModulesOptions, Options};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -76,14 +76,15 @@ impl Bench {
     }
 
     pub async fn start_with(&self, client: Client) -> Operator {
-        let directories = vec![self.modules.path().to_owned()];
-        Operator::start(client, &[], |options| {
-            let retry = Duration::from_millis(200);
-            options.modules =
-                Some(ModulesOptions { retry_initial: retry, retry_max: retry * 5, ..ModulesOptions::new(directories) });
-            options.sandbox.interpreters = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("interpreters/dist")];
-        })
-        .await
+        Operator::start(client, &[], |options| self.adjust(options)).await
+    }
+
+    /// Has an operator run the modules.
+    pub fn adjust(&self, options: &mut Options) {
+        let (directories, retry) = (vec![self.modules.path().to_owned()], Duration::from_millis(200));
+        options.modules =
+            Some(ModulesOptions { retry_initial: retry, retry_max: retry * 5, ..ModulesOptions::new(directories) });
+        options.sandbox.interpreters = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("interpreters/dist")];
     }
 
     /// Writes the configuration of modules.
@@ -253,6 +254,7 @@ async fn hooks_of_a_chart_are_waited_for() {
         ("second", "pre-install", ", helm.sh/hook-delete-policy: 'hook-succeeded,before-hook-creation'"),
         ("after", "post-install,post-upgrade", ""),
         ("last", "pre-delete", ""),
+        ("gone", "post-delete", ""),
         ("tested", "test", ""),
     ] {
         bench.put(&format!("010-web/templates/{name}.yaml"), &hook(name, event, more));
@@ -294,9 +296,12 @@ async fn hooks_of_a_chart_are_waited_for() {
     bench.configure(json!({"webEnabled": "false"})).await;
     bench.is_there("Job", "last").await;
     bench.port("81").await;
+    assert!(bench.get("Job", "gone").await.is_none());
     bench.end("last", "Complete").await;
-    at(&operator, "web", "off").await;
+    bench.is_there("Job", "gone").await;
     bench.is_gone("ConfigMap", "web").await;
+    bench.end("gone", "Complete").await;
+    at(&operator, "web", "off").await;
 }
 
 #[tokio::test]
@@ -351,6 +356,12 @@ async fn definitions_come_first_and_stay() {
     bench.configure(json!({"appEnabled": "true"})).await;
     let why = failed(&operator, "app", "is not safe").await;
     assert!(why.contains("crds/app.yaml: apps.example.com") && why.contains("objects would lose it"), "{why}");
+    // A change that takes nothing away is applied.
+    bench.put("010-app/crds/app.yaml", &CRD.replace("old: {type: string}", "old: {type: string}, new: {type: string}"));
+    at(&operator, "app", "ready").await;
+    let definition = bench.is_there("CustomResourceDefinition", "apps.example.com").await;
+    let fields = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"];
+    assert_eq!(fields["new"]["type"], "string", "{definition}");
 }
 
 // mutant: crates/applyset/src/prune.rs: `(share && !situation.empty)` => `(false && !situation.empty)`
@@ -477,6 +488,65 @@ async fn a_module_is_ready_when_its_objects_are() {
         .body(status.to_string().into_bytes());
     let _: Value = bench.cluster.admin.client.request(request.unwrap()).await.unwrap();
     at(&operator, "needy", "ready").await;
+}
+
+#[tokio::test]
+async fn objects_of_a_lower_wave_come_first_and_the_others_wait_until_they_are_ready() {
+    let bench = Bench::new(&[
+        ("values.yaml", "webEnabled: true\n"),
+        ("010-web/templates/a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
+        (
+            "010-web/templates/b.yaml",
+            "{apiVersion: v1, kind: Pod, metadata: {name: first, annotations: {boathook.dev/wave: '-1'}}, spec: {restartPolicy: \
+             Never, containers: [{name: c, image: 'example.com/c:1'}]}}",
+        ),
+    ])
+    .await;
+    let operator = bench.start().await;
+    bench.is_there("Pod", "first").await;
+    // Without a wave, a ConfigMap comes before a Pod.
+    assert!(bench.get("ConfigMap", "web").await.is_none());
+    let status = json!({"status": {"phase": "Succeeded"}});
+    let request = http::Request::patch("/api/v1/namespaces/default/pods/first/status")
+        .header("content-type", "application/merge-patch+json")
+        .body(status.to_string().into_bytes());
+    let _: Value = bench.cluster.admin.client.request(request.unwrap()).await.unwrap();
+    at(&operator, "web", "ready").await;
+    bench.is_there("ConfigMap", "web").await;
+}
+
+// mutant: crates/modules/src/life/entry.rs: `let charted = self.parts.chart && !self.maintained;` => `let charted = self.parts.chart;`
+#[tokio::test]
+async fn objects_of_a_module_in_maintenance_stay_as_they_are() {
+    let bench = Bench::web().await;
+    bench.put("values.yaml", "webEnabled: true\nweb: {port: 80, more: 0}\notherEnabled: true\nother: {port: 1}\n");
+    let other =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {port: {{ .Values.other.port | quote }}}\n";
+    bench.put("020-other/templates/a.yaml", other);
+    let operator = bench.start().await;
+    at(&operator, "other", "ready").await;
+    // The other module comes after this one, so this one has seen the change when the other one has applied it.
+    let settled = async |port: &str| {
+        let has = async || (bench.get("ConfigMap", "other").await?["data"]["port"] == port).then_some(());
+        until(&format!("the other port is {port}"), has).await;
+    };
+    let maintained = |port: &str, other: &str| {
+        let (port, other) = (format!("port: {port}"), format!("port: {other}"));
+        json!({"webMaintenance": "NoResourceReconciliation", "web": port, "other": other})
+    };
+    bench.configure(maintained("81", "2")).await;
+    settled("2").await;
+    assert_eq!(bench.is_there("ConfigMap", "web").await["data"]["port"], "80");
+    // What somebody changes stays, too.
+    let mut edited = object("ConfigMap", "web");
+    edited["data"] = json!({"port": "1"});
+    bench.cluster.admin.apply(&edited).await.unwrap();
+    bench.configure(maintained("82", "3")).await;
+    settled("3").await;
+    assert_eq!(bench.is_there("ConfigMap", "web").await["data"]["port"], "1");
+    bench.configure(json!({"webMaintenance": "", "web": "port: 82", "other": "port: 3"})).await;
+    bench.port("82").await;
+    at(&operator, "web", "ready").await;
 }
 
 /// Runs an operator until it dies after its last write, or until the module is at this point of its life.

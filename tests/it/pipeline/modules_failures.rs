@@ -1,10 +1,23 @@
 //! Modules with errors that pass, or that must not hold up the end of a module.
 
-use std::fs;
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use kube::{Client, client::Body};
 use serde_json::json;
 
-use super::modules_charts::{Bench, at, failed, object};
+use super::{
+    fixture::Operator,
+    modules_charts::{Bench, at, failed, object, report},
+    written::{Deed, hook},
+};
+use crate::support::cluster::client;
 
 // mutant: crates/operator/src/app/modules/charts/render.rs: `_ => ReleaseError::Failed(format!("the chart: {error}")),` => `_ => ReleaseError::Refused(format!("the chart: {error}")),`
 #[tokio::test]
@@ -40,4 +53,74 @@ async fn a_hook_that_cannot_be_loaded_does_not_hold_up_a_deletion() {
     assert!(bench.get("ConfigMap", "web").await.is_none());
     fs::remove_file(bench.modules.path().join("010-web/hooks/bad.wasm")).unwrap();
     at(&operator, "web", "ready").await;
+}
+
+#[tokio::test]
+async fn a_run_without_end_is_ended_and_its_module_is_tried_again_until_it_is_off() {
+    let bench = Bench::new(&[
+        ("values.yaml", "spinsEnabled: true\nwebEnabled: true\n"),
+        ("020-web/templates/a.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}"),
+    ])
+    .await;
+    let hooks = bench.modules.path().join("010-spins/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    let spins = hook("{configVersion: v1, beforeHelm: 1, limits: {time: 300ms}}", &Deed::Spins);
+    fs::write(hooks.join("main.wasm"), spins).unwrap();
+    let operator = bench.start().await;
+    failed(&operator, "spins", "hook main.spins: limits.time of 300ms reached").await;
+    // Others go on.
+    at(&operator, "web", "ready").await;
+    let again = |operator: &Operator| report(operator, "spins").filter(|spins| spins.failures > 1).map(drop);
+    operator.until("it is tried again", again).await;
+    bench.configure(json!({"spinsEnabled": "false"})).await;
+    at(&operator, "spins", "off").await;
+}
+
+#[tokio::test]
+async fn an_upgrade_that_is_not_ready_in_time_has_failed() {
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {restartPolicy: Never, containers: [{name: c, image: \
+               'example.com/c:1'}]}}";
+    let bench = Bench::new(&[("values.yaml", "podEnabled: true\n"), ("010-pod/templates/a.yaml", pod)]).await;
+    let operator = Operator::start(bench.cluster.admin.client.clone(), &[], |options| {
+        bench.adjust(options);
+        options.modules.as_mut().unwrap().chart_timeout = Duration::from_secs(1);
+    })
+    .await;
+    failed(&operator, "pod", "not ready within 1 s: ").await;
+    bench.is_there("Pod", "a").await;
+}
+
+/// A client whose first reads of the Secret of the module `web` fail.
+fn unlucky(url: &str, times: usize) -> Client {
+    let (inner, asked) = (client(url), Arc::new(AtomicUsize::new(0)));
+    let send = move |request: http::Request<Body>| {
+        let inner = inner.clone();
+        let is_read = *request.method() == http::Method::GET
+            && request.uri().path() == "/api/v1/namespaces/default/secrets/boathook-module-web";
+        let fails = is_read && asked.fetch_add(1, Ordering::SeqCst) < times;
+        async move {
+            if fails {
+                let answer = http::Response::builder().status(500).body(Body::from(b"not now".to_vec()));
+                return Ok(answer.unwrap());
+            }
+            inner.send(request).await
+        }
+    };
+    Client::new(tower::service_fn(send), "default")
+}
+
+// mutant: crates/operator/src/app/modules/charts/kept.rs: `Err(error) => Err(failed(error)),` => `Err(_) => Ok(None),`
+#[tokio::test]
+async fn objects_are_deleted_even_if_it_was_not_known_at_first_whether_there_are_any() {
+    let bench = Bench::web().await;
+    let operator = bench.start().await;
+    at(&operator, "web", "ready").await;
+    operator.shutdown().await;
+    bench.configure(json!({"webEnabled": "false"})).await;
+    let operator = bench.start_with(unlucky(&bench.cluster.cluster.url(), 5)).await;
+    let fails = |operator: &Operator| report(operator, "web").filter(|web| web.failures > 0).map(drop);
+    operator.until("the deletion has failed", fails).await;
+    at(&operator, "web", "off").await;
+    bench.is_gone("ConfigMap", "web").await;
+    bench.is_gone("Secret", "boathook-module-web").await;
 }

@@ -1,5 +1,11 @@
 //! Values of modules, as hooks see them that are components.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
 use super::{
@@ -8,8 +14,14 @@ use super::{
 };
 use crate::{
     script::{build, python},
-    support::guests::{compile, go_guest, guest},
+    support::{
+        cluster::client,
+        guests::{compile, go_guest, guest},
+    },
 };
+
+/// The path of the configuration.
+const MAP: &str = "/api/v1/namespaces/default/configmaps/addon-operator";
 
 const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  port: {{ .Values.web.port | quote }}\n  \
                         replicas: {{ .Values.web.replicas | quote }}\n";
@@ -121,6 +133,49 @@ async fn what_a_schema_refuses_fails_the_run_of_a_component() {
     let why = failed(&operator, "web", "the change of values is refused").await;
     assert!(why.contains("web.port: want integer, but got string"), "{why}");
     assert!(bench.get("Secret", "boathook-module-values-web").await.is_none(), "nothing of the run is taken");
+}
+
+/// A client whose first read of the configuration fails. Somebody else writes the configuration just before its first write.
+fn disturbed(url: &str) -> Client {
+    let (inner, other) = (client(url), client(url));
+    let (read, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let send = move |request: http::Request<Body>| {
+        let (inner, other) = (inner.clone(), other.clone());
+        let is_first = |method: http::Method, before: &AtomicBool| {
+            *request.method() == method && request.uri().path() == MAP && !before.swap(true, Ordering::SeqCst)
+        };
+        let (fails, is_late) = (is_first(http::Method::GET, &read), is_first(http::Method::PUT, &written));
+        async move {
+            if fails {
+                let answer = http::Response::builder().status(500).body(Body::from(b"not now".to_vec()));
+                return Ok(answer.unwrap());
+            }
+            if is_late {
+                let change = http::Request::patch(MAP)
+                    .header("content-type", "application/merge-patch+json")
+                    .body(json!({"data": {"other": "a: 1"}}).to_string().into_bytes());
+                let _: Value = other.request(change.unwrap()).await.unwrap();
+            }
+            inner.send(request).await
+        }
+    };
+    Client::new(tower::service_fn(send), "default")
+}
+
+// mutant: crates/operator/src/app/module_values.rs: `Err(kube::Error::Api(status)) if status.code == 409 => continue,` => ``
+#[tokio::test]
+async fn a_change_of_the_configuration_is_not_lost_and_overwrites_nobody() {
+    let bench = bench().await;
+    bench.configure(json!({"web": "port: 81"})).await;
+    let operator = bench.start_with(disturbed(&bench.cluster.cluster.url())).await;
+    failed(&operator, "web", "the change of the configuration is refused: the ConfigMap default/addon-operator: ")
+        .await;
+    at(&operator, "web", "ready").await;
+    assert_eq!(operator.log.said("main.web").len(), 2, "the run was tried again once");
+    let config = bench.is_there("ConfigMap", "addon-operator").await;
+    assert_eq!(config["data"]["other"], "a: 1");
+    let written: Value = serde_json::from_str(config["data"]["web"].as_str().unwrap()).unwrap();
+    assert_eq!(written, json!({"port": 81, "seen": "yes"}));
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 
 use super::{
     fixture::{Operator, config_map, guests},
+    modules_charts::{Bench, at},
     written::{Deed, hook},
 };
 use crate::support::{
@@ -151,6 +152,26 @@ async fn a_standby_knows_everything_runs_nothing_and_follows_at_once() {
     let runs = second.runs();
     assert_eq!(runs[0].triggers[0].cause, "Synchronization", "{:?}", runs[0]);
     assert_eq!(second.lists().await, lists);
+}
+
+#[tokio::test]
+async fn modules_run_where_the_leader_is_and_the_next_one_writes_nothing_that_is_there() {
+    let bench = Bench::web().await;
+    let start = async |name: &str| {
+        Replica::start(bench.cluster.admin.client.clone(), name, LONG, &[], |options| bench.adjust(options)).await
+    };
+    let first = start("first").await;
+    at(&first.operator, "web", "ready").await;
+    let before = bench.port("80").await;
+    let second = start("second").await;
+    second.is(Role::Standby).await;
+    assert!(second.operator.app.modules().is_empty(), "a standby runs no module");
+    first.operator.shutdown().await;
+    at(&second.operator, "web", "ready").await;
+    let after = bench.is_there("ConfigMap", "web").await;
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    bench.configure(json!({"web": "port: 81"})).await;
+    bench.port("81").await;
 }
 
 #[tokio::test]

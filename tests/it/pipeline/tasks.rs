@@ -1,26 +1,29 @@
 //! The operator's long-lived tasks: whichever of them ends by itself, it does not go unnoticed.
 
+use std::task::Poll;
+
 use boathook_bundle::{Reach, Store};
 use boathook_kube::election::ElectionConfig;
 use boathook_operator::{
     admin::Socket,
-    app::{CertificateSource, ModuleResources, ModulesOptions, Reached, WebhookOptions},
+    app::{App, CertificateSource, ModuleResources, ModulesOptions, Options, Reached, WebhookOptions},
     hookbundle::SourceOptions,
     record::RecordConfig,
     webhook::Settings,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    task::yield_now,
 };
 
 use super::{
-    fixture::{Operator, guests},
+    fixture::{Operator, guests, options},
     module_resources,
 };
-use crate::support::{PATIENCE, cluster::TestCluster, until};
+use crate::support::{PATIENCE, cluster::TestCluster, guests::hooks_dir, log::Log, until};
 
 const OWN: &str = "boathook";
 
@@ -57,6 +60,7 @@ const TASKS: [&str; 25] = [
 /// Nobody can end a thread from outside; `crates/core/src/tasks.rs` has tests of those that panic.
 const THREADS: [&str; 3] = ["clock of filters", "clock of runs", "records"];
 const HEALTH: &str = "health and metrics";
+const DEFECT: &str = "a task of the operator ended by itself: this is a defect";
 
 struct Whole {
     operator: Operator,
@@ -64,8 +68,8 @@ struct Whole {
     _files: TempDir,
 }
 
-/// An operator with everything, at work.
-async fn whole() -> Whole {
+/// A cluster for an operator with everything, and a folder for its files.
+async fn surroundings() -> (TestCluster, TempDir) {
     let (cluster, files) = (TestCluster::start().await, tempfile::tempdir().unwrap());
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": OWN}});
     cluster.admin.create(&namespace).await.unwrap();
@@ -75,26 +79,34 @@ async fn whole() -> Whole {
     let module = json!({"apiVersion": "boathook.dev/v1alpha1", "kind": "Module", "metadata": {"name": "web"},
         "spec": {"source": {"oci": oci}, "version": "v1", "verification": {"unsigned": true}, "serviceAccountName": "web"}});
     cluster.admin.create(&module).await.unwrap();
+    (cluster, files)
+}
+
+fn everything(options: &mut Options, files: &TempDir) {
     let store = Store::open(&files.path().join("store")).unwrap();
     let sources = SourceOptions { store, policy: None, reach: Reach::Anywhere, ca: Vec::new() };
-    let operator = Operator::start(cluster.admin.client.clone(), &guests(["reviewer"]), |options| {
-        options.webhooks = Some(WebhookOptions {
-            listen: ([127, 0, 0, 1], 0).into(),
-            settings: Settings::default(),
-            instance: OWN.to_owned(),
-            namespace: OWN.to_owned(),
-            left_out: WebhookOptions::left_out(Some(OWN)),
-            reached: Reached::Address,
-            certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
-            client_ca: None,
-        });
-        options.election = Some(ElectionConfig::new("default", OWN, "first", std::time::Duration::from_secs(300)));
-        options.record = Some(RecordConfig::new(files.path().join("records"), options.hooks.clone().unwrap()));
-        let resources = Some(ModuleResources { sources: Some(sources) });
-        options.modules = Some(ModulesOptions { resources, ..ModulesOptions::new(Vec::new()) });
-        options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
-    })
-    .await;
+    options.webhooks = Some(WebhookOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        settings: Settings::default(),
+        instance: OWN.to_owned(),
+        namespace: OWN.to_owned(),
+        left_out: WebhookOptions::left_out(Some(OWN)),
+        reached: Reached::Address,
+        certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
+        client_ca: None,
+    });
+    options.election = Some(ElectionConfig::new("default", OWN, "first", std::time::Duration::from_secs(300)));
+    options.record = Some(RecordConfig::new(files.path().join("records"), options.hooks.clone().unwrap()));
+    let resources = Some(ModuleResources { sources: Some(sources) });
+    options.modules = Some(ModulesOptions { resources, ..ModulesOptions::new(Vec::new()) });
+    options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
+}
+
+/// An operator with everything, at work.
+async fn whole() -> Whole {
+    let (cluster, files) = surroundings().await;
+    let adjust = |options: &mut Options| everything(options, &files);
+    let operator = Operator::start(cluster.admin.client.clone(), &guests(["reviewer"]), adjust).await;
     operator.ready().await;
     assert_eq!(operator.app.readiness().quarantined, []);
     // Some start a moment after the operator leads.
@@ -130,6 +142,36 @@ async fn every_long_lived_task_is_known_by_its_name() {
     assert_eq!(tasks.first_ended(), None, "an ordinary end is no defect");
 }
 
+/// As `boathook serve` gives a start up after a signal, wherever it is.
+#[tokio::test]
+async fn a_start_that_is_given_up_is_no_defect() {
+    let (cluster, files) = surroundings().await;
+    let (log, _collecting) = Log::collect();
+    let hooks = hooks_dir(&guests(["reviewer"])).await;
+    for turns in (0..).map(|power| 1_u64 << power) {
+        let options = options(cluster.admin.client.clone(), hooks.path(), |options| everything(options, &files));
+        let mut start = Box::pin(App::start(options));
+        let mut started = None;
+        for _ in 0..turns {
+            if let Poll::Ready(app) = futures::poll!(&mut start) {
+                started = Some(app.unwrap());
+                break;
+            }
+            yield_now().await;
+        }
+        drop(start);
+        // What was dropped ends.
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert_eq!(log.told(DEFECT), [] as [Value; 0], "after {turns} turns");
+        if let Some(app) = started {
+            app.shutdown().await;
+            return;
+        }
+    }
+}
+
 // mutant: crates/core/src/tasks.rs: `self.shared.ended.send_if_modified(|first| {` => `watch::Sender::new(None).send_if_modified(|first| {`
 #[tokio::test]
 async fn whichever_task_ends_the_operator_is_broken_and_says_so() {
@@ -149,7 +191,7 @@ async fn whichever_task_ends_the_operator_is_broken_and_says_so() {
             assert!(status == 503 && text.contains(&format!("[-]{ended}\n")), "{task}: {text}");
         }
         // What lives by it may end behind it.
-        let told = whole.operator.log.told("a task of the operator ended by itself: this is a defect");
+        let told = whole.operator.log.told(DEFECT);
         assert_eq!(told[0]["task"], task);
         // It can still be taken down.
         tokio::time::timeout(PATIENCE, whole.operator.shutdown()).await.unwrap_or_else(|_| panic!("{task}"));

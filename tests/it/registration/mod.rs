@@ -249,6 +249,7 @@ async fn nothing_goes_before_the_source_that_may_want_it_is_settled() {
         hooks: BTreeSet::from(["broken".to_owned()]),
         bundles: BTreeSet::from([own.clone()]),
         unlisted: true,
+        ..Pending::default()
     };
     operator.want_with("two", [], pending.clone());
     until_gone(&cluster, &validating("boathook-file")).await;

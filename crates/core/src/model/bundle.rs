@@ -33,6 +33,8 @@ pub enum Source {
     Directory,
     /// A bundle: of a HookBundle, or named on the command line.
     Bundle(BundleId),
+    /// A module, or the global hooks of all modules, which are called `global`.
+    Module(String),
 }
 
 impl fmt::Display for Source {
@@ -41,6 +43,7 @@ impl fmt::Display for Source {
             Self::Directory => f.write_str("directory"),
             Self::Bundle(id) if id.namespace.is_some() => write!(f, "HookBundle {id}"),
             Self::Bundle(id) => write!(f, "bundle {id}"),
+            Self::Module(name) => write!(f, "module {name}"),
         }
     }
 }
@@ -53,6 +56,7 @@ impl FromStr for Source {
         match text.split_once(' ') {
             None if text == "directory" => Ok(Self::Directory),
             Some(("bundle", name)) => Ok(Self::Bundle(BundleId { namespace: None, name: name.to_owned() })),
+            Some(("module", name)) => Ok(Self::Module(name.to_owned())),
             Some(("HookBundle", id)) => {
                 let (namespace, name) = id.split_once('/').ok_or_else(unknown)?;
                 Ok(Self::Bundle(BundleId { namespace: Some(namespace.to_owned()), name: name.to_owned() }))
@@ -412,7 +416,8 @@ mod tests {
         let bundle = |namespace: Option<&str>| {
             Source::Bundle(BundleId { namespace: namespace.map(str::to_owned), name: "a.b".to_owned() })
         };
-        for source in [Source::Directory, bundle(None), bundle(Some("team"))] {
+        let module = Source::Module("web".to_owned());
+        for source in [Source::Directory, bundle(None), bundle(Some("team")), module] {
             assert_eq!(source.to_string().parse(), Ok(source));
         }
         for text in ["", "elsewhere", "HookBundle a", "x a/b"] {

@@ -169,6 +169,17 @@ fn numbers_order_and_dependencies_need() {
 }
 
 #[test]
+fn modules_with_the_same_number_go_side_by_side() {
+    let mut run = Run::of(&["a 1", "b 1", "c 2"]);
+    run.vote(&["a", "b", "c"]).open();
+    assert_eq!(run.took()[2..], ["a Start", "b Start"]);
+    run.done("a Start").done("a BeforeHelm").done("a Chart").done("a AfterHelm");
+    assert_eq!((run.report("a").at, run.report("c").waits.unwrap().as_str()), ("ready", "the module b"));
+    run.all();
+    assert_eq!((run.report("b").at, run.report("c").at), ("ready", "ready"));
+}
+
+#[test]
 fn a_change_ends_the_wait_of_an_older_one() {
     let mut run = Run::of(&["web"]);
     run.vote(&["web"]).open().done("web Start").done("web BeforeHelm");
@@ -229,6 +240,21 @@ fn modules_are_deleted_after_those_that_need_them() {
 }
 
 #[test]
+fn modules_are_deleted_in_the_reverse_order_of_their_numbers() {
+    let mut run = Run::of(&["a 1", "b 2", "c 2"]);
+    run.vote(&["a", "b", "c"]).open().all();
+    run.took();
+    run.vote(&[]).all();
+    let took = run.took();
+    let place = |step: &str| took.iter().position(|took| took == step).unwrap_or_else(|| panic!("{step}: {took:?}"));
+    for later in ["b Stop", "c Stop"] {
+        assert!(place(later) < place("a BeforeDeleteHelm"), "{took:?}");
+    }
+    assert_eq!(took.last().unwrap(), "global AfterAll");
+    assert_eq!(run.report("a").at, "off");
+}
+
+#[test]
 fn a_broken_module_can_be_turned_off() {
     let mut run = Run::of(&["web"]);
     run.vote(&["web"]).open().done("web Start").done("web BeforeHelm").end("web Chart", End::Refused("no".to_owned()));
@@ -272,6 +298,17 @@ fn scripts_see_the_modules_before_them_and_are_asked_again_when_that_changes() {
     run.all().took();
     run.send(Event::Changed(Subject::Module(name("b")), None)).end("b script a", End::Answer(true, None));
     assert!(run.running.contains_key("c script a,b"), "{:?}", run.running);
+}
+
+#[test]
+fn scripts_are_asked_again_when_global_values_change() {
+    let mut run = Run::of(&["a!"]);
+    run.vote(&["a"]).open().all();
+    run.took();
+    run.send(Event::Changed(Subject::Global, None)).done("global BeforeAll");
+    assert!(run.running.contains_key("a script "), "{:?}", run.running);
+    run.end("a script ", End::Answer(false, None)).all();
+    assert_eq!((run.report("a").at, run.report("a").on), ("off", Some(false)));
 }
 
 #[test]

@@ -149,9 +149,13 @@ impl RunningTasks {
         let (queue, jumps) = (self.services.queue.clone(), self.services.jumps.subscribe());
         let ticks = schedules::run(queue, hook.spec.name.clone(), schedule.clone(), jumps);
         let (leadership, states) = (self.services.leadership.clone(), self.states.clone());
+        let (health, is_of_module) = (self.services.health.clone(), hook.module.is_some());
         let task = self.tasks.spawn(async move {
             leadership.gained().await;
             states.passed().await;
+            if is_of_module {
+                health.sources().modules_settled().await;
+            }
             ticks.await;
         });
         self.schedules.insert(schedule.name.clone(), task);

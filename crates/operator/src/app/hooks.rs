@@ -48,6 +48,14 @@ pub struct Bundled {
     pub settings: Arc<str>,
 }
 
+/// What a module is called among the sources of hooks. No module has the name `global`.
+pub(super) fn source_name(module: &Subject) -> String {
+    match module {
+        Subject::Global => "global".to_owned(),
+        Subject::Module(name) => name.as_str().to_owned(),
+    }
+}
+
 impl Hook {
     /// Creates a hook outside of any bundle.
     pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
@@ -73,7 +81,11 @@ impl Hook {
 
     /// The directory or the bundle that the hook comes from.
     pub fn source(&self) -> Source {
-        self.bundled.as_ref().map_or(Source::Directory, |bundled| Source::Bundle(bundled.bundle.clone()))
+        match (&self.module, &self.bundled) {
+            (Some(module), _) => Source::Module(source_name(module)),
+            (None, Some(bundled)) => Source::Bundle(bundled.bundle.clone()),
+            (None, None) => Source::Directory,
+        }
     }
 
     /// Whether the hook belongs to a HookBundle, and not to the admin.

@@ -89,6 +89,7 @@ use tracing::info;
 use crate::{
     admin::SocketError,
     record::{self, Recorder},
+    registration::PendingModules,
     telemetry::{
         HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
@@ -169,16 +170,28 @@ pub struct App {
 
 impl App {
     /// Loads the hooks and starts everything. If the API server does not answer, the operator waits for it in the
-    /// background.
-    pub async fn start(mut options: Options) -> Result<Self, AppError> {
+    /// background. If this future is dropped, what has started ends.
+    pub async fn start(options: Options) -> Result<Self, AppError> {
+        let tasks = Tasks::default();
+        let starting = Box::pin(Self::start_with(options, tasks.clone()));
+        // Declared last, so that it is dropped first: what ends with a start that was given up is no defect.
+        let mut beginning = Beginning { tasks, is_over: false };
+        let app = starting.await?;
+        beginning.is_over = true;
+        Ok(app)
+    }
+
+    async fn start_with(mut options: Options, tasks: Tasks) -> Result<Self, AppError> {
         let metrics = Arc::new(Metrics::new(&options.metrics_prefix)?);
         let contact = Contact::new();
         options.client = api_server_health::counted(options.client, metrics.clone(), contact.clone());
         let candidacy = options.election.clone().map(Candidacy::new);
         let leadership = candidacy.as_ref().map_or_else(Leadership::alone, Candidacy::leadership);
-        let tasks = Tasks::default();
         let health =
             Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
+        if options.modules.is_some() {
+            health.sources().note_modules(PendingModules::Unknown);
+        }
         let hook_registry = Arc::new(HookRegistry::default());
         let shown = Shown {
             metrics: metrics.clone(),
@@ -414,6 +427,20 @@ impl App {
         }
         self.server.shutdown().await;
         drained
+    }
+}
+
+/// The tasks of an operator that starts. Dropping this before the start is over allows them to end.
+struct Beginning {
+    tasks: Tasks,
+    is_over: bool,
+}
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.tasks.close();
+        }
     }
 }
 

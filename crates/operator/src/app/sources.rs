@@ -12,7 +12,10 @@ use std::{
 use boathook_core::model::{BundleId, BundleNews, HookBundlesNews, Source};
 use tokio::sync::watch;
 
-use crate::{registration::Pending, telemetry::SourceReadiness};
+use crate::{
+    registration::{Pending, PendingModules},
+    telemetry::SourceReadiness,
+};
 
 /// How long a start may last: until then, tenants' bundles count for readiness, and no reviews are routed to a replica
 /// that does not have all hooks. Without this limit, one tenant's broken bundle would keep the operator unready for all
@@ -37,6 +40,7 @@ pub(super) struct Sources {
 struct State {
     bundles: BTreeMap<BundleId, Standing>,
     hook_bundles: HookBundles,
+    modules: PendingModules,
     /// The beginning of the start, for an operator that lists no HookBundles.
     created: Instant,
     /// Whether the start is over. It never begins again.
@@ -77,7 +81,9 @@ impl Sources {
     pub fn new(awaited: &Awaited, changes: watch::Sender<()>) -> Self {
         let bundles = awaited.bundles.iter().map(|id| (id.clone(), Standing::awaited())).collect();
         let hook_bundles = if awaited.hook_bundles { HookBundles::Unlisted } else { HookBundles::Off };
-        Self { state: Mutex::new(State { bundles, hook_bundles, created: Instant::now(), started: false }), changes }
+        let modules = PendingModules::default();
+        let state = State { bundles, hook_bundles, modules, created: Instant::now(), started: false };
+        Self { state: Mutex::new(state), changes }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -119,6 +125,27 @@ impl Sources {
         }
     }
 
+    /// Takes a note of the modules whose hooks may not be loaded.
+    pub fn note_modules(&self, pending: PendingModules) {
+        let mut state = self.state();
+        let changed = state.modules != pending;
+        state.modules = pending;
+        drop(state);
+        if changed {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// Waits until each module was tried.
+    pub async fn modules_settled(&self) {
+        let mut changes = self.changes.subscribe();
+        while self.state().modules == PendingModules::Unknown {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// The bundle was removed.
     pub fn forget(&self, id: &BundleId) {
         if self.state().bundles.remove(id).is_some() {
@@ -134,6 +161,7 @@ impl Sources {
             hooks: BTreeSet::new(),
             bundles: unsettled.map(|(id, _)| id.clone()).collect(),
             unlisted: matches!(state.hook_bundles, HookBundles::Unlisted | HookBundles::Unserved),
+            modules: state.modules.clone(),
         }
     }
 
@@ -218,6 +246,18 @@ mod tests {
         sources.note(&own, BundleNews::Missing("away".to_owned()));
         sources.forget(&tenants);
         assert_eq!(pending(&sources), (0, false));
+    }
+
+    // mutant: crates/operator/src/app/sources.rs: `modules: state.modules.clone(),` => `modules: PendingModules::default(),`
+    #[test]
+    fn modules_are_pending_as_long_as_the_life_of_modules_says() {
+        let sources = sources(&[], false);
+        let (web, api) = (Source::Module("web".to_owned()), Source::Module("api".to_owned()));
+        assert!(!sources.pending().has(&web), "there are no modules");
+        sources.note_modules(PendingModules::Unknown);
+        assert!(sources.pending().has(&web) && !sources.pending().is_none());
+        sources.note_modules(PendingModules::Named(BTreeSet::from(["api".to_owned()])));
+        assert!(!sources.pending().has(&web) && sources.pending().has(&api));
     }
 
     #[test]

@@ -84,12 +84,38 @@ pub struct Pending {
     pub bundles: BTreeSet<BundleId>,
     /// Whether it is not known yet which HookBundles exist. Any of them may exist.
     pub unlisted: bool,
+    /// Modules whose hooks may not be loaded.
+    pub modules: PendingModules,
+}
+
+/// Modules whose hooks may not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PendingModules {
+    /// No other ones than these.
+    Named(BTreeSet<String>),
+    /// It is not known yet which modules exist. Any of them may exist.
+    Unknown,
+}
+
+impl Default for PendingModules {
+    fn default() -> Self {
+        Self::Named(BTreeSet::new())
+    }
+}
+
+impl PendingModules {
+    fn has(&self, module: &str) -> bool {
+        match self {
+            Self::Named(names) => names.contains(module),
+            Self::Unknown => true,
+        }
+    }
 }
 
 impl Pending {
     /// Whether nothing more can be added.
     pub fn is_none(&self) -> bool {
-        self.hooks.is_empty() && self.bundles.is_empty() && !self.unlisted
+        self.hooks.is_empty() && self.bundles.is_empty() && !self.unlisted && self.modules == PendingModules::default()
     }
 
     /// Whether the source may have hooks that are not known.
@@ -97,6 +123,7 @@ impl Pending {
         match source {
             Source::Directory => false,
             Source::Bundle(id) => self.bundles.contains(id) || (self.unlisted && id.namespace.is_some()),
+            Source::Module(name) => self.modules.has(name),
         }
     }
 

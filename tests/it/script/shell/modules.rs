@@ -128,6 +128,12 @@ async fn hooks_of_modules_see_values_write_values_and_follow_the_configuration()
     operator.said("main.web", r#"afterDeleteHelm port=8080 replicas=3 config={"port":8080}"#).await;
     assert_eq!(pipeline.get(secret("web")).await, None, "what its hooks wrote is forgotten");
     assert!(operator.app.hook(&HookName::new("main.web").unwrap()).is_none());
+    // It is on again, without what its hooks wrote before.
+    let before = operator.log.said("main.web").len();
+    pipeline.apply(config_map(json!({"web": "port: 8080\n", "webEnabled": "true"}))).await;
+    reaches(operator, "web", "ready").await;
+    let said = &operator.log.said("main.web")[before..];
+    assert_eq!(said[0], r#"onStartup port=8080 replicas=none config={"port":8080}"#);
 }
 
 #[tokio::test]
@@ -189,7 +195,9 @@ if [[ $binding == beforeAll ]]; then
   echo '[{"op": "add", "path": "/global/zone", "value": "a"}, {"op": "add", "path": "/dbEnabled", "value": true}]' > "$VALUES_JSON_PATCH_PATH"
 fi"#,
     );
-    let db = hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, r#"echo "zone $(jq -r .global.zone "$VALUES_PATH")""#);
+    let body = r#"echo "zone $(jq -r .global.zone "$VALUES_PATH")"
+echo "size $(jq -r .db.size "$VALUES_PATH")""#;
+    let db = hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, body);
     let enabled = r#"#!/bin/bash
 if [[ $(jq -r .web.size "$VALUES_PATH") -gt 3 ]]; then
   echo true > "$MODULE_ENABLED_RESULT"
@@ -213,8 +221,34 @@ fi
     assert_eq!(web.why, "its script says no: size is too small, after [\"db\"]");
     operator.said("main.global", r#"afterAll {"global":{"region":"eu","zone":"a"}}"#).await;
     // A script sees values as they are now.
-    pipeline.create(config_map(json!({"web": "size: 4\n"}))).await;
+    pipeline.create(config_map(json!({"web": "size: 4\n", "db": "size: 5\n"}))).await;
     assert_eq!(reaches(operator, "web", "ready").await.on, Some(true));
+    // A module that a global hook turned on has its configuration, too.
+    operator.said("main.db", "size 5").await;
+}
+
+#[tokio::test]
+async fn a_script_that_decides_reads_neither_the_cluster_nor_files_of_the_host() {
+    if left_out() {
+        return;
+    }
+    let enabled = r#"#!/bin/bash
+if kubectl get configmap known > /dev/null 2>&1 || [[ -e /etc/passwd ]]; then
+  echo true > "$MODULE_ENABLED_RESULT"
+else
+  echo "it sees nothing" > "$MODULE_ENABLED_REASON"
+  echo false > "$MODULE_ENABLED_RESULT"
+fi
+"#;
+    let modules = Modules::new(&[("modules/values.yaml", "webEnabled: true\n"), ("modules/010-web/enabled", enabled)]);
+    sandbox().await;
+    let cluster = TestCluster::start().await;
+    let known = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": "known"}});
+    cluster.admin.create(&known).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |options| modules.adjust(options)).await;
+    let answered = |operator: &Operator| report(operator, "web").filter(|web| web.on.is_some());
+    let web = pipeline.operator.until("the script's answer", answered).await;
+    assert_eq!((web.on, web.why.as_str()), (Some(false), "its script says no: it sees nothing"));
 }
 
 #[tokio::test]
@@ -249,6 +283,8 @@ fi"#;
     let error = operator.until("the refusal", failed).await;
     assert!(error.contains("the change of the configuration is refused: web.size"), "{error}");
     assert_eq!(pipeline.get(secret("web")).await, None, "nothing of the run is taken");
+    let said = operator.log.said("main.web");
+    assert!(!said.contains(&"beforeHelm size=7".to_owned()), "its own change was not a change by others: {said:?}");
 }
 
 #[tokio::test]
@@ -274,6 +310,123 @@ fi"#;
     reaches(&pipeline.operator, "web", "ready").await;
     let said = pipeline.operator.log.said("main.web");
     assert_eq!(said, [r#"maps Synchronization ["one"] null"#, r#"beforeHelm stage ["one"] ["one"]"#]);
+}
+
+#[tokio::test]
+async fn ticks_and_events_wake_hooks_of_modules_until_the_module_is_off() {
+    if left_out() {
+        return;
+    }
+    let config = r#"{"configVersion": "v1", "beforeHelm": 1, "schedule": [{"name": "tick", "crontab": "* * * * * *"}], "kubernetes": [{"name": "maps", "apiVersion": "v1", "kind": "ConfigMap", "namespace": {"nameSelector": {"matchNames": ["default"]}}, "labelSelector": {"matchLabels": {"a": "b"}}, "executeHookOnSynchronization": false}]}"#;
+    let body = r#"jq -r '.[] | "\(.binding) \(.type // "stage")"' "$BINDING_CONTEXT_PATH"
+if [[ $(jq -c '[.[].type]' "$BINDING_CONTEXT_PATH") == *Event* ]]; then
+  echo '{"op": "add", "path": "/web/seen", "value": true}' > "$VALUES_JSON_PATCH_PATH"
+fi
+if [[ $binding == beforeHelm ]]; then
+  echo "seen=$(jq -r .web.seen "$VALUES_PATH")"
+fi"#;
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(config, body)),
+    ]);
+    let pipeline = modules.start().await;
+    let operator = &pipeline.operator;
+    reaches(operator, "web", "ready").await;
+    operator.said("main.web", "tick Schedule").await;
+    assert!(!operator.log.said("main.web").contains(&"seen=true".to_owned()));
+    let metadata = json!({"namespace": "default", "name": "one", "labels": {"a": "b"}});
+    pipeline.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).await;
+    operator.said("main.web", "maps Event").await;
+    // What the hook wrote needs another chart, which begins with this stage.
+    operator.said("main.web", "seen=true").await;
+    pipeline.create(config_map(json!({"webEnabled": "false"}))).await;
+    reaches(operator, "web", "off").await;
+    let said = operator.log.said("main.web").len();
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert_eq!(operator.log.said("main.web").len(), said, "nothing wakes it any more");
+}
+
+#[tokio::test]
+async fn schedules_of_modules_wait_until_each_module_was_tried() {
+    if left_out() {
+        return;
+    }
+    let config = r#"{"configVersion": "v1", "schedule": [{"name": "tick", "crontab": "* * * * * *"}]}"#;
+    let modules = Modules::new(&[
+        ("modules/values.yaml", "webEnabled: true\nslowEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(config, "echo tick")),
+        ("modules/020-slow/hooks/main.sh", &hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, "sleep 3")),
+    ]);
+    let pipeline = modules.start().await;
+    let operator = &pipeline.operator;
+    operator.said("main.web", "tick").await;
+    let lines = operator.log.lines();
+    let place = |what: &str| lines.iter().position(|line| line["message"] == what);
+    let (settled, tick) = (place("modules have settled"), place("tick"));
+    assert!(settled.is_some() && settled < tick, "{settled:?} {tick:?}");
+}
+
+#[tokio::test]
+async fn metrics_of_a_hook_go_with_its_module() {
+    if left_out() {
+        return;
+    }
+    let body = r#"echo '{"name": "web_ports", "set": 2, "group": "ports"}' > "$METRICS_PATH""#;
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, body)),
+    ]);
+    let pipeline = modules.start().await;
+    let operator = &pipeline.operator;
+    reaches(operator, "web", "ready").await;
+    let has = async |line: &str| operator.page("/metrics/hooks").await.contains(line);
+    until("the metric is shown", async || has(r#"web_ports{hook="main.web"} 2"#).await.then_some(())).await;
+    pipeline.create(config_map(json!({"webEnabled": "false"}))).await;
+    reaches(operator, "web", "off").await;
+    until("the metric is gone", async || (!has("web_ports").await).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_kubectl_writes_in_a_run_that_fails_stays_and_the_runs_patches_are_not_applied() {
+    if left_out() {
+        return;
+    }
+    let body = r#"echo '{"operation": "Create", "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never", "namespace": "default"}}}' > "$KUBERNETES_PATCH_PATH"
+kubectl patch configmap state --type merge -p '{"data": {"phase": "failed"}}'
+echo "no database" >&2
+exit 1"#;
+    let permissions = "permissions:\n  kubernetes:\n  - {apiGroups: [''], resources: [configmaps], verbs: [get, create, update, patch], namespaces: [default]}\n";
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/main.sh", &hook(r#"{"configVersion": "v1", "beforeHelm": 1}"#, body)),
+        ("modules/010-web/hooks/main.boathook.yaml", permissions),
+    ]);
+    sandbox().await;
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "default", "name": name}});
+    let cluster = TestCluster::start().await;
+    cluster.admin.create(&map("state")).await.unwrap();
+    let pipeline = Pipeline::on(cluster, &[], |options| modules.adjust(options)).await;
+    let twice = |operator: &Operator| report(operator, "web").filter(|web| web.failures > 1).and_then(|web| web.error);
+    let error = pipeline.operator.until("the second failure", twice).await;
+    assert_eq!(error, "hook main.web: no database");
+    assert_eq!(pipeline.get(map("state")).await.unwrap()["data"], json!({"phase": "failed"}));
+    assert_eq!(pipeline.get(map("never")).await, None);
+}
+
+#[tokio::test]
+async fn a_program_that_cannot_run_is_named_and_is_no_hook() {
+    if left_out() {
+        return;
+    }
+    let modules = Modules::new(&[
+        ("modules/010-web/values.yaml", "webEnabled: true\n"),
+        ("modules/010-web/hooks/program.py", "#!/usr/bin/env python3\nprint('configVersion: v1')\n"),
+    ]);
+    let pipeline = modules.start().await;
+    let failed = |operator: &Operator| report(operator, "web").and_then(|web| web.error);
+    let error = pipeline.operator.until("the refusal", failed).await;
+    assert!(error.contains("program.py is executable, and is neither a component NAME.wasm nor a script"), "{error}");
+    assert_eq!(report(&pipeline.operator, "web").unwrap().at, "Start");
 }
 
 #[tokio::test]

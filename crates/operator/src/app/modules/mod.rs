@@ -39,10 +39,11 @@ use tracing::{error, info, warn};
 use super::{
     Services,
     hook_manager::HookManager,
+    hooks::source_name,
     module_values::{ModuleValues, News},
     options::ModulesOptions,
 };
-use crate::{module::Fetcher, telemetry::metrics::ModuleInfo};
+use crate::{module::Fetcher, registration::PendingModules, telemetry::metrics::ModuleInfo};
 pub use adopt::Adoption;
 pub use charts::revisions::Entry;
 pub use commands::{CommandError, InCluster};
@@ -417,9 +418,27 @@ impl Driver {
         pause + pause.mul_f64(rand::random::<f64>() * 0.1)
     }
 
+    /// Modules whose hooks may not be loaded: what these registered at the API server stays.
+    fn pending(&self, now: &[Report]) -> PendingModules {
+        if !self.life.has_settled() {
+            return PendingModules::Unknown;
+        }
+        let starts = |report: &&Report| report.on != Some(false) && report.at != "ready";
+        let mut pending: BTreeSet<_> = now.iter().filter(starts).map(|report| source_name(&report.subject)).collect();
+        pending.extend(self.broken.keys().map(|name| name.as_str().to_owned()));
+        let missing = self
+            .resources
+            .iter()
+            .flat_map(Resources::iter)
+            .filter(|(name, known)| known.is_sourced() && !known.is_deleting() && self.shelf.get(name).is_none());
+        pending.extend(missing.map(|(name, _)| name.as_str().to_owned()));
+        PendingModules::Named(pending)
+    }
+
     /// Shows what changed to people.
     fn show(&mut self) {
         let now = self.life.reports();
+        self.services.health.sources().note_modules(self.pending(&now));
         let before = self.shown.borrow().clone();
         for report in &now {
             let old = before.iter().find(|old| old.subject == report.subject);
