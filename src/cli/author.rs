@@ -9,7 +9,7 @@ use super::{Cli, Output, bundle::Registry};
 /// Commands for authors of hooks.
 #[derive(Debug, Subcommand)]
 pub enum Author {
-    /// Create a hook project that is ready to build and test
+    /// Create the project of a hook, or a module, that is ready to build and test
     New(New),
     /// Build a component from a project, and check that it is a valid hook
     Build(Build),
@@ -28,15 +28,16 @@ pub enum Author {
   boathook new copy-secrets --lang python
   boathook new copy-secrets --lang ts
   boathook new copy-secrets --lang shell
+  boathook new shop --from module --dir modules/010-shop   # a chart with values and a shell hook
 
 Exit codes: 0 when the project was created, 1 when it cannot be created, 2 when the command line is wrong.")]
 pub struct New {
-    /// Name of the project and of the hook: lower-case letters, digits and `-`
+    /// Name of the project and of the hook, or of the module: lower-case letters, digits and `-`
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Language of the hook
-    #[arg(long, value_enum, default_value_t = Language::Rust)]
-    pub lang: Language,
+    /// Language of the hook [default: rust; for a module, shell]
+    #[arg(long, value_enum)]
+    pub lang: Option<Language>,
     /// Folder of the project; created if missing, otherwise it must be empty [default: NAME]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -76,6 +77,8 @@ pub enum Language {
 pub enum Template {
     /// Keep a ConfigMap in each Namespace with a label
     LabelWatcher,
+    /// A module: a chart whose values users configure and a shell hook writes
+    Module,
     /// Turn a custom resource into a Deployment and a Service
     Operator,
     /// Count Pods on a schedule

@@ -15,13 +15,15 @@ use super::{directories::Directories, http::Http, node::Variables, webhooks::htt
   boathook dev target/boathook/web.wasm             # a component that another tool builds
   boathook dev --kubeconfig dev.yaml --plan         # a real cluster, without writes
   boathook dev --kubeconfig dev.yaml --webhook-url https://10.0.0.7:9443   # with webhooks
+  boathook dev modules/010-web                      # a module: its chart is rendered with each save
 
 Projects are built as with `boathook build`. If a build fails or its component is not a valid hook, the old
-version stays active.
+version stays active. Of a module, only the chart is rendered, without a cluster, and the difference to the
+last rendering is shown. Its hooks do not run.
 
 Exit codes: 0 after SIGTERM or Ctrl-C, 1 when it cannot start or cannot build at all.")]
 pub struct Dev {
-    /// Folders of projects, or components NAME.wasm that other tools build
+    /// Folders of projects, components NAME.wasm that other tools build, or one directory of a module
     #[arg(value_name = "PATH", default_value = ".")]
     pub paths: Vec<PathBuf>,
     /// Use the cluster of this kubeconfig instead of a local one
@@ -73,6 +75,12 @@ pub struct Dev {
     /// Also run the hooks of this directory, which are not watched for changes
     #[arg(long, value_name = "DIR")]
     pub hooks: Option<PathBuf>,
+    /// With a module: file with the ConfigMap in which users configure it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// With a module: file that one of its hooks wrote to VALUES_JSON_PATCH_PATH; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub patch: Vec<PathBuf>,
     /// Output format; `json` prints one object per line, for editors and programs
     #[arg(short, long, value_enum, default_value_t = DevOutput::Text)]
     pub output: DevOutput,

@@ -370,14 +370,15 @@ pub struct Crd {
   boathook test hooks --filter 'new namespace' -o json
   boathook test hooks --update                        # expects the actual objects from now on
   boathook test hooks --sweep                         # each scenario again with one fault
+  boathook test modules/010-web                       # a module, with its scenarios/*.yaml
   boathook test --schema > scenario.schema.json
 
-Each scenario has its own empty cluster in this process, and an operator with only its hook.
+Each scenario has its own empty cluster in this process, and an operator with only its hook or module.
 
 Exit codes: 0 when all scenarios passed, 1 when one failed, 2 when there is no scenario or a file is invalid.
 With exit code 2, no scenario has run.")]
 pub struct Test {
-    /// Directory with the folders of hooks, folder of a hook, component, or one scenario
+    /// Directory with the folders of hooks or modules, folder of one of them, component, or one scenario
     #[arg(value_name = "DIR|FILE.wasm|FILE.yaml", default_value = ".")]
     pub path: PathBuf,
     /// Directory of the components, each NAME.wasm [default: the folder that contains `scenarios`, its
@@ -393,7 +394,7 @@ pub struct Test {
     /// List the scenarios and run none
     #[arg(long)]
     pub list: bool,
-    /// Update the scenario files: where an object differs, expect the actual one
+    /// Update the scenario files: where objects, values or manifests differ, expect the actual ones
     #[arg(long)]
     pub update: bool,
     /// Play each scenario again with one fault, for each fault that is possible, or for N of them, and compare the final states

@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use boathook_author::{
     author::Tools,
     dev::{Format, Look, Session, Show, Source},
+    module::is_module,
     rbac::Kinds,
 };
 use boathook_cluster::{Cluster, State};
@@ -31,7 +32,7 @@ use serde_json::json;
 use super::{
     browser,
     cluster::{write_kubeconfig, write_private},
-    connect, effects, http_client, offered,
+    connect, effects, http_client, modules, offered,
     rbac::local,
     runtime::{Stop, block_on},
     sandbox::{self, programs},
@@ -53,6 +54,14 @@ const ANSWER: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
+    match (args.paths.as_slice(), args.paths.iter().find(|path| is_module(path))) {
+        ([_], Some(module)) => return modules::develop(&args, module, &Show::new(format(args.output))),
+        (_, Some(module)) => bail!("{} is a module: name it alone", module.display()),
+        (_, None) if args.config.is_some() || !args.patch.is_empty() => {
+            bail!("--config and --patch are for a module: name its directory");
+        }
+        (_, None) => {}
+    }
     block_on(async {
         let mut stop = Stop::new()?;
         let tools = Tools::new(programs());

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use boathook_author::{
     import::{Found, Mode, What, Written, beside, find, other_keys, remedy, write},
     rbac::{self, Evidence, Kinds, Need, Proposed, Why},
-    scenario::{self, Settings, Subject, play_all},
+    scenario::{self, Case, Settings, play_all},
 };
 use boathook_bundle::{self as bundle, Layout, Progress, Store};
 use boathook_core::{
@@ -239,19 +239,13 @@ fn played(name: &HookName, packed: &[u8], scenarios: &Path, evidence: &mut Evide
     let records = scratch.path().join("records");
     std::fs::create_dir(&records)?;
     let cases = scenario::find(&component, None, Some(scenarios))?;
-    let subjects: Vec<Subject<'_>> = cases
-        .iter()
-        .filter_map(|case| {
-            let scenario = case.scenario.as_ref().ok()?;
-            Some(Subject { scenario, hook: &case.hook, component: &case.component })
-        })
-        .collect();
+    let playables: Vec<_> = cases.iter().filter_map(Case::playable).collect();
     let mut sandbox = sandbox::config(None)?;
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
     let settings = Settings { sandbox, accept: false, record: Some(records.clone()), observe: false };
     let jobs = std::thread::available_parallelism().map_or(2, usize::from);
     // It has a runtime for each scenario.
-    let ended = std::thread::scope(|scope| scope.spawn(|| play_all(&subjects, &settings, jobs, |_, _, _| {})).join());
+    let ended = std::thread::scope(|scope| scope.spawn(|| play_all(&playables, &settings, jobs, |_, _, _| {})).join());
     ended.map_err(|_| anyhow::anyhow!("the scenarios in {} cannot be played", scenarios.display()))??;
     for directory in std::fs::read_dir(&records)? {
         let directory = directory?.path();

@@ -7,11 +7,14 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use boathook_author::author::{File, Language, ProjectName, SDK_FOLDER, Sdk, Template, write_project};
+use boathook_modules::ModuleName;
 
 use crate::cli::author::{self as cli, New};
 
 pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
-    let language = match args.lang {
+    let is_module = args.from == cli::Template::Module;
+    let usual = if is_module { cli::Language::Shell } else { cli::Language::Rust };
+    let language = match args.lang.unwrap_or(usual) {
         cli::Language::Rust => Language::Rust,
         cli::Language::Go => Language::Go,
         cli::Language::TypeScript => Language::TypeScript,
@@ -20,6 +23,15 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
         cli::Language::Shell => Language::Shell,
     };
     let name = ProjectName::new(&args.name, language)?;
+    if is_module {
+        args.name.parse::<ModuleName>()?;
+        if language != Language::Shell {
+            bail!(
+                "a new module has a hook in Shell: leave out --lang. To add a hook in {language}, make a project of its own, \
+                 and put its component into the module's folder hooks"
+            );
+        }
+    }
     let sdk = match &args.sdk_path {
         Some(path) => Sdk::Path(sdk(path, language)?),
         None if args.published_sdk => Sdk::of(env!("CARGO_PKG_VERSION")),
@@ -37,6 +49,10 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
     if !sdk.is_empty() {
         println!("{}/", folder.join(SDK_FOLDER).display());
     }
+    if is_module {
+        eprintln!("next: boathook test {}; see its README.md for the next steps", shown(&folder));
+        return Ok(ExitCode::SUCCESS);
+    }
     let setup = language.setup().map(|command| format!("{command} && ")).unwrap_or_default();
     eprintln!("next: cd {} && {setup}boathook build; see README.md for the next steps", shown(&folder));
     Ok(ExitCode::SUCCESS)
@@ -45,6 +61,7 @@ pub(super) fn run(args: New) -> anyhow::Result<ExitCode> {
 fn template(name: cli::Template) -> Template {
     match name {
         cli::Template::LabelWatcher => Template::LabelWatcher,
+        cli::Template::Module => Template::Module,
         cli::Template::Operator => Template::Operator,
         cli::Template::Schedule => Template::Schedule,
         cli::Template::Startup => Template::Startup,

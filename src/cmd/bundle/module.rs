@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use boathook_author::author::is_project;
+use boathook_author::module::is_module;
 use boathook_bundle::{HookInput, Input, ModuleInput, Pulled, module_files, unpack_module};
 use boathook_core::{
     hooks::{HookFile, read_directory},
@@ -18,12 +18,9 @@ use crate::{
     cmd::{projects::warn_of_stale, sandbox},
 };
 
-/// What only the directory of a module has.
-const MARKS: [&str; 4] = ["module.yaml", "Chart.yaml", "templates", "openapi"];
-
 /// The name of the module in a directory. None if there is none.
 fn name(directory: &Path) -> anyhow::Result<Option<ModuleName>> {
-    if !MARKS.iter().any(|mark| directory.join(mark).exists()) || is_project(directory) || has_components(directory) {
+    if !is_module(directory) || has_components(directory) {
         return Ok(None);
     }
     let file = directory.join("module.yaml");

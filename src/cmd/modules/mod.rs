@@ -2,6 +2,7 @@
 //! of them. Runs no hook.
 
 mod cluster;
+mod develop;
 mod render;
 
 use std::{
@@ -19,6 +20,8 @@ use boathook_modules::{
     layout::{Chart, Class, Dependency},
 };
 use serde_json::{Map, Value, json};
+
+pub(super) use develop::run as develop;
 
 use super::table::aligned;
 use crate::cli::{

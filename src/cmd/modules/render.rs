@@ -1,16 +1,16 @@
 //! `boathook modules render`: prints manifests as `helm template` does.
 
-use std::{fmt::Write as _, path::Path, sync::Arc, time::SystemTime};
+use std::{path::Path, sync::Arc, time::SystemTime};
 
 use anyhow::{Context as _, bail};
+use boathook_author::module::{request, shown};
 use boathook_core::fair::Tenant;
 use boathook_modules::{
     chart::{self, ChartFiles},
     read_values,
 };
 use boathook_sandbox::{
-    Capabilities, Chart, ChartFile, KubeVersion, NoCluster, Operation, Release, RenderError, RenderRequest, Rendered,
-    Sandbox, SandboxConfig, Secret,
+    Capabilities, KubeVersion, NoCluster, Release, RenderError, RenderRequest, Rendered, Sandbox, SandboxConfig,
 };
 use serde_json::{Map, Value};
 
@@ -30,25 +30,14 @@ pub(super) fn run(args: &Render) -> anyhow::Result<bool> {
     let Some((files, values, release)) = given(args)? else { return Ok(false) };
     let mut capabilities = Capabilities::assumed(kube);
     capabilities.api_versions.clone_from(&args.api_versions);
-    let files = files.into_iter().map(|(path, content)| ChartFile { path, content }).collect();
+    let plain = request(files, values, &args.release.clone().unwrap_or(release));
     let request = RenderRequest {
-        chart: Arc::new(Chart::of_directory(files)),
-        values,
-        release: Release {
-            name: args.release.clone().unwrap_or(release),
-            namespace: args.namespace.clone(),
-            revision: 1,
-            operation: Operation::Install,
-        },
+        release: Release { namespace: args.namespace.clone(), ..plain.release },
         capabilities: Arc::new(capabilities),
-        skip_schema: false,
         now: args.now.unwrap_or_else(SystemTime::now),
-        secret: Secret([0; 32]),
+        ..plain
     };
-    let mut config = sandbox::config(None)?;
-    config.compiles_interpreter = Some(|| {
-        eprintln!("compiling the chart engine for this machine: it takes up to a minute, once, and is kept");
-    });
+    let config = sandbox::config(None).map(compiles)?;
     let rendered = block_on(render(config, request))?;
     let rendered = match rendered {
         Ok(rendered) => rendered,
@@ -63,6 +52,14 @@ pub(super) fn run(args: &Render) -> anyhow::Result<bool> {
     }
     print!("{}", text(&rendered, args)?);
     Ok(true)
+}
+
+/// Says what takes long.
+pub(super) fn compiles(config: SandboxConfig) -> SandboxConfig {
+    let compiles_interpreter: Option<fn()> = Some(|| {
+        eprintln!("compiling the chart engine for this machine: it takes up to a minute, once, and is kept");
+    });
+    SandboxConfig { compiles_interpreter, ..config }
 }
 
 /// What is rendered, for errors.
@@ -160,7 +157,7 @@ fn text(rendered: &Rendered, args: &Render) -> anyhow::Result<String> {
     for manifest in all.clone() {
         let wanted = args.show_only.is_empty() || args.show_only.contains(&path(&manifest.source));
         if wanted {
-            let _ = writeln!(text, "---\n# Source: {}\n{}", manifest.source, manifest.text);
+            text.push_str(&shown(manifest));
         }
     }
     for wanted in &args.show_only {

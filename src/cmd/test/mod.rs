@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     io::IsTerminal as _,
+    path::Path,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -10,7 +11,8 @@ use std::{
 use anyhow::Context as _;
 use boathook_author::{
     author::{Tools, is_shell_project},
-    scenario::{self, Case, Choice, Failure, Played, Settings, Subject, play_all},
+    module::is_module,
+    scenario::{self, Case, Choice, Failure, Playable, Played, Settings, Subject, play_all},
 };
 use serde_json::{Value, json};
 
@@ -46,9 +48,9 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
     if tell_problems(&cases) > 0 {
         return Ok(ExitCode::from(UNUSABLE));
     }
-    let chosen: Vec<(&Case, Subject<'_>)> = cases
+    let chosen: Vec<(&Case, Playable<'_>)> = cases
         .iter()
-        .filter_map(|case| Some((case, subject(case)?)))
+        .filter_map(|case| Some((case, case.playable()?)))
         .filter(|(case, it)| wanted(&args, case, it))
         .collect();
     if chosen.is_empty() {
@@ -59,27 +61,39 @@ pub(super) fn run(args: Test) -> anyhow::Result<ExitCode> {
         list(&args, &chosen)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let components: BTreeSet<_> = chosen.iter().map(|(case, _)| &case.component).collect();
-    components.into_iter().for_each(|component| warn_of_stale(component));
+    let components: BTreeSet<_> = chosen.iter().filter_map(|(case, _)| component(&case.subject)).collect();
+    components.into_iter().for_each(warn_of_stale);
     play(&args, &chosen)
 }
 
-/// Builds the shell hook whose scenarios are played, because that takes no toolchain.
+/// Builds the shell hook whose scenarios are played, because that takes no toolchain. Those of modules run as they are.
 fn build_scripts(args: &Test) -> anyhow::Result<()> {
-    if args.hooks.is_none() && is_shell_project(&args.path) {
+    if args.hooks.is_none() && !is_module(&args.path) && is_shell_project(&args.path) {
         let tools = Tools::new(sandbox::programs());
         tools.build(&tools.project(&args.path)?)?;
     }
     Ok(())
 }
 
-fn subject(case: &Case) -> Option<Subject<'_>> {
-    let scenario = case.scenario.as_ref().ok()?;
-    Some(Subject { scenario, hook: &case.hook, component: &case.component })
+fn component(subject: &Subject) -> Option<&Path> {
+    match subject {
+        Subject::Hook { component, .. } => Some(component),
+        Subject::Module { .. } => None,
+    }
 }
 
-fn wanted(args: &Test, case: &Case, subject: &Subject<'_>) -> bool {
-    let holds = |text: &String| case.file.to_string_lossy().contains(text) || subject.scenario.name.contains(text);
+/// A result, with what it is of: the name of a hook or of a module.
+fn entry_of(case: &Case, playable: &Playable<'_>, rest: Value) -> Value {
+    let mut entry = json!({"file": case.file, "name": playable.scenario.name});
+    if let (Some(entry), Value::Object(rest)) = (entry.as_object_mut(), rest) {
+        entry.insert(case.subject.kind().to_owned(), case.subject.name().into());
+        entry.extend(rest);
+    }
+    entry
+}
+
+fn wanted(args: &Test, case: &Case, playable: &Playable<'_>) -> bool {
+    let holds = |text: &String| case.file.to_string_lossy().contains(text) || playable.scenario.name.contains(text);
     args.filter.as_ref().is_none_or(holds)
 }
 
@@ -100,11 +114,17 @@ fn tell_problems(cases: &[Case]) -> usize {
     files
 }
 
-fn list(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<()> {
-    let entry = |(case, subject): &(&Case, Subject<'_>)| json!({"file": case.file, "name": subject.scenario.name, "hook": case.hook.as_str(), "component": case.component});
+fn list(args: &Test, chosen: &[(&Case, Playable<'_>)]) -> anyhow::Result<()> {
+    let entry = |(case, playable): &(&Case, Playable<'_>)| {
+        let rest = match &case.subject {
+            Subject::Hook { component, .. } => json!({"component": component}),
+            Subject::Module { directory, .. } => json!({"directory": directory}),
+        };
+        entry_of(case, playable, rest)
+    };
     let entries: Vec<Value> = chosen.iter().map(entry).collect();
     if args.output == Output::Text {
-        chosen.iter().for_each(|(case, subject)| say!("{}: {}", case.file.display(), subject.scenario.name));
+        chosen.iter().for_each(|(case, playable)| say!("{}: {}", case.file.display(), playable.scenario.name));
         return Ok(());
     }
     print(args.output, &json!(entries))
@@ -123,14 +143,14 @@ struct Ended {
     took: Duration,
 }
 
-fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode> {
+fn play(args: &Test, chosen: &[(&Case, Playable<'_>)]) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let mut sandbox = sandbox::config(args.cache_dir.clone())?;
     // Each operator has its own sandbox, and all of them share one cache.
     sandbox.cache_dir.get_or_insert_with(|| scratch.path().join("cache"));
     let settings = Settings { sandbox, accept: args.update, record: None, observe: false };
-    let subjects: Vec<Subject<'_>> = chosen.iter().map(|(_, subject)| *subject).collect();
+    let playables: Vec<Playable<'_>> = chosen.iter().map(|(_, playable)| *playable).collect();
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let jobs = args.jobs.map_or(2 * cores, usize::from);
     if let Some(most) = args.sweep {
@@ -138,20 +158,20 @@ fn play(args: &Test, chosen: &[(&Case, Subject<'_>)]) -> anyhow::Result<ExitCode
         return sweep::run(args.output, chosen, &settings, jobs, choice);
     }
     let mut all: Vec<Option<Ended>> = chosen.iter().map(|_| None).collect();
-    play_all(&subjects, &settings, jobs, |index, played, took| {
-        let Some((case, subject)) = chosen.get(index) else { return };
+    play_all(&playables, &settings, jobs, |index, played, took| {
+        let Some((case, playable)) = chosen.get(index) else { return };
         let ended = Ended { played, took };
         if args.output == Output::Text {
-            report(case, subject, &ended);
+            report(case, playable, &ended);
         }
         if let Some(place) = all.get_mut(index) {
             *place = Some(ended);
         }
     })?;
-    let all: Vec<(&Case, &Subject<'_>, &Ended)> = chosen
+    let all: Vec<(&Case, &Playable<'_>, &Ended)> = chosen
         .iter()
         .zip(&all)
-        .filter_map(|((case, subject), ended)| Some((*case, subject, ended.as_ref()?)))
+        .filter_map(|((case, playable), ended)| Some((*case, playable, ended.as_ref()?)))
         .collect();
     for (case, _, ended) in &all {
         update(case, ended)?;
@@ -164,10 +184,10 @@ fn colour(code: u8, text: &str) -> String {
     if plain { text.to_owned() } else { format!("\u{1b}[{code}m{text}\u{1b}[0m") }
 }
 
-fn report(case: &Case, subject: &Subject<'_>, ended: &Ended) {
-    let (file, name, ms) = (case.file.display(), &subject.scenario.name, ended.took.as_millis());
+fn report(case: &Case, playable: &Playable<'_>, ended: &Ended) {
+    let (file, name, ms) = (case.file.display(), &playable.scenario.name, ended.took.as_millis());
     match &ended.played {
-        Ok(played) if played.edits.is_empty() => say!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
+        Ok(played) if !played.is_new() => say!("{} {file}: {name} ({ms} ms)", colour(32, "ok  ")),
         Ok(_) => say!("{} {file}: {name} ({ms} ms)", colour(33, "new ")),
         Err(failure) => {
             say!("{} {file}: {name} ({ms} ms)\n{}", colour(31, "FAIL"), failure_text(case, failure));
@@ -190,6 +210,9 @@ fn failure_text(case: &Case, failure: &Failure) -> String {
 
 fn update(case: &Case, ended: &Ended) -> anyhow::Result<()> {
     let Ok(played) = &ended.played else { return Ok(()) };
+    for (path, text) in &played.files {
+        super::put(path, text.as_bytes())?;
+    }
     if played.edits.is_empty() {
         return Ok(());
     }
@@ -197,7 +220,7 @@ fn update(case: &Case, ended: &Ended) -> anyhow::Result<()> {
     std::fs::write(&case.file, text).with_context(|| format!("cannot write {}", case.file.display()))
 }
 
-fn summarise(output: Output, all: &[(&Case, &Subject<'_>, &Ended)], took: Duration) -> anyhow::Result<ExitCode> {
+fn summarise(output: Output, all: &[(&Case, &Playable<'_>, &Ended)], took: Duration) -> anyhow::Result<ExitCode> {
     let failed = all.iter().filter(|(_, _, ended)| ended.played.is_err()).count();
     let updated = all.iter().filter(|(_, _, ended)| is_updated(ended)).count();
     let passed = all.len() - failed - updated;
@@ -205,7 +228,7 @@ fn summarise(output: Output, all: &[(&Case, &Subject<'_>, &Ended)], took: Durati
         let changed = if updated > 0 { format!(", {updated} changed") } else { String::new() };
         say!("\n{} scenarios: {passed} passed, {failed} failed{changed}, in {:.1} s", all.len(), took.as_secs_f64());
     } else {
-        let scenarios: Vec<Value> = all.iter().map(|(case, subject, ended)| entry(case, subject, ended)).collect();
+        let scenarios: Vec<Value> = all.iter().map(|(case, playable, ended)| entry(case, playable, ended)).collect();
         let ms = took.as_millis();
         print(
             output,
@@ -216,10 +239,10 @@ fn summarise(output: Output, all: &[(&Case, &Subject<'_>, &Ended)], took: Durati
 }
 
 fn is_updated(ended: &Ended) -> bool {
-    ended.played.as_ref().is_ok_and(|played| !played.edits.is_empty())
+    ended.played.as_ref().is_ok_and(Played::is_new)
 }
 
-fn entry(case: &Case, subject: &Subject<'_>, ended: &Ended) -> Value {
+fn entry(case: &Case, playable: &Playable<'_>, ended: &Ended) -> Value {
     let result = match &ended.played {
         Err(_) => "failed",
         Ok(_) if is_updated(ended) => "updated",
@@ -229,8 +252,5 @@ fn entry(case: &Case, subject: &Subject<'_>, ended: &Ended) -> Value {
         let (step, line) = failure.step.unzip();
         json!({"step": step, "line": line, "text": failure.text, "log": failure.log})
     });
-    json!({
-        "file": case.file, "name": subject.scenario.name, "hook": case.hook.as_str(), "result": result,
-        "ms": ended.took.as_millis(), "failure": failure,
-    })
+    entry_of(case, playable, json!({"result": result, "ms": ended.took.as_millis(), "failure": failure}))
 }

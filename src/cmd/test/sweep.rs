@@ -2,26 +2,26 @@
 
 use std::{process::ExitCode, time::Instant};
 
-use boathook_author::scenario::{Case, Choice, Found, Outcome, Plain, Settings, Subject, Swept, sweep};
+use boathook_author::scenario::{Case, Choice, Found, Outcome, Plain, Playable, Settings, Swept, sweep};
 use serde_json::{Value, json};
 
-use super::{UNUSABLE, colour, failure_text, print};
+use super::{UNUSABLE, colour, entry_of, failure_text, print};
 use crate::cli::Output;
 
 /// Disturbs the scenarios, and prints each with its faults.
 pub(super) fn run(
     output: Output,
-    chosen: &[(&Case, Subject<'_>)],
+    chosen: &[(&Case, Playable<'_>)],
     settings: &Settings,
     jobs: usize,
     choice: Choice,
 ) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let plains: Vec<Plain<'_>> =
-        chosen.iter().map(|(case, subject)| Plain { subject: *subject, text: &case.text }).collect();
+        chosen.iter().map(|(case, playable)| Plain { playable: *playable, text: &case.text }).collect();
     let outcomes = sweep(&plains, settings, jobs, choice)?;
     let all: Vec<_> =
-        chosen.iter().zip(&outcomes).map(|((case, subject), outcome)| (*case, subject, outcome)).collect();
+        chosen.iter().zip(&outcomes).map(|((case, playable), outcome)| (*case, playable, outcome)).collect();
     let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
     let good = count(|outcome| matches!(outcome, Outcome::Swept(swept) if swept.is_good()));
     let failed = count(|outcome| matches!(outcome, Outcome::Fails(_)))
@@ -30,7 +30,7 @@ pub(super) fn run(
     let played: usize = outcomes.iter().map(|outcome| swept(outcome).map_or(0, |swept| swept.played)).sum();
     let took = began.elapsed();
     if output == Output::Text {
-        all.iter().for_each(|(case, subject, outcome)| say!("{}", text(case, subject, outcome)));
+        all.iter().for_each(|(case, playable, outcome)| say!("{}", text(case, playable, outcome)));
         let left_out = if unfit > 0 { format!(", {unfit} left out") } else { String::new() };
         say!(
             "\n{} scenarios, {played} faults: {good} passed, {failed} failed{left_out}, in {:.1} s",
@@ -38,7 +38,8 @@ pub(super) fn run(
             took.as_secs_f64()
         );
     } else {
-        let scenarios: Vec<Value> = all.iter().map(|(case, subject, outcome)| entry(case, subject, outcome)).collect();
+        let scenarios: Vec<Value> =
+            all.iter().map(|(case, playable, outcome)| entry(case, playable, outcome)).collect();
         let ms = took.as_millis();
         let value = json!({
             "passed": good, "failed": failed, "leftOut": unfit, "faults": played, "ms": ms, "scenarios": scenarios,
@@ -56,8 +57,8 @@ fn swept(outcome: &Outcome) -> Option<&Swept> {
     if let Outcome::Swept(swept) = outcome { Some(swept) } else { None }
 }
 
-fn text(case: &Case, subject: &Subject<'_>, outcome: &Outcome) -> String {
-    let named = format!("{}: {}", case.file.display(), subject.scenario.name);
+fn text(case: &Case, playable: &Playable<'_>, outcome: &Outcome) -> String {
+    let named = format!("{}: {}", case.file.display(), playable.scenario.name);
     let swept = match outcome {
         Outcome::Unfit(why) => return format!("{} {named}\n  left out: {why}", colour(33, "skip")),
         Outcome::Fails(failure) => {
@@ -92,20 +93,18 @@ fn indented(text: &str, by: &str) -> String {
     text.lines().map(|line| format!("{by}{line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn entry(case: &Case, subject: &Subject<'_>, outcome: &Outcome) -> Value {
-    let (file, name, hook) = (&case.file, &subject.scenario.name, case.hook.as_str());
-    match outcome {
-        Outcome::Unfit(why) => json!({"file": file, "name": name, "hook": hook, "result": "left out", "reason": why}),
-        Outcome::Fails(failure) => {
-            json!({"file": file, "name": name, "hook": hook, "result": "failed", "reason": failure.text})
-        }
+fn entry(case: &Case, playable: &Playable<'_>, outcome: &Outcome) -> Value {
+    let result = match outcome {
+        Outcome::Unfit(why) => json!({"result": "left out", "reason": why}),
+        Outcome::Fails(failure) => json!({"result": "failed", "reason": failure.text}),
         Outcome::Swept(swept) => {
             let found = |found: &Found| json!({"fault": found.fault, "text": found.text, "scenario": found.scenario});
             json!({
-                "file": file, "name": name, "hook": hook, "result": if swept.is_good() { "passed" } else { "failed" },
+                "result": if swept.is_good() { "passed" } else { "failed" },
                 "faults": swept.faults, "played": swept.played, "halted": swept.halted, "unsteady": swept.unsteady,
                 "more": swept.more, "failures": swept.found.iter().map(found).collect::<Vec<_>>(),
             })
         }
-    }
+    };
+    entry_of(case, playable, result)
 }

@@ -87,9 +87,11 @@ async fn what_can_not_be_made_is_reported_with_what_can() {
         (
             &["new", "web", "--from", "scratch"],
             2,
-            "[possible values: label-watcher, operator, schedule, startup, validating]",
+            "[possible values: label-watcher, module, operator, schedule, startup, validating]",
         ),
         (&["new", "web", "--lang", "shell", "--from", "operator"], 1, "Shell hooks cannot have `reconcile` bindings"),
+        (&["new", "web", "--lang", "go", "--from", "module"], 1, "a new module has a hook in Shell: leave out --lang"),
+        (&["new", "web-2", "--from", "module"], 1, "begin each part behind a '-' with a letter"),
         (&["new", "web", "--sdk-path", "nowhere"], 1, "cannot use the SDK in nowhere"),
         (&["new", "web", "--lang", "go", "--sdk-path", "."], 1, "no SDK for Go in .: it has no go.mod"),
         (&["new", "web", "--sdk-path", "."], 1, "no SDK for Rust in .: it has no Cargo.toml"),

@@ -31,7 +31,7 @@ use crate::{
 
 /// Whether the component is not there, because nothing could build it. Otherwise it is compiled, once for all tests and for the
 /// commands that they run.
-async fn left_out() -> bool {
+pub async fn left_out() -> bool {
     static COMPILED: OnceCell<()> = OnceCell::const_new();
     if !has_go() {
         eprintln!("left out: there is no Go to build the chart engine with");

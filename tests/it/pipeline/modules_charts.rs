@@ -261,6 +261,8 @@ async fn hooks_of_a_chart_are_waited_for() {
     }
     let operator = bench.start().await;
     bench.is_there("Job", "before").await;
+    let waits = report(&operator, "web").and_then(|web| web.waits);
+    assert_eq!(waits.as_deref(), Some("the chart's pre-install hooks"));
     assert!(bench.get("Job", "second").await.is_none() && bench.get("ConfigMap", "web").await.is_none());
     bench.end("before", "Complete").await;
     bench.is_there("Job", "second").await;

@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 73] = [
+pub(super) const WRONG: [(&str, &str); 78] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
@@ -20,7 +20,7 @@ pub(super) const WRONG: [(&str, &str); 73] = [
     ("name: 5\nsteps: []", "1:7: name: must be a text, not 5"),
     (
         "name: x\nsteps: []\nwhen: now",
-        "3:1: when: is not known here; allowed: faults, files, given, http, name, steps, sweep, variables",
+        "3:1: when: is not known here; allowed: faults, files, given, globalHooks, http, name, settings, steps, sweep, variables",
     ),
     ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
     ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
@@ -76,6 +76,14 @@ pub(super) const WRONG: [(&str, &str); 73] = [
         "name: x\nsteps: [{http: {url: u, fails: never}}]",
         "is \"never\"; allowed: connection, credential, name, timeout, tls",
     ),
+    ("name: x\nsettings: on\nsteps: []", "2:11: settings: must be a mapping, or the word off, not \"on\""),
+    ("name: x\nsteps: [{settings: []}]", "2:20: steps[0].settings: must be a mapping, or the word off, not a list"),
+    ("name: x\nsteps: [{expect: {values: 5}}]", "expect.values: must be an object, not 5"),
+    (
+        "name: x\nsteps: [{expect: {manifests: ../a}}]",
+        "manifests: is \"../a\"; it is the path of a file below the folder",
+    ),
+    ("name: x\nsteps: [{expect: {manifests: web.yaml}}]", "which is a scenario: put it into a folder"),
     ("name: x\nsteps: [{tick: ''}]", "2:16: steps[0].tick: must be a text"),
     ("name: x\nsteps: [{restart: cluster}]", "2:19: steps[0].restart: is \"cluster\"; allowed: operator"),
     ("name: x\nsteps: [{admission: {dryRun: true}}]", "2:21: steps[0].admission: operation is missing"),

@@ -9,6 +9,7 @@ mod failing;
 mod files;
 mod http;
 mod languages;
+mod modules;
 mod schema;
 mod sweep;
 

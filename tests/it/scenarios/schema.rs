@@ -10,7 +10,8 @@ use super::bad::WRONG;
 const PUBLISHED: &str = include_str!("../../../docs/reference/scenario.schema.json");
 
 /// What only the reader can say: parts of its messages.
-const BEYOND: [&str; 2] = ["at most 10m", "is not the path of a file in a directory"];
+const BEYOND: [&str; 3] =
+    ["at most 10m", "is not the path of a file in a directory", "which is a scenario: put it into a folder"];
 
 const FULL: &str = "name: all
 given: [{apiVersion: v1, kind: Node, metadata: {name: n}}]
@@ -19,6 +20,8 @@ http: [{url: u, method: POST, status: 201, headers: {a: b}, body: c}, {url: v, a
 sweep: {present: [{apiVersion: v1, kind: Node, metadata: {name: n}}], files: {/keys/a: b}, within: 1s}
 files: {/keys/a/b: text, /logs/: ''}
 variables: {NODE_NAME: n1}
+settings: {port: 80, more: [a]}
+globalHooks: ../../../global-hooks
 steps:
   - create: &secret {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
   - apply: *secret
@@ -35,6 +38,8 @@ steps:
   - settle: operator
   - settle: all
   - again: last run
+  - settings: {}
+  - settings: off
   - admission: {operation: UPDATE, object: *secret, oldObject: *secret, subresource: status, user: u, groups: [g], dryRun: true, binding: b}
   - admission: {operation: DELETE, oldObject: *secret}
   - conversion: {to: v1, objects: [*secret], crd: secrets.example.com}
@@ -55,6 +60,8 @@ steps:
       files: {/keys/a/b: text}
       failures: [{kind: limit-time, message: x, times: 1}, {kind: trap, atLeast: 2}, {kind: host}]
       within: 15s
+  - expect: {values: {port: 80, none: null}, manifests: snapshots/web.yaml, failed: f}
+  - expect: {manifests: web.txt}
   - expect: {onlyWrites: []}
 ";
 

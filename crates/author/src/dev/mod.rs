@@ -13,4 +13,4 @@ mod watch;
 pub use session::{Session, SessionError};
 pub use show::{Format, Lines, Look, Show};
 pub use source::{Source, SourceError};
-pub use watch::WatchError;
+pub use watch::{Folder, WatchError};

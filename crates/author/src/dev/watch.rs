@@ -46,6 +46,25 @@ struct Shared {
     came: Notify,
 }
 
+/// Watches a folder with all that is in it, except hidden files and what editors write next to a file.
+pub struct Folder(Watch);
+
+impl Folder {
+    /// # Errors
+    /// The folder cannot be watched.
+    pub fn new(folder: &Path) -> Result<Self, WatchError> {
+        let unreadable = |error| WatchError { path: folder.to_owned(), source: notify::Error::io(error) };
+        // Changes are reported with the whole paths of files.
+        let folder = folder.canonicalize().map_err(unreadable)?;
+        Watch::new(vec![Scope::Project { folder, written: Vec::new(), locks: &[] }]).map(Self)
+    }
+
+    /// Returns after a change. Cancel-safe.
+    pub async fn changed(&mut self) {
+        self.0.changed().await;
+    }
+}
+
 /// Watches several sources.
 pub(super) struct Watch {
     shared: Arc<Shared>,

@@ -1,4 +1,4 @@
-//! Finds the scenario files, and the component of each.
+//! Finds the scenario files, and the hook or the module of each.
 
 use std::{
     collections::BTreeMap,
@@ -8,9 +8,10 @@ use std::{
 
 use boathook_core::model::HookName;
 
-use super::{Problem, Scenario};
+use super::{Problem, Scenario, play::Playable, subject::Subject};
+use crate::module::{ModuleError, is_module, name_of};
 
-/// The folder of a hook's scenarios.
+/// The folder of the scenarios of a hook or of a module.
 const FOLDER: &str = "scenarios";
 /// Maximum depth of the search.
 const MAX_DEPTH: usize = 6;
@@ -22,8 +23,15 @@ pub struct Case {
     pub text: String,
     /// The scenario, or all problems of the file.
     pub scenario: Result<Scenario, Vec<Problem>>,
-    pub hook: HookName,
-    pub component: PathBuf,
+    pub subject: Subject,
+}
+
+impl Case {
+    /// None if the file has problems.
+    pub fn playable(&self) -> Option<Playable<'_>> {
+        let scenario = self.scenario.as_ref().ok()?;
+        Some(Playable { scenario, subject: &self.subject, folder: self.file.parent().unwrap_or(Path::new("")) })
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +39,7 @@ pub enum FindError {
     #[error("{} cannot be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
     /// There are no scenarios.
-    #[error("there are no scenarios at {}: put them at NAME/{FOLDER}/*.yaml, NAME being the hook's, or give --scenarios DIR", .0.display())]
+    #[error("there are no scenarios at {}: put them at NAME/{FOLDER}/*.yaml, NAME being the hook's or the module's, or give --scenarios DIR", .0.display())]
     None(PathBuf),
     /// There are scenarios, but no component.
     #[error("the hook {hook} has scenarios in {}, but no component: build it first (looked for {})", .folder.display(), paths(.looked))]
@@ -45,6 +53,9 @@ pub enum FindError {
     /// A folder or file has a name that is invalid for a hook.
     #[error("{} does not name a hook", .0.display())]
     Name(PathBuf, #[source] boathook_core::model::InvalidName),
+    /// A directory with the files of a module has another name.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
 }
 
 fn paths(paths: &[PathBuf]) -> String {
@@ -52,7 +63,8 @@ fn paths(paths: &[PathBuf]) -> String {
 }
 
 /// The scenarios below a directory or of a component, or a single one, ordered by file. `hooks` is the directory of
-/// components, and `scenarios` is the directory of a component's scenarios.
+/// components, and `scenarios` is the directory of a component's scenarios. Without `hooks`, directories of modules count as
+/// those.
 pub fn find(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Result<Vec<Case>, FindError> {
     let only = [Some(path), scenarios].into_iter().flatten().find(|path| is_scenario(path)).and_then(Path::file_name);
     let (path, scenarios) = (&folder_of(path), scenarios.map(folder_of));
@@ -63,11 +75,11 @@ pub fn find(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> Resu
         of_directory(path, hooks, scenarios)?
     };
     let mut cases = Vec::new();
-    for (folder, (hook, component)) in folders {
+    for (folder, subject) in folders {
         for file in files(&folder)?.into_iter().filter(|file| only.is_none() || file.file_name() == only) {
             let text = std::fs::read_to_string(&file).map_err(|error| FindError::Unreadable(file.clone(), error))?;
             let scenario = Scenario::parse(&text);
-            cases.push(Case { file, text, scenario, hook: hook.clone(), component: component.clone() });
+            cases.push(Case { file, text, scenario, subject: subject.clone() });
         }
     }
     if cases.is_empty() { Err(FindError::None(path.to_owned())) } else { Ok(cases) }
@@ -86,7 +98,7 @@ fn folder_of(path: &Path) -> PathBuf {
     named.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
 }
 
-type Folders = BTreeMap<PathBuf, (HookName, PathBuf)>;
+type Folders = BTreeMap<PathBuf, Subject>;
 
 fn of_component(component: &Path, scenarios: Option<&Path>) -> Result<Folders, FindError> {
     if let Err(error) = std::fs::metadata(component) {
@@ -98,7 +110,7 @@ fn of_component(component: &Path, scenarios: Option<&Path>) -> Result<Folders, F
     places.extend(above(beside).map(|above| above.join(hook.as_str()).join(FOLDER)));
     let found = scenarios.map(Path::to_owned).or_else(|| places.into_iter().find(|place| place.is_dir()));
     let folder = found.ok_or_else(|| FindError::None(component.to_owned()))?;
-    Ok([(folder, (hook, component.to_owned()))].into())
+    Ok([(folder, Subject::Hook { name: hook, component: component.to_owned() })].into())
 }
 
 /// The parent directory, from the path itself if possible.
@@ -118,10 +130,17 @@ fn of_directory(path: &Path, hooks: Option<&Path>, scenarios: Option<&Path>) -> 
     let mut found = Folders::new();
     for folder in folders {
         let whole = folder.canonicalize().map_err(|error| FindError::Unreadable(folder.clone(), error))?;
-        let of_hook = whole.parent().unwrap_or(&whole);
-        let hook = name(of_hook)?;
-        let component = component(&hook, &folder, hooks)?;
-        found.insert(folder, (hook, component));
+        let above = whole.parent().unwrap_or(&whole);
+        // A module may be a link, whose name counts.
+        let named = folder.parent().filter(|directory| directory.file_name().is_some()).unwrap_or(above);
+        let directory = if scenarios.is_some() && is_module(path) { path } else { named };
+        let subject = if hooks.is_none() && is_module(directory) {
+            Subject::Module { name: name_of(directory)?, directory: directory.to_owned() }
+        } else {
+            let name = name(above)?;
+            Subject::Hook { component: component(&name, &folder, hooks)?, name }
+        };
+        found.insert(folder, subject);
     }
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! Collects the log of one operator, and finds its hook's lines, writes and failures in it. The operator must run on
+//! Collects the log of one operator, and finds the lines, writes and failures of hooks in it. The operator must run on
 //! one thread, so that the log contains no other lines.
 
 use std::{
@@ -13,6 +13,8 @@ use boathook_operator::telemetry::{
 use serde_json::Value;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::{Registry, layer::SubscriberExt as _};
+
+use super::subject::Subject;
 
 /// Maximum size of the lines, in bytes. A scenario that logs more fails.
 const MAX_BYTES: usize = 32 << 20;
@@ -75,18 +77,18 @@ impl Log {
         self.lock().bytes > MAX_BYTES
     }
 
-    /// Number of the hook's own lines that contain the text.
-    pub fn said(&self, hook: &str, wanted: &str) -> usize {
-        let own = |line: &&Value| is(line, "target", "hook") && is(line, "hook", hook);
+    /// Number of the lines that hooks of the subject wrote and that contain the text.
+    pub fn said(&self, of: &Subject, wanted: &str) -> usize {
+        let own = |line: &&Value| is(line, "target", "hook") && of.counts(text(line, "hook"));
         let holds = |line: &&Value| ["message", "fields"].iter().any(|key| text(line, key).contains(wanted));
         self.lock().lines.iter().filter(own).filter(holds).count()
     }
 
-    /// The hook's writes with their results, without the Events by which the operator records its failures.
-    pub fn writes(&self, hook: &str) -> Vec<Written> {
+    /// The hooks' writes with their results, without the Events by which the operator records their failures.
+    pub fn writes(&self, of: &Subject) -> Vec<Written> {
         let audits = |line: &&Value| {
             is(line, "target", "audit")
-                && is(line, "hook", hook)
+                && of.counts(text(line, "hook"))
                 && !is(line, "run", OF_THE_OPERATOR)
                 && !is(line, "verb", "http")
         };
@@ -99,10 +101,11 @@ impl Log {
         self.lock().lines.iter().filter(audits).map(written).collect()
     }
 
-    /// Kind and message of the hook's failed runs.
-    pub fn failures(&self, hook: &str) -> Vec<(String, String)> {
-        let failed =
-            |line: &&Value| is(line, "message", "run failed") && !is(line, "target", "hook") && is(line, "hook", hook);
+    /// Kind and message of the hooks' failed runs.
+    pub fn failures(&self, of: &Subject) -> Vec<(String, String)> {
+        let failed = |line: &&Value| {
+            is(line, "message", "run failed") && !is(line, "target", "hook") && of.counts(text(line, "hook"))
+        };
         let kind_and_message = |line: &Value| (text(line, "kind").to_owned(), text(line, "error").to_owned());
         self.lock().lines.iter().filter(failed).map(kind_and_message).collect()
     }

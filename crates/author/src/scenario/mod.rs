@@ -16,6 +16,7 @@ mod matcher;
 mod play;
 mod reader;
 mod recorded;
+mod subject;
 mod sweep;
 mod targets;
 mod tree;
@@ -25,8 +26,9 @@ pub use self::tree::{Place, Problem};
 pub use contexts::{Contexts, contexts};
 pub use document::Scenario;
 pub use files::{Case, FindError, find};
-pub use play::{Failure, Played, Settings, Subject, play_all};
+pub use play::{Failure, Playable, Played, Settings, play_all};
 pub use recorded::{NotAScenario, of_record};
+pub use subject::Subject;
 pub use sweep::{Choice, Found, Outcome, Plain, Swept, sweep};
 
 /// The schema that `boathook test --schema` prints. The reader does not use it.

@@ -335,11 +335,6 @@ impl App {
         webhooks::needed(&self.services.hook_registry)
     }
 
-    /// What modules do, the global hooks first.
-    pub fn modules(&self) -> Vec<boathook_modules::life::Report> {
-        self.modules.as_ref().map(Modules::reports).unwrap_or_default()
-    }
-
     /// What is still waited for, and the hooks that do not run.
     pub fn readiness(&self) -> Readiness {
         Readiness { quarantined: self.hook_manager.quarantined(), ..self.services.health.readiness() }
@@ -347,6 +342,11 @@ impl App {
 
     pub fn queue(&self) -> queue::Handle {
         self.runner.handle()
+    }
+
+    /// All hooks that run, those of modules included.
+    pub fn hooks(&self) -> Vec<Arc<Hook>> {
+        self.services.hook_registry.live()
     }
 
     /// Finds a hook that runs.
@@ -370,12 +370,12 @@ impl App {
         self.hook_manager.tick(hook, schedule)
     }
 
-    /// Lets the time from one moment to another pass at once. What waits in queues is due earlier by that much, and the
-    /// hook's schedules fire at their times in between (in UTC if they name no zone). For tests, with
-    /// [`Options::schedules_tick`] off. Schedules fire at most `most` times. Returns false if there were more.
-    pub fn pass(&self, hook: &HookName, from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
+    /// Lets the time from one moment to another pass at once. What waits in queues is due earlier by that much, and
+    /// schedules of these hooks fire at their times in between (in UTC if they name no zone). For tests, with
+    /// [`Options::schedules_tick`] off. The schedules of a hook fire at most `most` times. Returns false if there were more.
+    pub fn pass(&self, hooks: &[HookName], from: jiff::Timestamp, to: jiff::Timestamp, most: usize) -> bool {
         self.runner.handle().pass(Duration::try_from(to.duration_since(from)).unwrap_or_default());
-        self.hook_manager.tick_within(hook, from, to, most)
+        hooks.iter().fold(true, |all, hook| self.hook_manager.tick_within(hook, from, to, most) && all)
     }
 
     /// Takes a hook out; see [`App::release`]. Returns false if no such hook runs.

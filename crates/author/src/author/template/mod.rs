@@ -1,5 +1,7 @@
 //! The projects that `boathook new` creates: their files, with placeholders filled in. The files are those in
-//! `templates/` of the repository. This module writes nothing to disk.
+//! `templates/` of the repository. Only [`write_project`] writes to disk.
+
+mod module;
 
 use std::{
     fs, io,
@@ -18,6 +20,8 @@ use super::{
 pub enum Template {
     /// Objects with a label, and an object for each of them.
     LabelWatcher,
+    /// A module with a chart and a hook.
+    Module,
     /// A custom resource that becomes other objects.
     Operator,
     /// A schedule that reads a snapshot.
@@ -71,6 +75,9 @@ struct Sources {
 impl Template {
     /// The files of a project with this name. `None`: the language has no such template.
     pub fn files(self, language: Language, name: &ProjectName, sdk: &Sdk) -> Option<Vec<File>> {
+        if self == Self::Module {
+            return if language == Language::Shell { module::files(name) } else { None };
+        }
         let sources = sources(language);
         let about = self.about(language)?;
         let mut filled = (sources.fill)(self, sdk);
@@ -175,6 +182,7 @@ const RUST: Sources = Sources {
 fn rust_own(template: Template) -> Option<&'static str> {
     Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/rust/label-watcher/src/lib.rs"),
+        Template::Module => return None,
         Template::Operator => include_str!("../../../../../templates/rust/operator/src/lib.rs"),
         Template::Schedule => include_str!("../../../../../templates/rust/schedule/src/lib.rs"),
         Template::Startup => include_str!("../../../../../templates/rust/startup/src/lib.rs"),
@@ -201,6 +209,7 @@ const GO: Sources = Sources {
 fn go_own(template: Template) -> Option<&'static str> {
     Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/go/label-watcher/main.go"),
+        Template::Module => return None,
         Template::Operator => include_str!("../../../../../templates/go/operator/main.go"),
         Template::Schedule => include_str!("../../../../../templates/go/schedule/main.go"),
         Template::Startup => include_str!("../../../../../templates/go/startup/main.go"),
@@ -246,6 +255,7 @@ const PYTHON: Sources = Sources {
 fn python_own(template: Template) -> Option<&'static str> {
     Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/python/label-watcher/hook.py"),
+        Template::Module => return None,
         Template::Operator => include_str!("../../../../../templates/python/operator/hook.py"),
         Template::Schedule => include_str!("../../../../../templates/python/schedule/hook.py"),
         Template::Startup => include_str!("../../../../../templates/python/startup/hook.py"),
@@ -288,6 +298,7 @@ const SHELL: Sources = Sources {
 fn shell_own(template: Template) -> Option<&'static str> {
     Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/shell/label-watcher/hook.sh"),
+        Template::Module => return None,
         // A script with shell-operator's contract has no function for this.
         Template::Operator => return None,
         Template::Schedule => include_str!("../../../../../templates/shell/schedule/hook.sh"),
@@ -308,7 +319,7 @@ fn shell_more(template: Template) -> &'static [Source] {
     }
     match template {
         Template::LabelWatcher => &[permissions!("label-watcher")],
-        Template::Operator => &[],
+        Template::Module | Template::Operator => &[],
         Template::Schedule => &[permissions!("schedule")],
         Template::Startup => &[permissions!("startup")],
         Template::Validating => &[
@@ -351,6 +362,7 @@ const JAVASCRIPT: Sources = Sources {
 fn typescript(template: Template) -> Option<&'static str> {
     Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/ts/label-watcher/src/hook.ts"),
+        Template::Module => return None,
         Template::Operator => include_str!("../../../../../templates/ts/operator/src/hook.ts"),
         Template::Schedule => include_str!("../../../../../templates/ts/schedule/src/hook.ts"),
         Template::Startup => include_str!("../../../../../templates/ts/startup/src/hook.ts"),
@@ -361,6 +373,7 @@ fn typescript(template: Template) -> Option<&'static str> {
 fn javascript(template: Template) -> Option<&'static str> {
     Some(match template {
         Template::LabelWatcher => include_str!("../../../../../templates/js/label-watcher/src/hook.js"),
+        Template::Module => return None,
         Template::Operator => include_str!("../../../../../templates/js/operator/src/hook.js"),
         Template::Schedule => include_str!("../../../../../templates/js/schedule/src/hook.js"),
         Template::Startup => include_str!("../../../../../templates/js/startup/src/hook.js"),
@@ -401,6 +414,8 @@ fn scenarios_of(template: Template) -> &'static [Source] {
                 include_str!("../../../../../templates/scenarios/label-watcher/label-comes-and-goes.yaml"),
             ),
         ],
+        // It has its own.
+        Template::Module => &[],
         Template::Operator => {
             &[("scenarios/becomes.yaml", include_str!("../../../../../templates/scenarios/operator/becomes.yaml"))]
         }

@@ -1,6 +1,7 @@
 //! The content of a scenario file. It reports all problems of a file at once.
 
 mod disturbed;
+mod module;
 mod reconcile;
 
 use std::{fmt, time::Duration};
@@ -20,7 +21,7 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 /// Maximum time that passes in one step.
 pub(super) const MAX_PASS: Duration = Duration::from_secs(366 * 24 * 3600);
 /// The keys of a step, which has exactly one of them.
-pub(super) const ACTIONS: [&str; 16] = [
+pub(super) const ACTIONS: [&str; 17] = [
     "create",
     "apply",
     "patch",
@@ -33,6 +34,7 @@ pub(super) const ACTIONS: [&str; 16] = [
     "restart",
     "settle",
     "again",
+    "settings",
     "admission",
     "conversion",
     "reconcile",
@@ -44,6 +46,7 @@ pub(super) const SETTLES: [&str; 2] = ["operator", "all"];
 pub(super) const MAX_TIMES: usize = 1000;
 
 pub(super) use disturbed::Fault;
+pub(super) use module::Configured;
 pub(super) use reconcile::{Answered, Asking, Condition, EVENT_TYPES, STATUSES};
 
 #[derive(Debug, Clone)]
@@ -60,6 +63,10 @@ pub struct Scenario {
     pub(super) files: Vec<ScenarioFile>,
     /// The values of variables in selectors.
     pub(super) variables: Variables,
+    /// What users configure of the module from the start.
+    pub(super) settings: Option<Configured>,
+    /// The directory of global hooks, from the folder of the scenario.
+    pub(super) global_hooks: Option<String>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -91,6 +98,8 @@ pub(super) enum Action {
     },
     /// The triggers of the last run arrive again.
     Again,
+    /// Users configure the module in another way.
+    Settings(Configured),
     /// The hook receives a request of the API server.
     Ask(Question),
     Expect(Box<Expect>),
@@ -156,13 +165,16 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let http = http.filter_map(|(node, path)| disturbed::http_answer(node, &path, problems)).collect();
     let files = files(&fields);
     let variables = variables(&fields);
+    let settings = Configured::read(&fields);
+    let global_hooks = fields.text("globalHooks").map(str::to_owned);
     // A sweep adds it to the steps.
     one(&fields, "sweep", swept);
     fields.need("steps");
     let steps = fields.items("steps").into_iter().flatten().filter_map(|(node, path)| step(node, &path, problems));
     let steps = steps.collect();
     fields.finish();
-    Some(Scenario { name: name?.to_owned(), given, faults, http, files, variables, steps })
+    let name = name?.to_owned();
+    Some(Scenario { name, given, faults, http, files, variables, settings, global_hooks, steps })
 }
 
 /// What is read of a cluster after a fault.
@@ -222,6 +234,7 @@ fn step(node: &Node, path: &str, problems: &Problems) -> Option<Step> {
         .or_else(|| fields.word("restart", &["operator"]).map(|_| Action::Restart))
         .or_else(|| fields.word("settle", &SETTLES).map(|word| Action::Settle { release: word == "all" }))
         .or_else(|| fields.word("again", &["last run"]).map(|_| Action::Again))
+        .or_else(|| Configured::read(&fields).map(Action::Settings))
         .or_else(|| {
             let asked = Admission::read(fields.take("admission")?, &fields.child("admission"), problems);
             asked.map(|asked| Action::Ask(Question::Admission(Box::new(asked))))
@@ -499,6 +512,12 @@ pub struct Expect {
     pub conversion: Option<Converted>,
     /// The answer to the last call about an object that the hook reconciles.
     pub reconcile: Option<Answered>,
+    /// What the values of the module have.
+    pub values: Option<Node>,
+    /// The file with the manifests that the module renders to.
+    pub manifests: Option<String>,
+    /// The module fails, or its settings are refused, for a reason that contains this.
+    pub failed: Option<String>,
     /// The time after the beginning of the step within which it must hold.
     pub within: Duration,
 }
@@ -577,6 +596,9 @@ impl Expect {
             "admission",
             "conversion",
             "reconcile",
+            "values",
+            "manifests",
+            "failed",
         ];
         if !parts.iter().any(|key| has(&fields, key)) {
             fields.wrong(format!("expect needs something in one of {}", parts.join(", ")));
@@ -594,6 +616,9 @@ impl Expect {
             admission: one(&fields, "admission", Reviewed::read),
             conversion: one(&fields, "conversion", Converted::read),
             reconcile: one(&fields, "reconcile", Answered::read),
+            values: fields.take("values").filter(|node| is_map(node, &fields.child("values"), problems)).cloned(),
+            manifests: module::snapshot(&fields),
+            failed: fields.text("failed").map(str::to_owned),
             within: fields.duration("within", MAX_WAIT).unwrap_or(WITHIN),
         };
         fields.finish();

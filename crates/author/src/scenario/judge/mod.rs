@@ -1,5 +1,6 @@
 //! Compares what was found with what is expected. Pure.
 
+mod module;
 mod reconcile;
 
 use boathook_core::model::{HttpRequest, Verdict};
@@ -10,10 +11,12 @@ use super::{
     document::{Count, Expect, Failures, Line, Metric, Sent, SentBody, Write},
     log::{Log, Written},
     matcher::{Difference, differences, shown},
+    subject::Subject,
     tree::Node,
 };
 use crate::scenario::document::{Converted, Reviewed};
 
+pub(super) use module::OfModule;
 pub(super) use reconcile::Wants;
 
 /// What was read from a cluster and an operator.
@@ -31,6 +34,7 @@ pub(super) struct Seen {
     pub files: Vec<Option<String>>,
     /// The result of the last request.
     pub answer: Option<Answer>,
+    pub module: OfModule,
 }
 
 /// The result of a request.
@@ -53,8 +57,17 @@ pub(super) enum Answer {
 pub(super) struct Wrong {
     /// What differs, and how, in several lines.
     pub text: String,
-    /// The differences of an expected object, which can be accepted.
-    pub differs: Option<(Spot, Vec<Difference>)>,
+    /// How the expectation can be changed to what was found, if it can.
+    pub remedy: Option<Remedy>,
+}
+
+/// A change of an expectation.
+#[derive(Debug, Clone)]
+pub(super) enum Remedy {
+    /// Of an expected object.
+    Object(Spot, Vec<Difference>),
+    /// The text of the file of manifests.
+    Manifests(String),
 }
 
 /// The place of an expected object.
@@ -70,28 +83,31 @@ pub(super) enum Spot {
     Child(usize),
     /// `reconcile.status`
     Status,
+    /// `values`
+    Values,
 }
 
 impl From<String> for Wrong {
     fn from(text: String) -> Self {
-        Self { text, differs: None }
+        Self { text, remedy: None }
     }
 }
 
 /// All differences.
-pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, hook: &str) -> Vec<Wrong> {
+pub(super) fn judge(expect: &Expect, seen: &Seen, log: &Log, of: &Subject) -> Vec<Wrong> {
     let mut wrong = objects(expect, seen);
-    let said = expect.logged.iter().filter_map(|line| line.differs(log.said(hook, &line.text)));
+    let said = expect.logged.iter().filter_map(|line| line.differs(log.said(of, &line.text)));
     wrong.extend(said.map(|text| Wrong::from(format!("logged: {text}"))));
     if !expect.writes.is_empty() || expect.only_writes.is_some() {
-        wrong.extend(writes(expect, &log.writes(hook)).map(Wrong::from));
+        wrong.extend(writes(expect, &log.writes(of)).map(Wrong::from));
     }
     wrong.extend(expect.metrics.iter().filter_map(|metric| metric.differs(&seen.metrics)).map(Wrong::from));
     wrong.extend(expect.http.iter().filter_map(|sent| sent.differs(&seen.http)).map(Wrong::from));
     wrong.extend(files(expect, &seen.files));
-    let failures = log.failures(hook);
+    let failures = log.failures(of);
     wrong.extend(expect.failures.iter().filter_map(|wanted| wanted.differs(&failures)).map(Wrong::from));
     wrong.extend(answer(expect, seen.answer.as_ref()));
+    wrong.extend(module::differs(expect, &seen.module));
     if log.is_full() {
         wrong.push("the operator logged more than can be judged".to_owned().into());
     }
@@ -132,7 +148,7 @@ fn objects(expect: &Expect, seen: &Seen) -> Vec<Wrong> {
             let lines: String = all.iter().map(diff).collect();
             wrong.push(Wrong {
                 text: format!("present[{index}] {object}:{lines}"),
-                differs: Some((Spot::Present(index), all)),
+                remedy: Some(Remedy::Object(Spot::Present(index), all)),
             });
         }
     }
@@ -364,7 +380,7 @@ impl Converted {
 fn object_differs(title: &str, wanted: &Node, found: &serde_json::Value, spot: Spot) -> Option<Wrong> {
     let all = differences(&wanted.value(), found);
     let lines: String = all.iter().map(diff).collect();
-    (!all.is_empty()).then(|| Wrong { text: format!("{title}:{lines}"), differs: Some((spot, all)) })
+    (!all.is_empty()).then(|| Wrong { text: format!("{title}:{lines}"), remedy: Some(Remedy::Object(spot, all)) })
 }
 
 fn no_answer(key: &str, wanted: Option<&str>, answer: &Answer) -> Wrong {
@@ -394,6 +410,7 @@ mod tests {
     fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
         let (present, absent, logged, metrics, failures, within) = Default::default();
         let (admission, conversion, reconcile, http, files) = (None, None, None, Vec::new(), Vec::new());
+        let (values, manifests, failed) = (None, None, None);
         Expect {
             present,
             absent,
@@ -407,6 +424,9 @@ mod tests {
             admission,
             conversion,
             reconcile,
+            values,
+            manifests,
+            failed,
             within,
         }
     }

@@ -1,4 +1,4 @@
-//! Calls the hook of a scenario: with an API server's request for each binding whose rules match, mutating ones first, or
+//! Calls a hook of a scenario: with an API server's request for each binding whose rules match, mutating ones first, or
 //! about an object that it reconciles. It ignores selectors and match conditions, because the API server evaluates them.
 
 use std::sync::Arc;
@@ -7,7 +7,10 @@ use boathook_core::model::{
     AdmissionBinding, AdmissionKind, AdmissionRule, Child, Mutation, OwnedKind, Reconcile, ReconcileBinding,
     RelatedObject, Requested, Verdict,
 };
-use boathook_operator::webhook::{AdmissionRequest, ConversionRequest, Converted, Versioned};
+use boathook_operator::{
+    app::Hook,
+    webhook::{AdmissionRequest, ConversionRequest, Converted, Versioned},
+};
 use kube::discovery::Scope;
 use serde_json::{Value, json};
 
@@ -46,8 +49,8 @@ pub(super) async fn ask(question: &Question, operator: &Operator, admin: &Admin)
 
 /// The hook is called as it is about an object that the cluster has. Nothing is applied.
 async fn reconcile(asked: &Asking, operator: &Operator) -> Result<Answer, String> {
-    let hook = operator.loaded().ok_or("the hook does not run")?;
-    let binding = asked.binding_of(&hook.spec.reconcilers)?;
+    let hooks = running(operator)?;
+    let (hook, binding) = first(&hooks, |hook| asked.binding_of(&hook.spec.reconcilers))?;
     if asked.finalize && !hook.component.has_finalize() {
         return Err("the hook has no function finalize".to_owned());
     }
@@ -81,19 +84,38 @@ async fn reconcile(asked: &Asking, operator: &Operator) -> Result<Answer, String
     {
         metadata.entry("deletionTimestamp").or_insert_with(|| BEGINNING.into());
     }
-    let answer = operator.reconcile(Reconcile {
+    let asked = Reconcile {
         binding: binding.name.clone(),
         parent: Arc::from(parent.to_string()),
         finalizes: asked.finalize,
         children,
         related,
         snapshots: binding.include_snapshots_from.clone(),
-    });
+    };
+    let answer = operator.reconcile(&hook.spec.name, asked);
     Ok(match answer.await?.map(Wants::try_from) {
         Ok(Ok(wants)) => Answer::Reconciled(Box::new(wants)),
         Ok(Err(text)) => Answer::Failed(text),
         Err(failure) => Answer::Failed(failure.to_string()),
     })
+}
+
+/// The hooks that can be called. A module may have several.
+fn running(operator: &Operator) -> Result<Vec<Arc<Hook>>, String> {
+    let hooks = operator.hooks();
+    if hooks.is_empty() { Err("the hook does not run".to_owned()) } else { Ok(hooks) }
+}
+
+/// What the first hook has that has it. Otherwise, why the last one does not.
+fn first<'h, T>(hooks: &'h [Arc<Hook>], find: impl Fn(&'h Hook) -> Result<T, String>) -> Result<(&'h Hook, T), String> {
+    let mut why = String::new();
+    for hook in hooks.iter().map(Arc::as_ref) {
+        match find(hook) {
+            Ok(found) => return Ok((hook, found)),
+            Err(other) => why = other,
+        }
+    }
+    Err(why)
 }
 
 /// An object with what an API server adds, if the file leaves it out.
@@ -139,17 +161,18 @@ async fn review(admission: &Admission, operator: &Operator, admin: &Admin) -> Re
         resource: resource.plural,
         namespaced: matches!(scope, Scope::Namespaced),
     };
-    let hook = operator.loaded().ok_or("the hook does not run")?;
-    let asked: Vec<_> = hook.spec.admission.iter().filter(|binding| admission.asks(binding, &place)).collect();
+    let hooks = running(operator)?;
+    let all = hooks.iter().flat_map(|hook| hook.spec.admission.iter().map(move |binding| (&hook.spec.name, binding)));
+    let asked: Vec<_> = all.filter(|(_, binding)| admission.asks(binding, &place)).collect();
     if asked.is_empty() {
         return Err(admission.nobody(&place));
     }
     let answerer = operator.answerer();
     let (mut verdict, mut object) = (Verdict::default(), admission.object.as_ref().map(|object| object.value.clone()));
     for kind in [AdmissionKind::Mutating, AdmissionKind::Validating] {
-        for binding in asked.iter().filter(|binding| binding.kind == kind) {
+        for (hook, binding) in asked.iter().filter(|(_, binding)| binding.kind == kind) {
             let request = admission.request(&place, subject, object.as_ref());
-            let answer = answerer.review(kind, operator.hook(), binding.name.as_str(), request, binding.timeout);
+            let answer = answerer.review(kind, hook.as_str(), binding.name.as_str(), request, binding.timeout);
             let reviewed = match answer.await {
                 Ok(reviewed) => reviewed,
                 Err(error) => return Ok(Answer::Failed(error.to_string())),
@@ -161,7 +184,7 @@ async fn review(admission: &Admission, operator: &Operator, admin: &Admin) -> Re
                 return Ok(Answer::Reviewed { verdict, object });
             }
             if let Err(error) = change(object.as_mut(), reviewed.mutation) {
-                return Ok(Answer::Failed(format!("hook {}, binding {}: {error}", operator.hook(), binding.name)));
+                return Ok(Answer::Failed(format!("hook {hook}, binding {}: {error}", binding.name)));
             }
         }
     }
@@ -173,13 +196,13 @@ async fn convert(conversion: &Conversion, operator: &Operator) -> Result<Answer,
         |object: &Object, key: &str| object.value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let version = conversion.objects.first().map(|object| text(object, "apiVersion")).unwrap_or_default();
     let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-    let hook = operator.loaded().ok_or("the hook does not run")?;
+    let hooks = running(operator)?;
     let is_asked = |crd: &str| match &conversion.crd {
         Some(wanted) => crd == wanted,
         None => crd.split_once('.').is_some_and(|(_, of)| of == group),
     };
-    let mut crds: Vec<_> =
-        hook.spec.conversions.iter().map(|it| it.crd.to_string()).filter(|crd| is_asked(crd)).collect();
+    let all = hooks.iter().flat_map(|hook| &hook.spec.conversions);
+    let mut crds: Vec<_> = all.map(|it| it.crd.to_string()).filter(|crd| is_asked(crd)).collect();
     crds.sort_unstable();
     crds.dedup();
     let [crd] = crds.as_slice() else {

@@ -1,11 +1,12 @@
 //! Plays one scenario, from its empty cluster to its last step.
 
 mod answers;
+mod module;
 mod operator;
 mod settle;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::{Path, PathBuf},
     sync::{
@@ -17,23 +18,29 @@ use std::{
 };
 
 use boathook_cluster::Cluster;
-use boathook_core::model::{HookName, error_chain, format_duration};
-use boathook_sandbox::{Sandbox, SandboxConfig};
+use boathook_core::{
+    hooks::{SHELL, read_directory},
+    model::{HookName, InterpreterRef, error_chain, format_duration},
+};
+use boathook_sandbox::{Sandbox, SandboxConfig, interpreters_in};
 use tempfile::TempDir;
 
 use super::{
     admin::{Admin, AdminError},
     directories::Place,
-    document::{Action, Expect, Fault, Object, Question, Scenario, Step},
+    document::{Action, Configured, Expect, Fault, Object, Question, Scenario, Step},
     end::End,
     faults::{Armed, ArmedCall, ArmedEvent, Faults, Noted},
     http::Servers,
-    judge::{self, Answer, Seen, Spot, Wrong, judge},
+    judge::{self, Answer, OfModule, Remedy, Seen, Spot, Wrong, judge},
     log::Log,
     matcher::{self, Edit},
+    subject::Subject,
     targets::Target,
 };
-use operator::{Operator, Outside};
+use crate::module::{Alone, manifests};
+use module::Stage;
+use operator::{Operator, Outside, Source};
 
 /// Time between two checks of an expectation that does not hold yet.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -57,8 +64,17 @@ pub struct Settings {
 pub struct Played {
     /// The edits after which the file expects what was found, with [`Settings::accept`].
     pub edits: Vec<Edit>,
+    /// The files of manifests after which their expectations hold, with [`Settings::accept`].
+    pub files: BTreeMap<PathBuf, String>,
     /// With [`Settings::observe`].
     pub(super) observed: Option<Box<Observed>>,
+}
+
+impl Played {
+    /// Whether something was accepted.
+    pub fn is_new(&self) -> bool {
+        !self.edits.is_empty() || !self.files.is_empty()
+    }
 }
 
 /// What passed between the operator and its surroundings, and what is there at the end.
@@ -70,9 +86,9 @@ pub(super) struct Observed {
     /// Method and URL of each HTTP request, with the step during which it was sent.
     pub http: Vec<(Option<usize>, String, String)>,
     pub end: End,
-    /// The hook has schedules that follow the clock.
+    /// A hook has schedules that follow the clock.
     pub by_the_clock: bool,
-    /// The hook has `reconcile` bindings.
+    /// A hook has `reconcile` bindings.
     pub reconciles: bool,
 }
 
@@ -100,8 +116,11 @@ struct Play<'p> {
     faults: Faults,
     servers: Servers,
     place: Place,
+    /// The module, if the scenario is about one.
+    stage: Option<Stage>,
     settings: &'p Settings,
     edits: Vec<Edit>,
+    files: BTreeMap<PathBuf, String>,
     /// The last request and its result.
     asked: Option<(Question, Answer)>,
     /// How many HTTP requests were sent before each step.
@@ -109,14 +128,27 @@ struct Play<'p> {
 }
 
 /// Plays on this thread, which must have its own runtime.
+///
+/// `hooks` is a directory with the only hook. A module has its own.
 pub(super) async fn play(
-    hook: &HookName,
+    playable: &Playable<'_>,
     hooks: &Path,
-    scenario: &Scenario,
     settings: &Settings,
     log: &Log,
 ) -> Result<Played, Failure> {
     let early = |text: String| Failure::early(text, log);
+    let Playable { scenario, subject, folder } = *playable;
+    let mut stage = match (subject, scenario.key_of_modules()) {
+        (Subject::Module { directory, .. }, _) => {
+            Some(Stage::new(directory, scenario, folder, settings).map_err(early)?)
+        }
+        (Subject::Hook { .. }, None) => None,
+        (Subject::Hook { name, .. }, Some(key)) => {
+            return Err(early(format!(
+                "{key} is for scenarios of a module, and this one is of the hook {name}: put it into MODULE/scenarios"
+            )));
+        }
+    };
     let cluster = Cluster::start(Default::default()).await.map_err(|error| early(error_chain(&error)))?;
     let client = client(&cluster).map_err(early)?;
     let admin = Admin::new(client.clone());
@@ -138,9 +170,22 @@ pub(super) async fn play(
         variables: scenario.variables.clone(),
     };
     let ticks = scenario.ticks_by_itself();
-    let operator = Operator::start(hook, hooks, outside, settings, ticks, log.clone()).await.map_err(early)?;
-    let (edits, sent) = (Vec::new(), Vec::new());
-    let mut play = Play { admin, operator, faults, servers, place, settings, edits, asked: None, sent };
+    let source = match &mut stage {
+        None => Source::Hooks(hooks),
+        Some(stage) => {
+            let map = stage.configure(&scenario.settings.clone().unwrap_or_default());
+            admin.apply(&map).await.map_err(|error| early(format!("settings: {error}")))?;
+            Source::Modules(Box::new(stage.options()))
+        }
+    };
+    let operator = Operator::start(subject, source, outside, settings, ticks, log.clone()).await;
+    let shown = |text: String| stage.as_ref().map_or(text.clone(), |stage| stage.shown(&text));
+    let operator = operator.map_err(|text| early(shown(text)))?;
+    if let Some(stage) = &stage {
+        stage.check(&operator).map_err(early)?;
+    }
+    let (edits, files, sent) = (Vec::new(), BTreeMap::new(), Vec::new());
+    let mut play = Play { admin, operator, faults, servers, place, stage, settings, edits, files, asked: None, sent };
     for (n, step) in scenario.steps.iter().enumerate() {
         let failed = |text| Failure { step: Some((n, step.place.line)), text, log: log.tail() };
         play.faults.begin(n);
@@ -148,12 +193,15 @@ pub(super) async fn play(
         play.revive().await.map_err(failed)?;
         play = play.take(step).await.map_err(failed)?;
     }
+    if let Some(stage) = &play.stage {
+        stage.ended(&play.operator).await.map_err(early)?;
+    }
     let observed =
         if settings.observe { Some(Box::new(play.observe(&cluster, ticks).await.map_err(early)?)) } else { None };
-    let Play { operator, edits, .. } = play;
+    let Play { operator, edits, files, .. } = play;
     operator.shutdown().await;
     cluster.shutdown().await;
-    Ok(Played { edits, observed })
+    Ok(Played { edits, files, observed })
 }
 
 fn client(cluster: &Cluster) -> Result<kube::Client, String> {
@@ -204,6 +252,9 @@ impl Play<'_> {
             }
             Action::Settle { release } => self.settle(*release).await.map_err(|error| format!("settle: {error}"))?,
             Action::Again => self.operator.run_again(),
+            Action::Settings(configured) => {
+                self.configure(configured).await.map_err(|error| format!("settings: {error}"))?;
+            }
             Action::Ask(question) => {
                 let answer = self.ask(question).await?;
                 self.asked = Some((question.clone(), answer));
@@ -211,6 +262,15 @@ impl Play<'_> {
             Action::Expect(expect) => self.wait_for(expect).await?,
         }
         Ok(self)
+    }
+
+    /// Configures the module. The operator takes it when its watch shows it.
+    async fn configure(&mut self, configured: &Configured) -> Result<(), String> {
+        // Without a module, the scenario did not begin.
+        let Some(stage) = &mut self.stage else { return Ok(()) };
+        let map = stage.configure(configured);
+        self.admin.apply(&map).await.map_err(|error| error.to_string())?;
+        stage.check(&self.operator)
     }
 
     async fn ask(&self, question: &Question) -> Result<Answer, String> {
@@ -243,16 +303,23 @@ impl Play<'_> {
                 self.ask_again(expect).await?;
                 asked = Instant::now();
             }
+            if let Some(stage) = &self.stage {
+                stage.check(&self.operator)?;
+            }
             let late = began.elapsed() > expect.within;
             let seen = self.look(expect).await?;
-            let wrong = judge(expect, &seen, &self.operator.log, self.operator.hook());
+            let wrong = judge(expect, &seen, &self.operator.log, self.operator.subject());
             // Objects are read one after the other. If a second read finds the same, they were in this state at the
             // same time, between the two reads.
             if wrong.is_empty() && self.look(expect).await? == seen {
                 return Ok(());
             }
             if late {
-                return self.accept(expect, &wrong).then_some(()).ok_or_else(|| mismatches(expect, &wrong));
+                if self.accept(expect, &wrong) {
+                    return Ok(());
+                }
+                let state = self.stage.as_ref().and_then(|stage| stage.state(&self.operator));
+                return Err([mismatches(expect, &wrong)].into_iter().chain(state).collect::<Vec<_>>().join("\n"));
             }
             tokio::time::sleep(GLANCE).await;
         }
@@ -264,7 +331,11 @@ impl Play<'_> {
         let answer = self.asked.as_ref().map(|(_, answer)| answer.clone());
         let http = if expect.http.is_empty() { Vec::new() } else { self.servers.sent() };
         let files = expect.files.iter().map(|file| self.place.read(&file.path)).collect();
-        Ok(Seen { present, absent, metrics, http, files, answer })
+        let module = match &self.stage {
+            Some(stage) => stage.look(expect, &self.operator).await,
+            None => OfModule::default(),
+        };
+        Ok(Seen { present, absent, metrics, http, files, answer, module })
     }
 
     async fn read(&self, objects: &[Object]) -> Result<Vec<Option<serde_json::Value>>, String> {
@@ -277,23 +348,39 @@ impl Play<'_> {
 
     /// Accepts what was found. False if that is not configured, or not possible.
     fn accept(&mut self, expect: &Expect, wrong: &[Wrong]) -> bool {
-        let edits = |wrong: &Wrong| {
-            let (spot, differences) = wrong.differs.as_ref()?;
+        let edits = |spot: &Spot, differences: &[matcher::Difference]| {
             let node = match spot {
                 Spot::Present(index) => &expect.present.get(*index)?.node,
                 Spot::Reviewed => expect.admission.as_ref()?.object.as_ref()?,
                 Spot::Converted(index) => expect.conversion.as_ref()?.objects.get(*index)?,
                 Spot::Child(index) => expect.reconcile.as_ref()?.children.as_ref()?.get(*index)?,
                 Spot::Status => expect.reconcile.as_ref()?.status.as_ref()?,
+                Spot::Values => expect.values.as_ref()?,
             };
             matcher::edits(node, differences)
         };
         if !self.settings.accept || wrong.is_empty() {
             return false;
         }
-        let Some(edits) = wrong.iter().map(edits).collect::<Option<Vec<_>>>() else { return false };
-        self.edits.extend(edits.into_iter().flatten());
+        let (mut accepted, mut files) = (Vec::new(), Vec::new());
+        for wrong in wrong {
+            match &wrong.remedy {
+                None => return false,
+                Some(Remedy::Object(spot, differences)) => match edits(spot, differences) {
+                    Some(edits) => accepted.extend(edits),
+                    None => return false,
+                },
+                Some(Remedy::Manifests(text)) => files.extend(self.snapshot(expect).map(|path| (path, text.clone()))),
+            }
+        }
+        self.edits.extend(accepted);
+        self.files.extend(files);
         true
+    }
+
+    /// The file of manifests that is expected.
+    fn snapshot(&self, expect: &Expect) -> Option<PathBuf> {
+        Some(self.stage.as_ref()?.file(expect.manifests.as_ref()?))
     }
 }
 
@@ -311,33 +398,44 @@ fn mismatches(expect: &Expect, wrong: &[Wrong]) -> String {
 
 /// A scenario to play.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'s> {
+pub struct Playable<'s> {
     pub scenario: &'s Scenario,
-    pub hook: &'s HookName,
-    /// Path of the component.
-    pub component: &'s Path,
+    pub subject: &'s Subject,
+    /// The folder of the scenario, for the files that it names.
+    pub folder: &'s Path,
+}
+
+impl<'s> Playable<'s> {
+    /// The name and the component of its hook, if it is about one.
+    fn hook(&self) -> Option<(&'s HookName, &'s Path)> {
+        match self.subject {
+            Subject::Hook { name, component } => Some((name, component.as_path())),
+            Subject::Module { .. } => None,
+        }
+    }
 }
 
 /// Plays all scenarios, at most `jobs` at the same time. Reports each one when it ends: its index, its result and its
 /// duration. Returns an error if a hook's file cannot be read or a thread cannot be started.
 pub fn play_all(
-    subjects: &[Subject<'_>],
+    playables: &[Playable<'_>],
     settings: &Settings,
     jobs: usize,
     mut ended: impl FnMut(usize, Result<Played, Failure>, Duration),
 ) -> io::Result<()> {
-    let folders = folders(subjects)?;
-    compile(subjects, settings)?;
+    let folders = folders(playables)?;
+    compile(playables, settings)?;
     let next = AtomicUsize::new(0);
     let (results, received) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, subjects.len().max(1)) {
+        for _ in 0..jobs.clamp(1, playables.len().max(1)) {
             let (results, next, folders) = (results.clone(), &next, &folders);
             scope.spawn(move || {
-                while let Some((index, subject)) = take(next, subjects) {
+                while let Some((index, playable)) = take(next, playables) {
                     let began = Instant::now();
-                    let folder = folders.get(subject.component).map(|folder| folder.path());
-                    let played = alone(subject, folder.unwrap_or(Path::new("")), settings);
+                    let folder = playable.hook().and_then(|(_, component)| folders.get(component));
+                    let hooks = folder.map_or(Path::new(""), |folder| folder.path());
+                    let played = alone(playable, hooks, settings);
                     if results.send((index, played, began.elapsed())).is_err() {
                         return;
                     }
@@ -350,17 +448,17 @@ pub fn play_all(
     Ok(())
 }
 
-fn take<'s>(next: &AtomicUsize, subjects: &'s [Subject<'s>]) -> Option<(usize, &'s Subject<'s>)> {
+fn take<'s>(next: &AtomicUsize, playables: &'s [Playable<'s>]) -> Option<(usize, &'s Playable<'s>)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
-    Some((index, subjects.get(index)?))
+    Some((index, playables.get(index)?))
 }
 
-fn alone(subject: &Subject<'_>, folder: &Path, settings: &Settings) -> Result<Played, Failure> {
+fn alone(playable: &Playable<'_>, hooks: &Path, settings: &Settings) -> Result<Played, Failure> {
     let silent = Log::default();
     let early = |error: &dyn std::error::Error| Failure::early(error_chain(error), &silent);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| early(&error))?;
     let (log, guard) = Log::collect().map_err(|error| early(&error))?;
-    let played = runtime.block_on(play(subject.hook, folder, subject.scenario, settings, &log));
+    let played = runtime.block_on(play(playable, hooks, settings, &log));
     // The runtime's shutdown is still logged.
     drop(runtime);
     drop(guard);
@@ -368,31 +466,50 @@ fn alone(subject: &Subject<'_>, folder: &Path, settings: &Settings) -> Result<Pl
 }
 
 /// A directory for each component that contains only this component.
-fn folders(subjects: &[Subject<'_>]) -> io::Result<BTreeMap<PathBuf, TempDir>> {
+fn folders(playables: &[Playable<'_>]) -> io::Result<BTreeMap<PathBuf, TempDir>> {
     let mut folders = BTreeMap::new();
-    for subject in subjects {
-        if !folders.contains_key(subject.component) {
+    for (hook, component) in playables.iter().filter_map(Playable::hook) {
+        if !folders.contains_key(component) {
             let folder = tempfile::tempdir()?;
-            let named =
-                |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", subject.component.display()));
-            std::fs::copy(subject.component, folder.path().join(format!("{}.wasm", subject.hook))).map_err(named)?;
-            folders.insert(subject.component.to_owned(), folder);
+            let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", component.display()));
+            std::fs::copy(component, folder.path().join(format!("{hook}.wasm"))).map_err(named)?;
+            folders.insert(component.to_owned(), folder);
         }
     }
     Ok(folders)
 }
 
 /// Fills the cache for all operators. Each scenario reports a component that does not compile.
-fn compile(subjects: &[Subject<'_>], settings: &Settings) -> io::Result<()> {
+fn compile(playables: &[Playable<'_>], settings: &Settings) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Ok(sandbox) = Sandbox::new(settings.sandbox.clone()) else { return Ok(()) };
     let sandbox = Arc::new(sandbox);
-    let mut seen = BTreeMap::new();
-    for subject in subjects {
-        if seen.insert(subject.component, ()).is_none() {
-            let bytes = std::fs::read(subject.component)?;
-            let _ = runtime.block_on(sandbox.load(subject.hook, &bytes));
+    let mut seen = BTreeSet::new();
+    for playable in playables {
+        match playable.subject {
+            Subject::Hook { name, component } if seen.insert(component) => {
+                let bytes = std::fs::read(component)?;
+                let _ = runtime.block_on(sandbox.load(name, &bytes));
+            }
+            Subject::Module { directory, .. } if seen.insert(directory) => {
+                runtime.block_on(compile_module(directory, &sandbox, settings));
+            }
+            _ => {}
         }
     }
     Ok(())
+}
+
+/// The hooks of a module, and the chart engine.
+async fn compile_module(directory: &Path, sandbox: &Arc<Sandbox>, settings: &Settings) {
+    let interpreter = InterpreterRef::newest(&interpreters_in(&settings.sandbox.interpreters), SHELL);
+    for file in read_directory(&directory.join("hooks")).unwrap_or_default() {
+        if let (Ok(name), Ok(bytes)) = (&file.name, file.component(interpreter.clone())) {
+            let _ = sandbox.load(name, &bytes).await;
+        }
+    }
+    let Ok(alone) = Alone::new(directory) else { return };
+    if let Ok((module, _)) = alone.read(None) {
+        let _ = manifests(sandbox, &module, serde_json::json!({})).await;
+    }
 }

@@ -82,8 +82,11 @@ impl Play<'_> {
         }
     }
 
-    /// What the queues do. None if something runs.
+    /// What the queues and modules do. None if something runs.
     fn waits(&self) -> Option<Calm> {
+        if !self.operator.rests() {
+            return None;
+        }
         let queue = self.operator.queue();
         let runs = |state: &QueueState| match state {
             QueueState::Running | QueueState::Ready => true,
@@ -116,9 +119,9 @@ impl Play<'_> {
             Some((question, _)) => Some(answers::ask(question, &self.operator, &self.admin).await?),
             None => None,
         };
-        let hook = self.operator.loaded();
-        let by_the_clock = ticks && hook.as_ref().is_some_and(|hook| !hook.spec.schedules.is_empty());
-        let reconciles = hook.is_some_and(|hook| !hook.spec.reconcilers.is_empty());
+        let hooks = self.operator.hooks();
+        let by_the_clock = ticks && hooks.iter().any(|hook| !hook.spec.schedules.is_empty());
+        let reconciles = hooks.iter().any(|hook| !hook.spec.reconcilers.is_empty());
         let end = End::new(&cluster.save(), self.place.files(), answer)?;
         Ok(Observed { noted, targets, http, end, by_the_clock, reconciles })
     }

@@ -10,13 +10,12 @@ use std::{
     io,
 };
 
-use boathook_core::model::HookName;
 use serde_json::{Value, json};
 
 use super::{
     document::{Action, Scenario},
     end::Mask,
-    play::{Failure, Observed, Played, Settings, Subject, play_all},
+    play::{Failure, Observed, Playable, Played, Settings, play_all},
     tree,
 };
 use points::{Parts, Point};
@@ -38,7 +37,7 @@ pub struct Choice {
 /// A scenario to disturb, and its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Plain<'s> {
-    pub subject: Subject<'s>,
+    pub playable: Playable<'s>,
     pub text: &'s str,
 }
 
@@ -88,8 +87,7 @@ impl Swept {
 
 /// A scenario whose undisturbed plays are done.
 struct Known<'s> {
-    hook: &'s HookName,
-    component: &'s std::path::Path,
+    playable: Playable<'s>,
     parts: Parts,
     end: Box<Observed>,
     mask: Mask,
@@ -129,7 +127,7 @@ pub fn sweep(plains: &[Plain<'_>], settings: &Settings, jobs: usize, choice: Cho
             (Err(_), _) => {}
         }
     }
-    let subjects: Vec<_> = disturbed.iter().map(|(_, _, (known, scenario))| known.subject(scenario)).collect();
+    let subjects: Vec<_> = disturbed.iter().map(|(_, _, (known, scenario))| known.with(scenario)).collect();
     let mut failed = Vec::new();
     let mut results: Vec<(usize, Result<Played, Failure>)> = Vec::new();
     play_all(&subjects, &settings, jobs, |index, played, _| results.push((index, played)))?;
@@ -152,6 +150,9 @@ pub fn sweep(plains: &[Plain<'_>], settings: &Settings, jobs: usize, choice: Cho
 
 type Undisturbed<'s> = Result<(Known<'s>, Vec<Point>), Outcome>;
 
+/// A module is applied, becomes ready and is tried again by the machine's clock, so a sweep cannot tell when it rests.
+const OF_A_MODULE: &str = "it is about a module: a sweep plays scenarios of hooks";
+
 /// Plays each scenario as it is, and twice without its expectations.
 fn undisturbed<'s>(plains: &[Plain<'s>], settings: &Settings, jobs: usize) -> io::Result<Vec<Undisturbed<'s>>> {
     let documents: Vec<_> = plains
@@ -165,11 +166,12 @@ fn undisturbed<'s>(plains: &[Plain<'s>], settings: &Settings, jobs: usize) -> io
     });
     let scenarios: Vec<_> = texts.map(|text| Scenario::parse(&text)).collect();
     let mut subjects = Vec::new();
-    for (plain, scenarios) in plains.iter().zip(scenarios.chunks(3)) {
+    let is_swept = |plain: &Plain<'_>| !plain.playable.subject.is_module();
+    for (plain, scenarios) in plains.iter().zip(scenarios.chunks(3)).filter(|(plain, _)| is_swept(plain)) {
         for scenario in scenarios {
             // Each of them is a valid scenario with other steps, so it is valid too.
-            let scenario = scenario.as_ref().unwrap_or(plain.subject.scenario);
-            subjects.push(Subject { scenario, ..plain.subject });
+            let scenario = scenario.as_ref().unwrap_or(plain.playable.scenario);
+            subjects.push(Playable { scenario, ..plain.playable });
         }
     }
     let mut results: Vec<_> = subjects.iter().map(|_| None).collect();
@@ -182,7 +184,10 @@ fn undisturbed<'s>(plains: &[Plain<'s>], settings: &Settings, jobs: usize) -> io
     let mut next = || results.next().unwrap_or_else(|| Ok(Played::default()));
     let mut all = Vec::with_capacity(plains.len());
     for (plain, (parts, document)) in plains.iter().zip(documents) {
-        all.push(known(plain, parts, &document, [next(), next(), next()]));
+        all.push(match is_swept(plain) {
+            true => known(plain, parts, &document, [next(), next(), next()]),
+            false => Err(Outcome::Unfit(OF_A_MODULE.to_owned())),
+        });
     }
     Ok(all)
 }
@@ -216,8 +221,7 @@ fn known<'s>(
     }
     parts.restarts = end.reconciles;
     let points = parts.points(&end.noted, &end.targets, &end.http);
-    let Subject { hook, component, .. } = plain.subject;
-    Ok((Known { hook, component, parts, end, mask, says }, points))
+    Ok((Known { playable: plain.playable, parts, end, mask, says }, points))
 }
 
 /// The faults to play, in the order of the scenarios.
@@ -248,8 +252,8 @@ enum Judged {
 }
 
 impl Known<'_> {
-    fn subject<'s>(&'s self, scenario: &'s Scenario) -> Subject<'s> {
-        Subject { scenario, hook: self.hook, component: self.component }
+    fn with<'s>(&'s self, scenario: &'s Scenario) -> Playable<'s> {
+        Playable { scenario, ..self.playable }
     }
 
     fn judge(&self, played: &Result<Played, Failure>, scenario: &Scenario, point: &Point) -> Judged {
@@ -306,7 +310,7 @@ fn confirm(failed: Vec<Failed<'_, '_>>, settings: &Settings, jobs: usize, outcom
             _ => swept.more.push(point.text.clone()),
         }
     }
-    let subjects: Vec<_> = printed.iter().map(|(_, known, .., scenario)| known.subject(scenario)).collect();
+    let subjects: Vec<_> = printed.iter().map(|(_, known, .., scenario)| known.with(scenario)).collect();
     let mut results = Vec::new();
     play_all(&subjects, settings, jobs, |index, played, _| results.push((index, played)))?;
     results.sort_by_key(|(index, _)| *index);

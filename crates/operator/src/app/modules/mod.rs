@@ -10,6 +10,7 @@ pub(super) mod preview;
 pub(super) mod releases;
 mod resources;
 mod scripts;
+mod seen;
 mod shelf;
 mod statuses;
 mod steps;
@@ -132,6 +133,7 @@ impl Read {
 pub(super) struct Modules {
     _task: Task<()>,
     reports: watch::Receiver<Vec<Report>>,
+    releases: Arc<dyn Releases>,
 }
 
 impl Modules {
@@ -151,8 +153,14 @@ impl Modules {
         let life = Life::new(graph, |name| shelf.parts(name));
         let hooks = Arc::new(hooks::ModuleHooks::new(services.clone(), hook_manager, options.global_hooks.clone()));
         let (events, inbox) = mpsc::unbounded_channel();
-        let steps =
-            Steps { services: services.clone(), values: values.clone(), hooks, shelf: shelf.clone(), releases, events };
+        let steps = Steps {
+            services: services.clone(),
+            values: values.clone(),
+            hooks,
+            shelf: shelf.clone(),
+            releases: releases.clone(),
+            events,
+        };
         let driver = Driver {
             life,
             services: services.clone(),
@@ -172,17 +180,12 @@ impl Modules {
             measured: BTreeSet::new(),
         };
         let task = services.tasks.spawn("modules", driver.run(news, inbox));
-        Self { _task: task, reports }
+        Self { _task: task, reports, releases }
     }
 
     /// Follows what everything does.
     pub fn shown(&self) -> watch::Receiver<Vec<Report>> {
         self.reports.clone()
-    }
-
-    /// What everything does, the global hooks first. Empty before this replica leads.
-    pub fn reports(&self) -> Vec<Report> {
-        self.reports.borrow().clone()
     }
 }
 

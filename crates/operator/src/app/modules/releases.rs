@@ -29,6 +29,9 @@ pub(crate) trait Releases: Send + Sync + 'static {
     /// The revision that is in the cluster, or is being applied, if it is known.
     fn revision(&self, module: &ModuleName) -> Option<u64>;
 
+    /// What the module's chart waits for, if it is applied as far as possible now.
+    fn waits(&self, module: &ModuleName) -> Option<String>;
+
     /// Renders the module's chart, or takes the manifests of the revision that an admin asked for, applies them, and waits until
     /// they are ready. Dropping the future ends the wait.
     fn apply<'a>(&'a self, module: &'a Module, given: &'a Given) -> BoxFuture<'a, Result<(), ReleaseError>>;

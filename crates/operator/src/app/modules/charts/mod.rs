@@ -229,6 +229,10 @@ impl Releases for Charts {
         self.releases().get(module).map(|release| release.record().revision)
     }
 
+    fn waits(&self, module: &ModuleName) -> Option<String> {
+        self.releases().get(module).and_then(|release| release.waits())
+    }
+
     fn apply<'a>(&'a self, module: &'a Module, given: &'a Given) -> BoxFuture<'a, Result<(), ReleaseError>> {
         let apply = async move { self.one(&module.name)?.apply(module, given).await };
         self.newest(&module.name, apply).boxed()
@@ -403,14 +407,14 @@ impl One<'_> {
     async fn reach(&self, release: &Arc<Release>, rendered: &Rendered, mut record: Record) -> Result<(), ReleaseError> {
         let hooks = &rendered.content.hooks;
         if record.state == State::Pending {
-            self.run_hooks(hooks, record.before(), &record).await?;
+            self.run_hooks(release, hooks, record.before(), &record).await?;
             record.state = State::Applying;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         self.desire(release, rendered, record.revision).await?;
         self.settle(release, record.revision, Goal::Ready).await?;
         if record.state == State::Applying {
-            self.run_hooks(hooks, record.afterwards(), &record).await?;
+            self.run_hooks(release, hooks, record.afterwards(), &record).await?;
             record.state = State::Deployed;
             self.store(Some(release.clone()), &record, release.hold()).await?;
             // The next module's chart may ask for kinds that this one has brought.
@@ -430,7 +434,7 @@ impl One<'_> {
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
         if record.state == State::Deleting {
-            self.run_hooks(&record.hooks, Event::PreDelete, &record).await?;
+            self.run_hooks(&release, &record.hooks, Event::PreDelete, &record).await?;
             record.state = State::Removing;
             self.store(Some(release.clone()), &record, release.hold()).await?;
         }
@@ -442,7 +446,7 @@ impl One<'_> {
             set.doubt_dependants();
         });
         self.settle(&release, record.revision, Goal::Deleted).await?;
-        self.run_hooks(&record.hooks, Event::PostDelete, &record).await?;
+        self.run_hooks(&release, &record.hooks, Event::PostDelete, &record).await?;
         self.trim_to(&[]).await?;
         let uid = release.with(|set| set.parent().uid.to_string());
         self.forget(&release);
@@ -463,7 +467,16 @@ impl One<'_> {
         record::reference(&self.charts.namespace, &self.module)
     }
 
-    async fn run_hooks(&self, hooks: &[hooks::Hook], event: Event, record: &Record) -> Result<(), ReleaseError> {
+    /// Runs the hooks of an event, and shows that they are waited for.
+    async fn run_hooks(
+        &self,
+        release: &Release,
+        hooks: &[hooks::Hook],
+        event: Event,
+        record: &Record,
+    ) -> Result<(), ReleaseError> {
+        let any = hooks.iter().any(|hook| hook.is_for(event));
+        let _waiting = any.then(|| release.waiting(format!("the chart's {} hooks", event.name())));
         let revision = hooks::Revision { number: record.revision, time: record.time };
         let (services, patience) = (self.services(), self.charts.patience);
         let runner = HookRunner { services, caller: &self.caller, identity: &self.identity, revision, patience };
@@ -544,6 +557,7 @@ impl One<'_> {
                 (Verdict::Waits(why), _) => why,
             };
             let until = plan.wake.unwrap_or(deadline).min(deadline);
+            let _waiting = release.waiting(waits_for.clone());
             tokio::select! {
                 () = release.news.notified() => {}
                 () = tokio::time::sleep_until(until.into()) => {}

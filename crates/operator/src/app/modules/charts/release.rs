@@ -48,6 +48,17 @@ struct Known {
     timer: Option<AbortOnDropHandle<()>>,
     /// The Secret is gone.
     lost: bool,
+    /// What is waited for.
+    waits: Option<String>,
+}
+
+/// Ends what [`Release::waiting`] shows.
+pub(super) struct Waiting<'r>(&'r Release);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.known().waits = None;
+    }
 }
 
 impl HasSet for Release {
@@ -74,6 +85,7 @@ impl Release {
             settled: false,
             timer: None,
             lost: false,
+            waits: None,
         };
         let (set, known) = (Mutex::new(set), Mutex::new(known));
         let (news, asked) = (Notify::new(), watch::Sender::new(asked));
@@ -167,6 +179,17 @@ impl Release {
         let timer = known.timer.take();
         drop(known);
         drop(timer);
+    }
+
+    /// Shows what is waited for, until the result is dropped.
+    pub fn waiting(&self, why: String) -> Waiting<'_> {
+        self.known().waits = Some(why);
+        Waiting(self)
+    }
+
+    /// What is waited for.
+    pub fn waits(&self) -> Option<String> {
+        self.known().waits.clone()
     }
 
     /// It has ended. From here on, what is to be done is reported.

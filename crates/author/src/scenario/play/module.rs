@@ -1,0 +1,186 @@
+//! The module of a scenario: its directory, what users configure, and what its chart renders to.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use boathook_core::model::error_chain;
+use boathook_modules::{Config, Module, Store};
+use boathook_operator::app::ModulesOptions;
+use boathook_sandbox::Sandbox;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::{
+    super::{
+        document::{Action, Configured, Expect, Scenario},
+        judge::OfModule,
+    },
+    Settings,
+    operator::Operator,
+};
+use crate::module::{Alone, manifests};
+
+/// The ConfigMap with the configuration, and the operator's namespace.
+const CONFIG_MAP: &str = "addon-operator";
+const NAMESPACE: &str = "default";
+/// The pause after the first failure of a module, and the longest one. A scenario must not wait as long as a cluster may.
+const RETRY: Duration = Duration::from_millis(500);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
+/// How long a try that failed once may take to succeed.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two checks.
+const GLANCE: Duration = Duration::from_millis(5);
+
+pub(super) struct Stage {
+    alone: Alone,
+    module: Module,
+    global: Option<PathBuf>,
+    /// The folder of the scenario.
+    folder: PathBuf,
+    /// Takes the same settings as the operator, to say what is wrong with them.
+    store: Store,
+    refused: Option<String>,
+    takes_trouble: bool,
+    /// Renders, if the scenario expects manifests.
+    sandbox: Option<Sandbox>,
+    /// The last values, and what the chart renders to with them.
+    rendered: Mutex<Option<(Value, Result<String, String>)>>,
+}
+
+impl Stage {
+    pub fn new(directory: &Path, scenario: &Scenario, folder: &Path, settings: &Settings) -> Result<Self, String> {
+        let alone = Alone::new(directory).map_err(|error| error_chain(&error))?;
+        let global = scenario.global_hooks.as_ref().map(|below| folder.join(below));
+        if let Some(missing) = global.as_ref().filter(|global| !global.is_dir()) {
+            return Err(format!("globalHooks: {} is not a directory", missing.display()));
+        }
+        let (module, catalogue) = alone.read(global.as_deref())?;
+        let renders = scenario.steps.iter().any(|step| match &step.action {
+            Action::Expect(expect) => expect.manifests.is_some(),
+            _ => false,
+        });
+        let sandbox = renders.then(|| Sandbox::new(settings.sandbox.clone())).transpose();
+        Ok(Self {
+            store: Store::new(&catalogue),
+            alone,
+            module,
+            global,
+            folder: folder.to_owned(),
+            refused: None,
+            takes_trouble: scenario.takes_trouble(),
+            sandbox: sandbox.map_err(|error| error_chain(&error))?,
+            rendered: Mutex::default(),
+        })
+    }
+
+    pub fn options(&self) -> ModulesOptions {
+        ModulesOptions {
+            global_hooks: self.global.clone(),
+            config_map: CONFIG_MAP.to_owned(),
+            retry_initial: RETRY,
+            retry_max: LONGEST_RETRY,
+            ..ModulesOptions::new(vec![self.alone.directory()])
+        }
+    }
+
+    /// A text with the paths of the author.
+    pub fn shown(&self, text: &str) -> String {
+        self.alone.shown(text)
+    }
+
+    /// The path of a file that the scenario names.
+    pub fn file(&self, below: &str) -> PathBuf {
+        self.folder.join(below)
+    }
+
+    /// The ConfigMap with this configuration.
+    pub fn configure(&mut self, configured: &Configured) -> Value {
+        let data = configured.data(self.module.name.key());
+        self.refused = match Config::of_data(CONFIG_MAP, &data) {
+            Ok(config) => {
+                let problems: Vec<_> = self.store.configure(&config).iter().map(ToString::to_string).collect();
+                (!problems.is_empty()).then(|| problems.join("; "))
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        let metadata = json!({"namespace": NAMESPACE, "name": CONFIG_MAP});
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    }
+
+    /// What an expectation is about.
+    pub async fn look(&self, expect: &Expect, operator: &Operator) -> OfModule {
+        let mut seen = OfModule::default();
+        if expect.values.is_some() || expect.manifests.is_some() {
+            let values = operator.module_values(&self.module.name);
+            if expect.values.is_some() {
+                let section = values.as_ref().ok().and_then(|values| values.get(self.module.name.key()));
+                seen.values = section.cloned();
+            }
+            if let Some(file) = &expect.manifests {
+                seen.manifests = Some(self.manifests(values).await);
+                seen.snapshot = fs::read_to_string(self.file(file)).ok();
+            }
+        }
+        if expect.failed.is_some() {
+            seen.trouble = self.trouble(operator);
+        }
+        seen
+    }
+
+    async fn manifests(&self, values: Result<Value, String>) -> Result<String, String> {
+        let (values, Some(sandbox)) = (values?, &self.sandbox) else {
+            return Err("there is no sandbox: this is a defect of boathook".to_owned());
+        };
+        let mut rendered = self.rendered.lock().await;
+        if let Some((_, text)) = rendered.as_ref().filter(|(of, _)| *of == values) {
+            return text.clone();
+        }
+        let text = manifests(sandbox, &self.module, values.clone()).await.map_err(|why| self.shown(&why));
+        *rendered = Some((values, text.clone()));
+        text
+    }
+
+    /// Why the module is not as it should be.
+    fn trouble(&self, operator: &Operator) -> Option<String> {
+        let refused = self.refused.as_ref().map(|why| format!("the settings are refused: {why}"));
+        refused.or_else(|| operator.trouble().map(|trouble| self.shown(&trouble.why)))
+    }
+
+    /// An error is one of the module that goes on, although the scenario does not expect any. A try may fail once.
+    pub fn check(&self, operator: &Operator) -> Result<(), String> {
+        let goes_on = self.refused.is_some() || operator.trouble().is_some_and(|trouble| trouble.goes_on);
+        if self.takes_trouble || !goes_on {
+            return Ok(());
+        }
+        match self.trouble(operator) {
+            Some(why) => Err(self.named(&why)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until a try that failed once has succeeded.
+    pub async fn ended(&self, operator: &Operator) -> Result<(), String> {
+        let began = Instant::now();
+        loop {
+            self.check(operator)?;
+            match self.trouble(operator) {
+                Some(why) if !self.takes_trouble && began.elapsed() > PATIENCE => return Err(self.named(&why)),
+                Some(_) if !self.takes_trouble => tokio::time::sleep(GLANCE).await,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn named(&self, why: &str) -> String {
+        format!("the module {}: {why}", self.module.name)
+    }
+
+    /// What the module does, if it is not ready.
+    pub fn state(&self, operator: &Operator) -> Option<String> {
+        let state = self.trouble(operator).or_else(|| operator.state());
+        state.map(|state| self.named(&state))
+    }
+}
