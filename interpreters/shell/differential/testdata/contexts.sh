@@ -8,9 +8,13 @@ echo after
 [[ -e == w ]]; echo $?
 ### v-star empty ifs
 IFS=; set -- a b c; unset n; v=${n-$*}; echo "$v"; v="${n-$*}"; echo "$v"; v=$*; echo "$v"; v=${n-$@}; echo "$v"; v=${n:-"$*"}; echo "$v"
-### eval return pipe
-f() { eval "return 3" | cat; echo $? ${PIPESTATUS[*]}; }; f
+### eval return pipe refused: would run the rest of the command a second time
+f() { eval "return 3" | cat; echo in; }; f; echo after
+### eval return background refused: would run the rest of the command a second time
+f() { eval "return 3" & wait; echo in; }; f; echo after
+### eval return pipe outside
 eval "return 4" | cat; echo "${PIPESTATUS[*]}"
+f() { g() { return 5; }; eval "g; echo \$?" | cat; ( eval "return 3" ) | cat; echo "${PIPESTATUS[*]}"; }; f
 ### trap -p in background
 trap 'echo x' EXIT; { trap -p; } & wait $!; trap - EXIT
 ### trap -p in background 2
