@@ -472,7 +472,7 @@ func letBuiltin(s *Shell, args []string) error {
 	for _, e := range args[1:] {
 		n, err := s.arithmetic(e)
 		if err != nil {
-			return s.arithmeticFailed(err)
+			return s.arithmeticFailed("let", err)
 		}
 		s.status = boolStatus(n != 0)
 	}

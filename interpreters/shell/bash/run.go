@@ -429,7 +429,7 @@ func (s *Shell) setLoopVariable(name, item string) error {
 func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	if loop.Init != nil {
 		if _, err := s.loopArithmetic(loop.Init); err != nil {
-			return s.arithmeticFailed(err)
+			return s.arithmeticFailed("((", err)
 		}
 	}
 	last := 0
@@ -438,7 +438,7 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 		if loop.Cond != nil {
 			n, err := s.loopArithmetic(loop.Cond)
 			if err != nil {
-				return s.arithmeticFailed(err)
+				return s.arithmeticFailed("((", err)
 			}
 			if n == 0 {
 				s.status = last
@@ -452,7 +452,7 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 		}
 		if loop.Post != nil {
 			if _, err := s.loopArithmetic(loop.Post); err != nil {
-				return s.arithmeticFailed(err)
+				return s.arithmeticFailed("((", err)
 			}
 		}
 	}
@@ -470,14 +470,14 @@ func (s *Shell) loopArithmetic(expression syntax.ArithmExpr) (int64, error) {
 	return n, err
 }
 
-func (s *Shell) arithmeticFailed(err error) error {
+func (s *Shell) arithmeticFailed(command string, err error) error {
 	if e, ok := err.(*shellError); ok && !e.soft {
 		return err
 	}
 	if _, ok := err.(*readonlyError); ok {
 		s.severe("%s", err)
 	} else {
-		s.complain("%s", err)
+		s.complain("%s: %s", command, err)
 	}
 	s.status = 1
 	return nil
