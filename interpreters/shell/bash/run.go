@@ -2,6 +2,7 @@ package bash
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func (s *Shell) statement(st *syntax.Stmt) error {
 func (s *Shell) ended() error {
 	status := s.over
 	s.over = 0
-	return s.exitFailed(status)
+	return s.exitFailed(s.failing(status))
 }
 
 func (s *Shell) checked(st *syntax.Stmt) error {
@@ -152,9 +153,17 @@ func (s *Shell) failed(st *syntax.Stmt) error {
 		}
 	}
 	if s.errexit() {
-		return s.exitFailed(s.status)
+		return s.exitFailed(s.failing(s.status))
 	}
 	return nil
+}
+
+// failing is the status of a shell that an error ends.
+func (s *Shell) failing(status int) int {
+	if s.forkedBuiltin {
+		return 1
+	}
+	return status
 }
 
 // errexit says whether an error ends the shell.
@@ -619,6 +628,8 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			})
 			done <- struct{}{}
 		}()
+		// What comes first in the pipe begins first. The end of a short command after it does not break the pipe.
+		runtime.Gosched()
 	}
 	for range started {
 		<-done

@@ -497,9 +497,6 @@ func (s *Shell) exit(status int) error {
 // exitFailed ends the shell because of errexit. The EXIT trap sees no local variables, and no redirections of a function or builtin
 // in which the command failed.
 func (s *Shell) exitFailed(status int) error {
-	if s.forkedBuiltin {
-		status = 1
-	}
 	s.status = status
 	if s.outermost {
 		return exitFlow{status}

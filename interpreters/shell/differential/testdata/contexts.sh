@@ -327,3 +327,6 @@ f() { echo $# $* "$@" $? $0; }; false; f a 'b c'; echo $_ ; : x y; echo $_; echo
 printf '[%s]' * $(echo > made) z*; echo; a=(* $(echo > made2)); echo "${#a[@]}"; for f in * $(echo > made3); do echo $f; done; set -- *3 $(rm made3); echo $1
 ### errexit in a process substitution in a condition
 set -e; if cat <(false; echo no); then echo yes; fi; { read -r x < <(false; echo no); } || echo "or [$x]"; cat <(false; echo no) && echo and; while read -r l; do echo "$l"; done < <(echo a; false; echo b) || echo never; x=$(cat <(false; echo no)) || echo never; echo "[$x]"
+### the end of a process in a pipe
+set -o pipefail; exit 2 | :; echo $? ${PIPESTATUS[0]}; f() { return 4 | :; echo $?; }; f; eval 'exit 5' | :; echo $?; exit 6 & wait $!; echo $?
+set -e; exit 7 | :
