@@ -54,7 +54,7 @@ func (s *Shell) arithmeticCommand(c *syntax.ArithmCmd) error {
 		return err
 	})
 	if err != nil {
-		if err := s.arithmeticFailed(err); err != nil {
+		if err := s.arithmeticFailed("((", err); err != nil {
 			return err
 		}
 	} else {
@@ -74,7 +74,7 @@ func (s *Shell) let(c *syntax.LetClause) error {
 		}
 		n, err := s.arithmetic(text)
 		if err != nil {
-			return s.arithmeticFailed(err)
+			return s.arithmeticFailed("let", err)
 		}
 		s.status = boolStatus(n != 0)
 	}
@@ -137,8 +137,11 @@ func (e *evaluator) whole() (int64, error) {
 	if err == nil {
 		if e.space(); e.at < len(e.text) {
 			err = e.fail("syntax error in expression")
-			if after, ok, _ := e.target(); ok && e.shell.options.nounset && e.shell.variable(after.name) == nil && e.next() == nil {
-				// bash has read the name before it finds that no operator is before it.
+			// bash has read what is there, and what comes after a name, before it finds that no operator is before it.
+			after, ok, _ := e.target()
+			if next := e.next(); next != nil {
+				err = next
+			} else if ok && e.shell.options.nounset && e.shell.variable(after.name) == nil {
 				err = &shellError{text: after.name + ": unbound variable", inPlace: true}
 			}
 		}

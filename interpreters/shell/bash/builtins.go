@@ -285,20 +285,52 @@ func evalBuiltin(s *Shell, args []string) error {
 		return s.done(2)
 	}
 	s.status = 0
-	return s.leniently(func() error {
-		return s.within(source, func() error { return s.lines(source.file.Stmts) })
+	forked := s.isForked()
+	err = s.leniently(func() error {
+		return s.evaluating(func() error {
+			return s.within(source, func() error { return s.lines(source.file.Stmts) })
+		})
 	})
+	if _, returns := err.(returnFlow); returns && forked {
+		s.world.die(&refusal{s.where(), "return in an eval that is a part of a pipe or in the background would run the rest of the command a second time: put the eval between ( and )"})
+	}
+	return err
 }
 
-// leniently runs a command whose errors do not end the shell if its status is ignored.
+// leniently runs eval, source or command. If the status of that is ignored, errexit is off in it, and there is no ERR trap from outside.
+// bash leaves that out where the command is a process of its own.
 func (s *Shell) leniently(run func() error) error {
-	if s.quiet == 0 {
+	if s.quiet == 0 || s.isForked() {
 		return run()
 	}
 	s.lenient++
-	defer func() { s.lenient-- }()
-	return run()
+	trap := s.traps["ERR"]
+	if trap != "" {
+		delete(s.traps, "ERR")
+	}
+	err := run()
+	if trap != "" {
+		s.traps["ERR"] = trap
+	}
+	s.lenient--
+	return err
 }
+
+// evaluating runs the code of eval, of a sourced file or of a trap. For bash, its commands are not a part of the condition in which it
+// runs, except in a command substitution whose status is ignored.
+func (s *Shell) evaluating(run func() error) error {
+	quiet, active := s.quiet, s.active
+	s.quiet, s.active = 0, nil
+	if s.substituting && s.ignoring {
+		s.quiet = 1
+	}
+	err := run()
+	s.quiet, s.active = quiet, active
+	return err
+}
+
+// isForked says whether the current command is a process of its own, as a part of a pipe or in the background.
+func (s *Shell) isForked() bool { return s.forked != nil && s.current == s.forked }
 
 // within runs code of another source, and comes back.
 func (s *Shell) within(source *Source, run func() error) error {
@@ -337,7 +369,9 @@ func sourceBuiltin(s *Shell, args []string) error {
 	s.frames = append(s.frames, frame{"source", p, s.line})
 	s.status = 0
 	err = s.leniently(func() error {
-		return s.within(source, func() error { return s.lines(source.file.Stmts) })
+		return s.evaluating(func() error {
+			return s.within(source, func() error { return s.lines(source.file.Stmts) })
+		})
 	})
 	s.frames = s.frames[:len(s.frames)-1]
 	if len(args) > 1 && (!s.paramsSet || s.inFunction()) {
@@ -438,7 +472,7 @@ func letBuiltin(s *Shell, args []string) error {
 	for _, e := range args[1:] {
 		n, err := s.arithmetic(e)
 		if err != nil {
-			return s.arithmeticFailed(err)
+			return s.arithmeticFailed("let", err)
 		}
 		s.status = boolStatus(n != 0)
 	}

@@ -545,11 +545,7 @@ func (s *Shell) processSubstitution(part *syntax.ProcSubst) (string, error) {
 	reader, writer := s.world.newPipe()
 	child := s.subshell()
 	child.loops = s.loops
-	child.ignoring, child.substituting = s.quiet > 0, true
-	if s.exposed {
-		// In a redirection, bash does not see it as a part of the condition around the command.
-		child.quiet, child.lenient, child.ignoring = 0, 0, false
-	}
+	s.substitutes(child)
 	ours, theirs, number := reader, writer, 1
 	if part.Op == syntax.CmdOut {
 		ours, theirs, number = writer, reader, 0

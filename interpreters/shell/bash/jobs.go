@@ -155,7 +155,7 @@ func (s *Shell) background(st *syntax.Stmt) error {
 	copied := *st
 	copied.Background = false
 	copied.Negated = false
-	child.fork(&copied, s.loops)
+	s.fork(child, &copied)
 	if child.fds[0] != nil {
 		// Without job control, what runs in the background reads nothing.
 		if null, err := s.openPath("/dev/null", 0); err == nil {
@@ -187,12 +187,15 @@ func (s *Shell) background(st *syntax.Stmt) error {
 	return nil
 }
 
-// fork says that the subshell is the process of this command. A break or continue that is the command itself still knows the loops
+// fork says that a subshell is the process of this command. A break or continue that is the command itself still knows the loops
 // around it.
-func (s *Shell) fork(st *syntax.Stmt, loops int) {
-	s.forked = st
+func (s *Shell) fork(child *Shell, st *syntax.Stmt) {
+	child.forked = st
 	if _, ok := st.Cmd.(*syntax.CallExpr); ok {
-		s.loops = loops
+		child.loops = s.loops
+		if child.parentExit != "" {
+			child.outsides = s.outside()
+		}
 	}
 }
 

@@ -26,7 +26,9 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	}
 	name := e.Param.Value
 	if e.Excl && e.Names != 0 {
-		return s.listed(s.namesWith(name), e.Names == syntax.NamesPrefix, quoted), nil
+		pieces := s.listed(s.namesWith(name), e.Names == syntax.NamesPrefix, quoted)
+		derive(pieces)
+		return pieces, nil
 	}
 	if e.Excl && e.Index != nil {
 		if sign := subscriptSign(e.Index); sign != 0 && e.Exp == nil && e.Slice == nil && e.Repl == nil {
@@ -784,18 +786,27 @@ func (s *Shell) transformed(e *syntax.ParamExp, name string, v *value) error {
 		if variable := s.variable(name); variable != nil {
 			flags = attributes(variable)
 		}
-		if v.many {
+		switch {
+		case v.many && flags == "":
+			v.texts = nil
+		case v.many && len(v.texts) > 0:
 			return s.each(v, func(string) string { return flags })
+		default:
+			v.texts = []string{flags}
 		}
-		v.texts = []string{flags}
 		return nil
 	case "A":
 		variable := s.variable(name)
-		if variable == nil {
+		if variable == nil || !variable.set && attributes(variable) == "" {
 			v.texts = nil
 			return nil
 		}
-		v.texts, v.many = []string{declaration(name, variable, true)}, false
+		text := declaration(name, variable, true)
+		v.texts = []string{text}
+		if ifs, ok := s.get("IFS"); v.many && !v.star && variable.kind != scalar && (!ok || strings.Contains(ifs, " ")) {
+			// bash splits it at its spaces, but not at those of the elements.
+			v.texts = strings.SplitN(text, " ", 3)
+		}
 		return nil
 	case "k", "K":
 		if v.many && v.variable != nil && v.variable.kind != scalar {

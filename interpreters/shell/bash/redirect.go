@@ -46,7 +46,15 @@ func (r *redirection) restore() {
 			r.shell.fds[r.undo[i].number] = r.undo[i].old
 		}
 	}
+	r.end()
+}
+
+// end forgets what was replaced.
+func (r *redirection) end() {
 	r.undo = nil
+	if active := r.shell.active; len(active) > 0 && active[len(active)-1] == r {
+		r.shell.active = active[:len(active)-1]
+	}
 }
 
 // commit makes the redirections last, as exec does.
@@ -56,12 +64,30 @@ func (r *redirection) commit() {
 			u.old.close()
 		}
 	}
-	r.undo = nil
+	r.end()
+}
+
+// outside are the descriptors that the redirections around the current command replaced.
+func (s *Shell) outside() map[int]*descriptor {
+	outside := map[int]*descriptor{}
+	for _, r := range s.active {
+		for _, one := range r.undo {
+			if _, has := outside[one.number]; has {
+				continue
+			}
+			outside[one.number] = nil
+			if one.old != nil {
+				outside[one.number] = one.old.dup()
+			}
+		}
+	}
+	return outside
 }
 
 // redirect applies redirections in order. After an error, restore undoes those that were applied.
 func (s *Shell) redirect(list []*syntax.Redirect) (*redirection, error) {
 	r := &redirection{shell: s}
+	s.active = append(s.active, r)
 	for _, one := range list {
 		if err := s.redirectOne(one, r.set); err != nil {
 			return r, err

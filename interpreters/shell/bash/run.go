@@ -2,6 +2,7 @@ package bash
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func (s *Shell) statement(st *syntax.Stmt) error {
 func (s *Shell) ended() error {
 	status := s.over
 	s.over = 0
-	return s.exitFailed(status)
+	return s.exitFailed(s.failing(status))
 }
 
 func (s *Shell) checked(st *syntax.Stmt) error {
@@ -73,7 +74,7 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 	if st.Negated {
 		// As in bash, only errexit makes the commands inside quiet. Without it, the ERR trap runs for them.
 		quiet := s.quiet
-		if s.options.errexit {
+		if s.errexit() {
 			s.quiet++
 		}
 		err := s.redirected(st)
@@ -151,11 +152,22 @@ func (s *Shell) failed(st *syntax.Stmt) error {
 			return err
 		}
 	}
-	if s.options.errexit {
-		return s.exitFailed(s.status)
+	if s.errexit() {
+		return s.exitFailed(s.failing(s.status))
 	}
 	return nil
 }
+
+// failing is the status of a shell that an error ends.
+func (s *Shell) failing(status int) int {
+	if s.forkedBuiltin {
+		return 1
+	}
+	return status
+}
+
+// errexit says whether an error ends the shell.
+func (s *Shell) errexit() bool { return s.options.errexit && s.lenient == 0 }
 
 // redirected runs a command with its redirections. A redirection that fails makes the command fail.
 func (s *Shell) redirected(st *syntax.Stmt) error {
@@ -426,7 +438,7 @@ func (s *Shell) setLoopVariable(name, item string) error {
 func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 	if loop.Init != nil {
 		if _, err := s.loopArithmetic(loop.Init); err != nil {
-			return s.arithmeticFailed(err)
+			return s.arithmeticFailed("((", err)
 		}
 	}
 	last := 0
@@ -435,7 +447,7 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 		if loop.Cond != nil {
 			n, err := s.loopArithmetic(loop.Cond)
 			if err != nil {
-				return s.arithmeticFailed(err)
+				return s.arithmeticFailed("((", err)
 			}
 			if n == 0 {
 				s.status = last
@@ -449,7 +461,7 @@ func (s *Shell) cStyle(loop *syntax.CStyleLoop, body []*syntax.Stmt) error {
 		}
 		if loop.Post != nil {
 			if _, err := s.loopArithmetic(loop.Post); err != nil {
-				return s.arithmeticFailed(err)
+				return s.arithmeticFailed("((", err)
 			}
 		}
 	}
@@ -467,14 +479,14 @@ func (s *Shell) loopArithmetic(expression syntax.ArithmExpr) (int64, error) {
 	return n, err
 }
 
-func (s *Shell) arithmeticFailed(err error) error {
+func (s *Shell) arithmeticFailed(command string, err error) error {
 	if e, ok := err.(*shellError); ok && !e.soft {
 		return err
 	}
 	if _, ok := err.(*readonlyError); ok {
 		s.severe("%s", err)
 	} else {
-		s.complain("%s", err)
+		s.complain("%s: %s", command, err)
 	}
 	s.status = 1
 	return nil
@@ -601,7 +613,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			break
 		}
 		child := s.subshell()
-		child.fork(part, s.loops)
+		s.fork(child, part)
 		if input != nil {
 			child.replace(0, input)
 		}
@@ -616,6 +628,8 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 			})
 			done <- struct{}{}
 		}()
+		// What comes first in the pipe begins first. The end of a short command after it does not break the pipe.
+		runtime.Gosched()
 	}
 	for range started {
 		<-done
@@ -687,12 +701,9 @@ func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 	child.code = code
 	// In a command substitution, break and continue still know the loops around it. They end it.
 	child.loops = s.loops
-	child.ignoring, child.substituting = s.quiet > 0, true
-	if s.exposed && s.lenient == 0 {
-		child.quiet, child.ignoring = 0, false
-	}
+	s.substitutes(child)
 	if !s.extra["inherit_errexit"] && !s.options.posix {
-		child.options.errexit = false
+		child.options.errexit, child.lenient = false, 0
 	}
 	var out strings.Builder
 	child.replace(1, newDescriptor(&openFile{writer: &boundedWriter{s, &out}}))
@@ -702,8 +713,25 @@ func (s *Shell) substitute(c *syntax.CmdSubst, quoted bool) (string, error) {
 		return "", err
 	}
 	s.status, s.substatus = status, status
-	text := strings.ReplaceAll(out.String(), "\x00", "")
-	return strings.TrimRight(text, "\n"), nil
+	return s.substituted(out.String()), nil
+}
+
+// substitutes makes a subshell the process of a substitution. Its commands are a part of the condition around the command, unless what is
+// expanded is not a simple command.
+func (s *Shell) substitutes(child *Shell) {
+	child.substituting, child.ignoring, child.quiet = true, s.ignoring || s.quiet > 0 && !s.exposed, 0
+	if child.ignoring {
+		child.quiet = 1
+	}
+}
+
+// substituted is the value of a command substitution with this output: it has no zeros, and no newlines at its end.
+func (s *Shell) substituted(text string) string {
+	if strings.ContainsRune(text, 0) {
+		s.complain("warning: command substitution: ignored null byte in input")
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	return strings.TrimRight(text, "\n")
 }
 
 // boundedWriter collects the output of a command substitution.
@@ -756,7 +784,7 @@ func (s *Shell) fileSubstitution(list []*syntax.Stmt) (string, bool, error) {
 	}
 	s.checkLength(len(text), "a file in a command substitution")
 	s.status, s.substatus = 0, 0
-	return strings.TrimRight(strings.ReplaceAll(string(text), "\x00", ""), "\n"), true, nil
+	return s.substituted(string(text)), true, nil
 }
 
 // time runs a command and reports its duration on stderr.

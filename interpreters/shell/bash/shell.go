@@ -43,8 +43,11 @@ type Shell struct {
 	quiet int
 	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
 	lenient int
-	// ignoring says that the status of this command substitution is ignored, and so is that of the commands of its EXIT trap.
+	// ignoring says that the status of a command substitution around is ignored, and so is that of all commands which are evaluated in a
+	// substitution.
 	ignoring bool
+	// forkedBuiltin says that this is the process of a builtin, which ends with 1 where an error ends it.
+	forkedBuiltin bool
 	// substituting says that this is the process of a substitution, in which errors of arithmetic end a shell like others.
 	substituting bool
 	// over is the status with which an error ends the shell after the current command.
@@ -80,6 +83,10 @@ type Shell struct {
 	// command says that the shell runs the text of bash -c, and standardInput that it runs what it reads.
 	command, standardInput bool
 	cleanups               []func()
+	// active are the redirections around the current command.
+	active []*redirection
+	// outsides are the descriptors outside of the redirections around a process that is a simple command.
+	outsides map[int]*descriptor
 	// outermost is the simple command with redirections around the current command, and all its redirections are undone before the
 	// EXIT trap of an error that ends the shell.
 	outermost bool
@@ -185,7 +192,7 @@ func (s *Shell) severe(format string, args ...any) {
 		return
 	}
 	s.complain(format, args...)
-	if s.options.errexit && s.lenient == 0 {
+	if s.errexit() {
 		s.over = max(s.status, 1)
 	}
 }
@@ -332,9 +339,10 @@ func (s *Shell) subshell() *Shell {
 	c.jobs = map[int]*job{}
 	c.bell = make(chan struct{}, 1)
 	c.trapStatus, c.returns, c.exposed = nil, nil, false
+	c.active, c.outsides = nil, nil
 	c.inbox, c.forked, c.nested, c.outermost, c.inDocument = nil, nil, nil, false, false
 	c.loops = 0
-	c.ignoring, c.substituting, c.expressions = false, false, 0
+	c.substituting, c.forkedBuiltin, c.expressions = false, false, 0
 	return &c
 }
 
@@ -350,6 +358,12 @@ func (s *Shell) closeAll() {
 		d.close()
 		delete(s.fds, n)
 	}
+	for _, d := range s.outsides {
+		if d != nil {
+			d.close()
+		}
+	}
+	s.outsides = nil
 	s.cleanup(0)
 }
 
@@ -512,16 +526,11 @@ func (s *Shell) exitTrap() int {
 	if action == "" {
 		return s.status
 	}
-	status, quiet, loops := s.status, s.quiet, s.loops
-	s.quiet, s.loops, s.over = 0, 0, 0
-	if s.ignoring {
-		s.quiet = 1
-	}
+	status, loops := s.status, s.loops
+	s.loops, s.over = 0, 0
 	before := status
-	s.trapStatus = &before
-	err := s.runTrap(action)
-	s.trapStatus = nil
-	s.status, s.quiet, s.loops = status, quiet, loops
+	err := s.runTrapWith(action, &before)
+	s.status, s.loops = status, loops
 	if isFatal(err) {
 		failed := s.report(err)
 		switch {
@@ -544,13 +553,16 @@ func isFatal(err error) bool {
 }
 
 // runTrap runs the code of a trap, which does not change $?.
-func (s *Shell) runTrap(action string) error {
+func (s *Shell) runTrap(action string) error { return s.runTrapWith(action, nil) }
+
+// runTrapWith is runTrap where exit without an operand gives this status.
+func (s *Shell) runTrapWith(action string, atExit *int) error {
 	source, err := s.parsed(s.codeName(), action, s.line-1)
 	if err != nil {
 		s.complain("%s", err)
 		return nil
 	}
-	status, pipes, code, line, quiet := s.status, s.pipes, s.code, s.line, s.quiet
+	status, pipes, code, line := s.status, s.pipes, s.code, s.line
 	returns := s.returns
 	s.returns = &trapReturn{status, len(s.frames)}
 	defer func() { s.returns = returns }()
@@ -559,9 +571,13 @@ func (s *Shell) runTrap(action string) error {
 		s.frozen = s.commandText()
 	}
 	s.code = source
-	err = s.deeper(func() error { return s.lines(source.file.Stmts) })
-	s.status, s.pipes, s.code, s.line, s.quiet = status, pipes, code, line, quiet
-	s.frozen = frozen
+	outer := s.trapStatus
+	s.trapStatus = atExit
+	err = s.evaluating(func() error {
+		return s.deeper(func() error { return s.lines(source.file.Stmts) })
+	})
+	s.status, s.pipes, s.code, s.line = status, pipes, code, line
+	s.frozen, s.trapStatus = frozen, outer
 	return err
 }
 

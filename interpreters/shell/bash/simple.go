@@ -84,11 +84,22 @@ func (s *Shell) assignmentsOnly(c *syntax.CallExpr, redirects []*syntax.Redirect
 }
 
 // expansionFailed handles a simple command whose words cannot be expanded. If the command is a process of its own, which is a part of
-// a pipe or runs in the background, bash has not reset the traps of that process, and the EXIT trap of its parent runs.
+// a pipe or runs in the background, bash has not reset the traps of that process, and the EXIT trap of its parent runs. bash has undone the
+// redirections around the command then, which are those of the parent, too.
 func (s *Shell) expansionFailed(err error) error {
 	if _, ok := err.(*shellError); ok && s.forked != nil && s.current == s.forked && s.traps["EXIT"] == "" {
 		if s.parentExit != "" {
 			s.traps["EXIT"] = s.parentExit
+			err = s.say(err)
+			for number, d := range s.outsides {
+				if d != nil {
+					s.replace(number, d)
+				} else if open := s.fds[number]; open != nil {
+					open.close()
+					delete(s.fds, number)
+				}
+			}
+			s.outsides = nil
 			if _, has := s.traps["ERR"]; !has && s.parentErr != "" {
 				s.traps["ERR"] = s.parentErr
 			}
@@ -122,6 +133,7 @@ func (s *Shell) call(args []string, assigns []*syntax.Assign) error {
 		return s.callFunction(f, args)
 	}
 	if b := s.builtin(name); b != nil {
+		s.forkedBuiltin = s.forkedBuiltin || s.isForked()
 		return b(s, args)
 	}
 	s.status = s.execute(args, s.environment())

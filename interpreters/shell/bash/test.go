@@ -24,7 +24,7 @@ func (s *Shell) testClause(c *syntax.TestClause) error {
 			s.pipes = []int{2}
 			return nil
 		}
-		return s.arithmeticFailed(err)
+		return s.arithmeticFailed("[[", err)
 	}
 	s.status = boolStatus(ok)
 	s.pipes = []int{s.status}

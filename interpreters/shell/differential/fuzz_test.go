@@ -145,6 +145,7 @@ func isKnown(script string) bool {
 // After an eval of an open quote, bash misreads the commands that follow.
 func isRefused(script, stderr, problem string, byBash result) bool {
 	return strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") ||
+		strings.Contains(problem, ": return in an eval that is a part of a pipe") ||
 		strings.HasPrefix(problem, "refused: ") && (byBash.Stderr || strings.Contains(script, "[x"))
 }
 

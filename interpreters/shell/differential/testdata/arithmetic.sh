@@ -131,3 +131,5 @@ echo "13 $?"; declare -A m=([k]=1); ((m[k])); echo "same 14"
 ((0 && a[n])); echo "same 15"
 x='a[n]'; ((x)); echo "never 16"
 echo "16 $?"
+### an operator that is none after a name without an operator
+for x in "1 it's" '1 @' '1 a b' '1 #' '1 2x' '1 it' '1 2'; do ((x)); echo $?; done 2>&1

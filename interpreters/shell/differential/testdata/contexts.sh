@@ -8,9 +8,13 @@ echo after
 [[ -e == w ]]; echo $?
 ### v-star empty ifs
 IFS=; set -- a b c; unset n; v=${n-$*}; echo "$v"; v="${n-$*}"; echo "$v"; v=$*; echo "$v"; v=${n-$@}; echo "$v"; v=${n:-"$*"}; echo "$v"
-### eval return pipe
-f() { eval "return 3" | cat; echo $? ${PIPESTATUS[*]}; }; f
+### eval return pipe refused: would run the rest of the command a second time
+f() { eval "return 3" | cat; echo in; }; f; echo after
+### eval return background refused: would run the rest of the command a second time
+f() { eval "return 3" & wait; echo in; }; f; echo after
+### eval return pipe outside
 eval "return 4" | cat; echo "${PIPESTATUS[*]}"
+f() { g() { return 5; }; eval "g; echo \$?" | cat; ( eval "return 3" ) | cat; echo "${PIPESTATUS[*]}"; }; f
 ### trap -p in background
 trap 'echo x' EXIT; { trap -p; } & wait $!; trap - EXIT
 ### trap -p in background 2
@@ -323,3 +327,6 @@ f() { echo $# $* "$@" $? $0; }; false; f a 'b c'; echo $_ ; : x y; echo $_; echo
 printf '[%s]' * $(echo > made) z*; echo; a=(* $(echo > made2)); echo "${#a[@]}"; for f in * $(echo > made3); do echo $f; done; set -- *3 $(rm made3); echo $1
 ### errexit in a process substitution in a condition
 set -e; if cat <(false; echo no); then echo yes; fi; { read -r x < <(false; echo no); } || echo "or [$x]"; cat <(false; echo no) && echo and; while read -r l; do echo "$l"; done < <(echo a; false; echo b) || echo never; x=$(cat <(false; echo no)) || echo never; echo "[$x]"
+### the end of a process in a pipe
+set -o pipefail; exit 2 | :; echo $? ${PIPESTATUS[0]}; f() { return 4 | :; echo $?; }; f; eval 'exit 5' | :; echo $?; exit 6 & wait $!; echo $?
+set -e; exit 7 | :

@@ -241,3 +241,24 @@ set -e; shopt -s inherit_errexit; f() { case $(false; echo x) in x) echo yes;; *
 $(false; echo 2)
 E1
 case x in $(false; echo x)) echo yes;; *) echo no;; esac; [[ $(false; echo x) == x ]] && echo test; v=$(false; echo 1); local w=$(false; echo 2); echo "$v $w $(false; echo 3)"; eval 'case $(false; echo x) in x) echo yes;; *) echo no;; esac'; }; f && :
+### an ERR trap of an eval in a condition
+eval 'trap "echo E2" ERR; false; echo in' || echo or; false; trap 'echo ERR' ERR
+eval 'trap "echo E3" ERR; false; echo in' || echo or; false
+### an ERR trap of a sourced file in a condition
+echo 'trap "echo trap $?" ERR; false' > s1; f() { . ./s1; }; f && : || :; false
+### an ERR trap does not run in eval in a condition
+set -e; trap 'echo ERR' ERR; eval '! false; false; echo in' || echo or; f() { eval 'return 2'; echo no; }
+if f; then echo y; else echo n; fi; trap -p; false; echo no
+### errexit in eval in a condition
+set -e; eval 'set -e; false; echo in' || echo or; false; echo no
+### errexit in a process that is an eval
+set -o pipefail; set -e; if eval 'false; echo hi' | cat; then echo yes; else echo $?; fi
+eval '(exit 4); echo hi' | cat || echo $?; command eval 'x:y' | : || echo $?
+trap 'echo ERR' ERR; set -E; if eval 'false; echo hi' | cat; then echo yes; else echo $?; fi; eval '(exit 4)' | cat
+### errexit in a RETURN trap of a condition
+set -eT; trap 'false; echo RET' RETURN; f() { :; }; f || echo or
+### errexit in substitutions of eval in a condition
+set -e; eval 'cat < <(false; echo a)' || :; eval 'x=$(set -e; false; echo b); echo "[$x]"' || :
+x=$(for y in $(set -e; false; echo c); do echo "$y"; done) || :; echo "$x"
+x=$( (eval 'set -e; false; echo d') ) || :; echo "$x"; shopt -s inherit_errexit
+eval 'x=$(false; echo e); echo "$x"; x=$(set -e; false; echo f); echo "$x"' || :

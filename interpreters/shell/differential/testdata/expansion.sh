@@ -191,3 +191,12 @@ for IFS in : ': ' ' :' '' ,; do a1=('' w); printf '<%s>' ${a1[*]} w; set -- '' w
 f() { echo "$# [$*]"; }; set --; f "$@$u1"; f "${@:1:1}${u1}"; f "x$@"; f "$@""$u1"; f "${a[@]}$u1"; f "$u1$@"; f "$@"''; f "$u1$u1"; f "$@$(:)"; f "$@$((1))"; f "${@#x}$u1"; v=; f "$v$@$v"; f "$@${v:+x}"; f "${a[*]}$u1"; f "$*$u1"; f "$@"$u1; f "${v:-$@}"; x="$@$v"; echo "[$x]"
 ### a list without elements in an operand
 f() { echo "$#"; }; set --; unset u; f "${u-$@}"; f "${u-"$@"}"; f "${u:-${a[@]}}"; f "${u:-$@$@}"; f ${u-"$@"}; f ${u-"$@$v"}; f "${u+$@}"; u=1; f "${u+$@}"; f "${u:+${a[@]}}"; f "k${u:+${a[@]}}"; f "${a[@]-}"; f "${a[@]-$@}"; f "${a[@]:+$@}"
+### names with prefix joined
+v1=w v2=w IFS=,; x="${!v@}"; echo "$x"; read -r a b <<< 'q '"${!v@}"; echo "$a|$b"; cat <<< ${!v@}; cat <<< "${!v*}"; echo "${!v@}"
+f() { read -r a b <<< "${!v@}"; echo "$a|$b"; }; v3=x f
+### attributes without a value
+f() { local v; local -i i; printf '<%s>' ${v@A} "${v@A}" "${i@A}" "${i@a}" x; }; f; declare e; declare -a a; declare -A m
+printf '<%s>' "${e@A}" "${e[@]@A}" "${e[@]@a}" "${a@A}" "${a[@]@A}" "${a[@]@a}" "${m[@]@A}" "${m[@]@a}" "${u@A}" "${u[@]@A}"
+a=('x y' z); printf '<%s>' "${a[@]@A}" "${a[*]@A}" "${a[@]@a}" "q${a[@]@A}r"; b=5; printf '<%s>' "${b[@]@A}" "${b[@]@a}"; IFS=,; printf '<%s>' "${a[@]@A}"
+### zeros in a command substitution
+x=$(printf 'a%cb'); echo "$x"; printf '\0' > f; y=$(<f) 2>/dev/null; echo "$y"

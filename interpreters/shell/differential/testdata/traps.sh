@@ -143,3 +143,14 @@ echo 6; { :; } < nofile & wait; echo 7; echo < nofile & wait; echo 8; (:) < nofi
 echo 13; : | { :; } < nofile; echo 14; : | [[ x ]] < nofile; echo 15; : | [[ -z x ]]; echo 16; ( { :; } < nofile ); echo 17; : | (:) < nofile; echo 18; : | while :; do :; done < nofile; echo 19; : | cat < nofile
 ### pipefail and the trap of errors of parentheses at the end of a pipe
 set -o pipefail; trap 'echo trap $?' ERR; (exit 3) | (cat); echo $?; (:) < nofile | (cat); echo $?; (exit 3) | { cat; }; echo $?
+### exit in an ERR trap of an EXIT trap
+{ (trap 'echo in; exit' ERR; trap 'false' EXIT; false); echo $?; } || :
+(trap 'echo in; exit 3' ERR; trap 'false' EXIT; :); echo $?
+### an error in a process with the EXIT trap of its parent
+trap 'echo trap $?' EXIT; f() { : ${u1?} 2>/dev/null | cat; }; f > f1
+### an error in a process with the EXIT trap of its parent in redirected groups
+trap 'echo trap $?' EXIT
+{ { : ${u1?} | cat; } > f2; } > f3
+### an error in a process of an eval with the EXIT trap of its parent
+trap 'echo trap $?' EXIT
+eval '{ : ${u1?} | cat; } > f2' > f1
