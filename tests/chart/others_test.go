@@ -15,6 +15,10 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	helmrelease "helm.sh/helm/v4/pkg/release/v1"
+	internals "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
@@ -190,14 +194,14 @@ func yamlOf(t *testing.T, text string) map[string]any {
 
 // What the tests of charts compare with.
 func TestEachDifferenceIsFound(t *testing.T) {
-	live := yamlOf(t, "{spec: {a: x, n: 2, b: true, cpu: '1', list: [{name: c}]}, extra: 1}")
+	live := yamlOf(t, "{spec: {a: x, size: 2, b: true, cpu: '1', list: [{name: c}]}, extra: 1}")
 	for _, one := range []struct {
 		rendered  string
 		different int
 	}{
-		{"{spec: {a: x, n: 2, b: true, cpu: 1000m, list: [{name: c}], no: null, empty: {}, none: [], zero: 0, off: false, text: ''}}", 0},
+		{"{spec: {a: x, size: 2, b: true, cpu: 1000m, list: [{name: c}], no: null, empty: {}, none: [], zero: 0, off: false, text: ''}}", 0},
 		{"{spec: {a: y}}", 1},
-		{"{spec: {a: z, n: 3, b: false}}", 3},
+		{"{spec: {a: z, size: 3, b: false}}", 3},
 		{"{spec: {cpu: 2}}", 1},
 		{"{spec: {list: []}}", 1},
 		{"{spec: {list: [{name: d}]}}", 1},
@@ -208,6 +212,25 @@ func TestEachDifferenceIsFound(t *testing.T) {
 	} {
 		if found := differences("", yamlOf(t, one.rendered), live); len(found) != one.different {
 			t.Errorf("%s: %v", one.rendered, found)
+		}
+	}
+}
+
+// The API server drops what a definition does not know.
+func TestDefinitionsKeepSettingsOfAnyDepth(t *testing.T) {
+	for _, kind := range []string{"modules", "hookbundles"} {
+		var definition apiextensions.CustomResourceDefinition
+		check(t, yaml.UnmarshalStrict([]byte(read(t, root+"/deploy/crds/"+kind+".boathook.dev.yaml")), &definition))
+		for _, version := range definition.Spec.Versions {
+			var internal internals.JSONSchemaProps
+			check(t, apiextensions.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, &internal, nil))
+			schema, err := structural.NewStructural(&internal)
+			check(t, err)
+			kept := yamlOf(t, "{spec: {settings: {a: {b: {c: 1}}, list: [{x: {z: 2}}]}}}")
+			pruning.Prune(kept, schema, true)
+			if lost := differences("", yamlOf(t, "{spec: {settings: {a: {b: {c: 1}}, list: [{x: {z: 2}}]}}}"), kept); len(lost) > 0 {
+				t.Errorf("%s %s: %v", kind, version.Name, lost)
+			}
 		}
 	}
 }
