@@ -7,11 +7,18 @@ import { chromium } from "playwright-core";
 import { PATIENCE } from "./operator.mjs";
 
 const PLACES = [process.env.BOATHOOK_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-/** Pictures for the book are written where they are committed only if that is asked for. */
-const PICTURES = process.env.BOATHOOK_UPDATE_DOCS ? new URL("../../docs/images", import.meta.url).pathname : process.env.BOATHOOK_PICTURES;
+/** The pictures that the book has. They are written only if that is asked for, because each test makes others. */
+const BOOK = ["why", "dark"];
+const IMAGES = new URL("../../docs/images", import.meta.url).pathname;
+
+/** Where a picture is written, if it is. BOATHOOK_PICTURES names a directory for all of them. */
+function place(name) {
+  if (process.env.BOATHOOK_PICTURES) return process.env.BOATHOOK_PICTURES;
+  return process.env.BOATHOOK_UPDATE_DOCS && BOOK.includes(name) ? IMAGES : undefined;
+}
 
 export async function launch() {
-  const executablePath = PLACES.find((place) => place && existsSync(place));
+  const executablePath = PLACES.find((path) => path && existsSync(path));
   assert.ok(executablePath, "there is no Chromium: install it (apt-get install chromium), or name it in BOATHOOK_CHROMIUM");
   // Root cannot have Chromium's sandbox, and the pages are our own.
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
@@ -43,9 +50,10 @@ export class Visit {
   }
 
   async picture(name) {
-    if (!PICTURES) return;
-    await mkdir(PICTURES, { recursive: true });
-    await this.page.screenshot({ path: join(PICTURES, `console-${name}.png`) });
+    const directory = place(name);
+    if (!directory) return;
+    await mkdir(directory, { recursive: true });
+    await this.page.screenshot({ path: join(directory, `console-${name}.png`) });
   }
 
   /** Call it at the end: nothing was loaded from elsewhere, and nothing failed. */
