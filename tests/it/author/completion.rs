@@ -43,5 +43,5 @@ async fn bash_completes_with_it() {
     let mut bash = tokio::process::Command::new("bash");
     bash.args(["--norc", "--noprofile"]).arg(&file);
     let said = crate::support::process::run(bash).await;
-    assert_eq!(said.stdout, "label-watcher\noperator\nschedule\nstartup\nvalidating", "{}", said.stderr);
+    assert_eq!(said.stdout, "label-watcher\nmodule\noperator\nschedule\nstartup\nvalidating", "{}", said.stderr);
 }
