@@ -251,7 +251,8 @@ fn the_component_of_the_console_has_the_roles_that_are_printed() {
     let needs = rbac::needs(&[], &kinds(), &layout).unwrap();
     let printed: BTreeSet<Access> = needs.of[&Who::Host].keys().cloned().collect();
     let documents = documents("components/console/rbac.yaml");
-    let named = |name: &str| documents.iter().find(|one| one["kind"] == "ClusterRole" && one["metadata"]["name"] == name);
+    let named =
+        |name: &str| documents.iter().find(|one| one["kind"] == "ClusterRole" && one["metadata"]["name"] == name);
     let rules = named("boathook-console").unwrap()["rules"].as_array().unwrap();
     let shipped = rules.iter().flat_map(|rule| accesses(&Place::Cluster, rule)).collect();
     assert_eq!(printed, shipped);
