@@ -13,7 +13,7 @@ use super::{
     effects::EffectRecorder,
     made::{Made, MadeVersion, Stored, made},
     own_writes::UnderWay,
-    send::{ApiRequest, RequestStats},
+    send::{ApiRequest, Exchanged, RequestStats},
 };
 
 /// A write, for logs and metrics.
@@ -35,13 +35,6 @@ pub struct WriteRecord<'a> {
     pub dry_run: bool,
     /// The number of requests sent.
     pub tries: u32,
-}
-
-/// What went to the API server and back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exchanged {
-    Sent(u64),
-    Received(u64),
 }
 
 /// Receives what happens to writes, and what is sent and received.

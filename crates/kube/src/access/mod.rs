@@ -34,10 +34,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 
-pub use audit::{Exchanged, Observer, WriteRecord};
+pub use audit::{Observer, WriteRecord};
 pub use made::{Made, MadeVersion, Stored};
 pub use own_writes::{Followed, OwnWrites};
 pub use rights::Right;
+pub use send::Exchanged;
 
 use boathook_core::model::HookName;
 
@@ -109,7 +110,9 @@ impl Access {
         config: AccessConfig,
         observer: Arc<dyn Observer>,
     ) -> Self {
-        let sender = send::Sender::new(client, &config, observer.clone());
+        let of_exchanges = observer.clone();
+        let on_exchange = Arc::new(move |hook: &HookName, exchanged| of_exchanges.exchanged(hook, exchanged));
+        let sender = send::Sender::new(client, &config, on_exchange);
         Self { sender, discovery, jq, config, observer, own: Arc::default(), dry_run_objects: Arc::default() }
     }
 

@@ -4,7 +4,7 @@
 
 use std::{error::Error as StdError, sync::Arc, time::Duration};
 
-use boathook_core::model::{Allowance, CallError, CallReason, Caller, Identity};
+use boathook_core::model::{Allowance, CallError, CallReason, Caller, HookName, Identity};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, header, request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use super::{
     AccessConfig,
-    audit::{Exchanged, Observer},
     errors::{self, Status},
     retry::{self, Next, Policy, Symptom},
 };
@@ -24,6 +23,16 @@ const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 /// A response is in memory as it arrived, in a buffer that grew, and as what is made of it.
 const COPIES: usize = 3;
+
+/// What went to the API server and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exchanged {
+    Sent(u64),
+    Received(u64),
+}
+
+/// Receives what is sent and received for a hook.
+pub(super) type OnExchange = Arc<dyn Fn(&HookName, Exchanged) + Send + Sync>;
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -81,7 +90,7 @@ pub(super) struct RequestStats {
 #[derive(Clone)]
 pub(super) struct Sender {
     client: kube::Client,
-    observer: Arc<dyn Observer>,
+    on_exchange: OnExchange,
     leadership: Leadership,
     timeout: Duration,
     policy: Policy,
@@ -107,10 +116,10 @@ enum Fault {
 }
 
 impl Sender {
-    pub fn new(client: kube::Client, config: &AccessConfig, observer: Arc<dyn Observer>) -> Self {
+    pub fn new(client: kube::Client, config: &AccessConfig, on_exchange: OnExchange) -> Self {
         Self {
             client,
-            observer,
+            on_exchange,
             leadership: Leadership::alone(),
             timeout: config.request_timeout,
             policy: Policy { retries: config.retries, max_retry_after: config.max_retry_after },
@@ -194,7 +203,7 @@ impl Sender {
 
     fn exchanged(&self, caller: Option<&Caller>, exchanged: Exchanged) {
         if let Some(caller) = caller {
-            self.observer.exchanged(&caller.hook, exchanged);
+            (self.on_exchange)(&caller.hook, exchanged);
         }
     }
 
