@@ -1,6 +1,7 @@
 """Values of a module: what a hook sees, and what becomes of its changes. In plain Python."""
 
 import unittest
+from collections.abc import Callable
 
 from boathook import is_permanent, values
 from boathook.testing import FakeHost
@@ -26,7 +27,7 @@ class Values(unittest.TestCase):
         )
 
     def test_a_hook_outside_of_modules_has_no_values(self) -> None:
-        calls = [values.get, values.config, lambda: values.set("/web/a", 1), lambda: values.remove_config("/web/a")]
+        calls: list[Callable[[], object]] = [values.get, values.config, lambda: values.set("/web/a", 1), lambda: values.remove_config("/web/a")]
         with FakeHost().here():
             for call in calls:
                 with self.assertRaisesRegex(Exception, "belongs to no module") as caught:

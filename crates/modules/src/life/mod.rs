@@ -158,6 +158,8 @@ pub struct Life {
     round: Round,
     /// The first round got to the modules.
     opened: bool,
+    /// Each module was tried once.
+    tried: bool,
     /// The first round is over.
     settled_once: bool,
     modules: BTreeMap<ModuleName, Entry>,
@@ -188,6 +190,7 @@ impl Life {
             global: Slot::default(),
             round: Round::Start,
             opened: false,
+            tried: false,
             settled_once: false,
             modules,
             unread: BTreeSet::new(),
@@ -287,7 +290,12 @@ impl Life {
         self.graph.order().is_empty()
     }
 
-    /// Whether the first round is over: each module was tried.
+    /// Whether each module was tried. What follows, `afterAll`, may fail again and again.
+    pub fn were_tried(&self) -> bool {
+        self.tried
+    }
+
+    /// Whether the first round is over.
     pub fn has_settled(&self) -> bool {
         self.settled_once
     }

@@ -20,7 +20,7 @@ impl Life {
         self.switch(actions);
         self.begin_steps(actions);
         if self.round == Round::Modules && self.modules_rest() {
-            self.round = Round::AfterAll;
+            (self.round, self.tried) = (Round::AfterAll, true);
             self.plan_global(actions);
         }
     }

@@ -136,6 +136,15 @@ fn a_module_goes_through_all_steps_after_the_global_hooks() {
     assert_eq!((run.report("web").at, run.report("web").on), ("ready", Some(true)));
 }
 
+#[test]
+fn modules_were_tried_even_if_the_hooks_after_them_fail() {
+    let mut run = Run::of(&["web"]);
+    run.vote(&["web"]).open().done("web Start").done("web BeforeHelm").done("web Chart");
+    assert!(!run.life.were_tried());
+    run.done("web AfterHelm").end("global AfterAll", End::Failed("no".to_owned()));
+    assert!(run.life.were_tried() && !run.life.has_settled());
+}
+
 // mutant: crates/modules/src/life/entry.rs: `Phase::Start => Phase::BeforeHelm,` => `Phase::Start => Phase::Chart,`
 #[test]
 fn nothing_is_rendered_before_the_synchronizations() {

@@ -177,10 +177,10 @@ impl App {
     /// background. If this future is dropped, what has started ends.
     pub async fn start(options: Options) -> Result<Self, AppError> {
         let tasks = Tasks::default();
-        let starting = Box::pin(Self::start_with(options, tasks.clone()));
+        let mut starting = Box::pin(Self::start_with(options, tasks.clone()));
         // Declared last, so that it is dropped first: what ends with a start that was given up is no defect.
         let mut beginning = Beginning { tasks, is_over: false };
-        let app = starting.await?;
+        let app = starting.as_mut().await?;
         beginning.is_over = true;
         Ok(app)
     }

@@ -168,7 +168,9 @@ impl Sources {
     /// Whether a hook that is not known may still be added.
     pub fn may_have_more(&self) -> bool {
         let state = self.state();
-        state.hook_bundles == HookBundles::Unlisted || state.bundles.values().any(|standing| standing.missing.is_some())
+        state.hook_bundles == HookBundles::Unlisted
+            || state.modules != PendingModules::default()
+            || state.bundles.values().any(|standing| standing.missing.is_some())
     }
 
     /// Whether the start still lasts: until no hook and no source waits for anything, but for at most [`START`] after

@@ -253,6 +253,8 @@ impl Parts {
                     if all || changes.changed().await.is_err() {
                         return;
                     }
+                    // Each step of a module is a change.
+                    sleep(RETRY).await;
                     continue;
                 }
                 // The operator never registered anything, or has lost the right to remove it.

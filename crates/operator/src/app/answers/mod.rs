@@ -75,7 +75,7 @@ impl Answers {
             if self.services.hook_registry.is_quarantined_at(name) {
                 Unanswered::NotReady(format!("hook {name} is quarantined: it does not run"))
             } else if self.services.health.sources().may_have_more() {
-                Unanswered::NotReady(format!("there is no hook {name} yet: not all bundles are loaded"))
+                Unanswered::NotReady(format!("there is no hook {name} yet: not all bundles and modules are loaded"))
             } else {
                 Unanswered::Unknown(format!("there is no hook {name}"))
             }

@@ -418,12 +418,17 @@ impl Driver {
         pause + pause.mul_f64(rand::random::<f64>() * 0.1)
     }
 
-    /// Modules whose hooks may not be loaded: what these registered at the API server stays.
+    /// Modules whose hooks may not be loaded: what these registered at the API server stays. Hooks that are loaded say
+    /// themselves what they need, also while their chart waits, which an old webhook may be the reason for.
     fn pending(&self, now: &[Report]) -> PendingModules {
-        if !self.life.has_settled() {
+        const LOADED: [&str; 4] = ["BeforeHelm", "Chart", "AfterHelm", "ready"];
+        if !self.life.were_tried() {
             return PendingModules::Unknown;
         }
-        let starts = |report: &&Report| report.on != Some(false) && report.at != "ready";
+        let starts = |report: &&Report| match report.subject {
+            Subject::Global => report.at == "Start",
+            Subject::Module(_) => report.on != Some(false) && !LOADED.contains(&report.at),
+        };
         let mut pending: BTreeSet<_> = now.iter().filter(starts).map(|report| source_name(&report.subject)).collect();
         pending.extend(self.broken.keys().map(|name| name.as_str().to_owned()));
         let missing = self
