@@ -759,7 +759,7 @@ pub(crate) fn tidy(value: &mut Value) {
     match value {
         Value::Object(map) => {
             if map.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) {
-                map.remove("additionalProperties");
+                map.shift_remove("additionalProperties");
             }
             if map.get("nullable") == Some(&Value::Bool(true)) {
                 map.remove("nullable");
