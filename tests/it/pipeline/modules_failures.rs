@@ -1,15 +1,7 @@
 //! Modules with errors that pass, or that must not hold up the end of a module.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{fs, time::Duration};
 
-use kube::{Client, client::Body};
 use serde_json::json;
 
 use super::{
@@ -17,7 +9,6 @@ use super::{
     modules_charts::{Bench, at, failed, object, report},
     written::{Deed, hook},
 };
-use crate::support::cluster::client;
 
 // mutant: crates/operator/src/app/modules/charts/render.rs: `_ => ReleaseError::Failed(format!("the chart: {error}")),` => `_ => ReleaseError::Refused(format!("the chart: {error}")),`
 #[tokio::test]
@@ -88,39 +79,4 @@ async fn an_upgrade_that_is_not_ready_in_time_has_failed() {
     .await;
     failed(&operator, "pod", "not ready within 1 s: ").await;
     bench.is_there("Pod", "a").await;
-}
-
-/// A client whose first reads of the Secret of the module `web` fail.
-fn unlucky(url: &str, times: usize) -> Client {
-    let (inner, asked) = (client(url), Arc::new(AtomicUsize::new(0)));
-    let send = move |request: http::Request<Body>| {
-        let inner = inner.clone();
-        let is_read = *request.method() == http::Method::GET
-            && request.uri().path() == "/api/v1/namespaces/default/secrets/boathook-module-web";
-        let fails = is_read && asked.fetch_add(1, Ordering::SeqCst) < times;
-        async move {
-            if fails {
-                let answer = http::Response::builder().status(500).body(Body::from(b"not now".to_vec()));
-                return Ok(answer.unwrap());
-            }
-            inner.send(request).await
-        }
-    };
-    Client::new(tower::service_fn(send), "default")
-}
-
-// mutant: crates/operator/src/app/modules/charts/kept.rs: `Err(error) => Err(failed(error)),` => `Err(_) => Ok(None),`
-#[tokio::test]
-async fn objects_are_deleted_even_if_it_was_not_known_at_first_whether_there_are_any() {
-    let bench = Bench::web().await;
-    let operator = bench.start().await;
-    at(&operator, "web", "ready").await;
-    operator.shutdown().await;
-    bench.configure(json!({"webEnabled": "false"})).await;
-    let operator = bench.start_with(unlucky(&bench.cluster.cluster.url(), 5)).await;
-    let fails = |operator: &Operator| operator.log.told("a step failed").pop().map(drop);
-    operator.until("the deletion has failed", fails).await;
-    at(&operator, "web", "off").await;
-    bench.is_gone("ConfigMap", "web").await;
-    bench.is_gone("Secret", "boathook-module-web").await;
 }
