@@ -222,7 +222,8 @@ pub async fn define(test: &Test, cluster: &Cluster) {
     let text = std::process::Command::new(boathook()).arg("crd").output().expect("run boathook crd").stdout;
     fs::write(&definitions, text).expect("write the definitions");
     cluster.kubectl(&["apply", "--server-side", "--filename", &definitions.display().to_string()]).await;
-    eventually_within(COMPILED, "Modules are served", async || cluster.try_kubectl(&["get", "modules"]).await).await;
+    let list = ["get", "modules,hookbundles", "--all-namespaces"];
+    eventually_within(COMPILED, "both kinds are served", async || cluster.try_kubectl(&list).await).await;
 }
 
 /// With addon-operator's flag for it.

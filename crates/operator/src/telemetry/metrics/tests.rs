@@ -52,6 +52,8 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.host_call("get", Ok(()));
     metrics.host_call("get", Err(CallReason::ForbiddenByGrant));
     metrics.grant_refused(&labels.0, "get");
+    metrics.sent(&labels.0, 5);
+    metrics.received(&labels.0, 7);
     metrics.loop_turned(&labels.0);
     metrics.set_loops(1);
     metrics.record(&labels.0, "written", 77);
