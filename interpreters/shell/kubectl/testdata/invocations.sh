@@ -1389,7 +1389,7 @@ kubectl annotate cm settings --list
 
 kubectl annotate cm settings a=1 --dry-run=client -o jsonpath='{.metadata.annotations}'
 
-kubectl label cm settings --list
+kubectl label cm settings --list | sort -r
 
 kubectl label cm settings a=1 b- --overwrite -o name
 
