@@ -1385,7 +1385,7 @@ kubectl wait --for=jsonpath='{.data.a' cm/settings --timeout=1s
 
 kubectl annotate --local=false cm settings x=y
 
-kubectl annotate cm settings --list
+kubectl annotate cm settings --list | sort
 
 kubectl annotate cm settings a=1 --dry-run=client -o jsonpath='{.metadata.annotations}'
 
