@@ -448,8 +448,18 @@ func (s *server) left(t *testing.T, namespace string) string {
 	for _, kind := range []string{"configmaps", "secrets", "services", "serviceaccounts", "deployments", "pods", "roles", "rolebindings", "jobs", "cronjobs", "resourcequotas"} {
 		resource, err := s.Resolve(kind, "")
 		check(t, err)
-		found, err := s.List(Query{APIVersion: resource.APIVersion, Kind: resource.Kind, Namespace: namespace})
+		query := Query{APIVersion: resource.APIVersion, Kind: resource.Kind, Namespace: namespace}
+		found, err := s.List(query)
 		check(t, err)
+		// The garbage collector ends such a deletion a moment later.
+		collected := func(text string) bool {
+			return strings.Contains(text, `"finalizers":["orphan"]`) || strings.Contains(text, `"finalizers":["foregroundDeletion"]`)
+		}
+		for tries := 0; tries < 300 && slices.ContainsFunc(found, collected); tries++ {
+			time.Sleep(100 * time.Millisecond)
+			found, err = s.List(query)
+			check(t, err)
+		}
 		for _, text := range found {
 			o, err := decode(text)
 			check(t, err)
