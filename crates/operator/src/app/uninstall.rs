@@ -9,7 +9,7 @@ use kube::{
 use serde_json::json;
 
 use crate::{
-    hookbundle::{self, HookBundle, served},
+    hookbundle::{self, HookBundle, listable, served},
     module::{self, Module},
     registration::{self, Pending, RegistrationError, Removed},
     webhook::{CertificateError, Certificates},
@@ -67,6 +67,7 @@ where
     if !served::<K>(client).await? {
         return Ok(released);
     }
+    listable::<K>(client).await;
     let resource = ApiResource::erase::<K>(&());
     let all: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     for object in all.list_metadata(&ListParams::default()).await? {

@@ -23,7 +23,7 @@ use k8s_openapi::{
 };
 use kube::{
     Resource, ResourceExt as _,
-    api::{Api, ListParams, Patch, PatchParams, PostParams},
+    api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
     core::PartialObjectMeta,
     runtime::{
         Controller,
@@ -138,10 +138,10 @@ pub async fn served<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Res
     }
 }
 
-/// Waits until HookBundles can be listed. For a moment after their definition was added, the API server answers 429
+/// Waits until objects of a kind can be listed. For a moment after their definition was added, the API server answers 429
 /// because their storage is not ready yet. Without this wait, every fresh install would begin with that as a warning.
-async fn listable(client: &kube::Client) {
-    let api: Api<HookBundle> = Api::all(client.clone());
+pub async fn listable<K: Resource<DynamicType = ()>>(client: &kube::Client) {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
     for _ in 0..UNREADY_TRIES {
         match api.list_metadata(&ListParams::default().limit(1)).await {
             Err(kube::Error::Api(status)) if status.code == 429 => sleep(UNREADY).await,
@@ -224,7 +224,7 @@ async fn may_watch(client: &kube::Client, name: &str) -> bool {
 /// and their owner ends them.
 pub async fn run(client: kube::Client, installer: Arc<dyn Installer>, options: Options, tasks: Tasks) {
     until_served(&client, &installer).await;
-    listable(&client).await;
+    listable::<HookBundle>(&client).await;
     info!("keeping HookBundles");
     let reporter = Reporter { controller: "boathook.dev/boathook".to_owned(), instance: Some(options.instance) };
     let control = Arc::new(Control {

@@ -24,7 +24,7 @@ pub use api::{
     HookBundleSpec, HookBundleStatus, HookStatus, HttpCredential, HttpGrant, Key, Limits, OciSource, Pending,
     SecretKey, SecretName, Settings, Source, Verification, definition,
 };
-pub use controller::{ControlError, FINALIZER, Options, run, served};
+pub use controller::{ControlError, FINALIZER, Options, listable, run, served};
 pub use list::Lists;
 pub(crate) use plan::{Due, Looked, due};
 pub(crate) use problem::{Problem, cut};
