@@ -57,10 +57,15 @@ pub async fn documented_values(node: Arc<Node>) {
     assert_eq!(flags.len(), 3, "{flags:?}");
     let flags = flags.join(" ");
     // The test's registry has no TLS.
-    let plain = "--set extraArgs={--plain-http}";
-    node.sh(&format!("helm install boathook deploy/charts/boathook --namespace boathook {flags} {plain}")).await;
+    let more = "--set extraArgs={--plain-http} --set console.enabled=true";
+    node.sh(&format!("helm install boathook deploy/charts/boathook --namespace boathook {flags} {more}")).await;
     node.available().await;
     assert_eq!(node.pods().await.len(), 2);
+    node.until("the console is served", async || {
+        let log = node.try_sh("kubectl -n boathook logs deploy/boathook").await?;
+        if log.contains("127.0.0.1:9117") { Ok(()) } else { Err(log) }
+    })
+    .await;
     node.until("a replica has the bundle's hook", async || {
         let hooks = node.try_sh("kubectl -n boathook exec deploy/boathook -- boathook hooks").await?;
         if hooks.contains("schedule.hooks") { Ok(()) } else { Err(hooks) }
