@@ -138,12 +138,15 @@ pub async fn served<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Res
     }
 }
 
-/// Waits until objects of a kind can be listed. For a moment after their definition was added, the API server answers 429
-/// because their storage is not ready yet. Without this wait, every fresh install would begin with that as a warning.
+/// Waits until objects of a kind can be listed. The API server makes the storage of a kind at its first use, and answers
+/// 429 until its watch cache is filled. Without this wait, every fresh install would begin with that as a warning.
 pub async fn listable<K: Resource<DynamicType = ()>>(client: &kube::Client) {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
+    // A list that has a limit passes by the cache, so it does not show whether the cache is filled. This one has none, and
+    // no object has the label.
+    let none = ListParams::default().labels("boathook.dev/none=none");
     for _ in 0..UNREADY_TRIES {
-        match api.list_metadata(&ListParams::default().limit(1)).await {
+        match api.list_metadata(&none).await {
             Err(kube::Error::Api(status)) if status.code == 429 => sleep(UNREADY).await,
             // The controller reports every other problem, and a 429 that persists.
             _ => return,
