@@ -239,6 +239,40 @@ async fn nothing_is_written_while_nothing_changes() {
     assert!(!writes.lock().unwrap().is_empty());
 }
 
+#[tokio::test]
+async fn what_others_add_to_an_item_of_a_list_is_no_drift() {
+    let bench = Bench::web().await;
+    let template = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: web}\n\
+                    webhooks:\n- {name: web.example.com, failurePolicy: Ignore, sideEffects: None, admissionReviewVersions: [v1], \
+                    clientConfig: {url: 'https://127.0.0.1:1/x'}}\n";
+    bench.put("010-web/templates/webhook.yaml", template);
+    let writes = Arc::new(Mutex::default());
+    let operator = bench.start_with(noting(&bench.cluster.cluster.url(), &writes)).await;
+    at(&operator, "web", "ready").await;
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/web";
+    let patch = async |of: &str, to: &str| -> Value {
+        let body = json!([{"op": "add", "path": format!("/webhooks/0/{of}"), "value": to}]);
+        let request = http::Request::patch(path).header("content-type", "application/json-patch+json");
+        bench.cluster.admin.client.request(request.body(body.to_string().into_bytes()).unwrap()).await.unwrap()
+    };
+    writes.lock().unwrap().clear();
+    // As cert-manager's injector does it.
+    patch("clientConfig/caBundle", "Cg==").await;
+    bench.cluster.admin.delete(&object("ConfigMap", "web")).await.unwrap();
+    bench.port("80").await;
+    patch("failurePolicy", "Fail").await;
+    let repaired = async || -> Option<Value> {
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        let found: Value = bench.cluster.admin.client.request(request).await.unwrap();
+        (found["webhooks"][0]["failurePolicy"] == "Ignore").then_some(found)
+    };
+    let found = until("the policy is repaired", repaired).await;
+    assert_eq!(found["webhooks"][0]["clientConfig"]["caBundle"], "Cg==");
+    at(&operator, "web", "ready").await;
+    let writes = writes.lock().unwrap();
+    assert_eq!(writes.iter().filter(|write| write.contains(path)).count(), 1, "{writes:?}");
+}
+
 pub(super) fn hook(name: &str, event: &str, more: &str) -> String {
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n  annotations: {{helm.sh/hook: '{event}'{more}}}\nspec:\n  \

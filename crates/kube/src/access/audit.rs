@@ -74,6 +74,8 @@ pub(super) struct Audit<'a> {
     pub own: Option<UnderWay>,
     /// Collects what the write did, if something receives effects.
     pub effect: Option<EffectRecorder>,
+    /// Keeps the server's response as it arrived, if it is `Some`.
+    pub response: Option<String>,
     outcome: &'static str,
 }
 
@@ -86,8 +88,8 @@ impl<'a> Audit<'a> {
         subresource: Option<&'a str>,
     ) -> Self {
         let (meter, own, effect, outcome) = (RequestStats::default(), None, None, "interrupted");
-        let (about, manager) = (None, Cow::default());
-        Self { observer, caller, verb, object, subresource, meter, about, manager, own, effect, outcome }
+        let (about, manager, response) = (None, Cow::default(), None);
+        Self { observer, caller, verb, object, subresource, meter, about, manager, own, effect, response, outcome }
     }
 
     /// Notes the response to a request.

@@ -48,16 +48,25 @@ impl Access {
 
     /// Executes a write. Returns the object in the server's response, or `None` if there was nothing to write.
     pub async fn write(&self, caller: &Caller, operation: &Operation) -> Result<Option<String>, CallError> {
-        self.execute(caller, Intent::read(operation)).await
+        self.execute(caller, Intent::read(operation), &mut None).await
     }
 
-    pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>) -> Written {
+    /// Executes a write, and returns the server's response with `metadata.managedFields`, which [`Access::write`] leaves out.
+    pub async fn write_whole(&self, caller: &Caller, operation: &Operation) -> Written {
+        let mut response = Some(String::new());
+        let written = self.execute(caller, Intent::read(operation), &mut response).await?;
+        Ok(response.filter(|_| written.is_some()))
+    }
+
+    /// If `response` is `Some`, it becomes the server's response as it arrived.
+    pub(super) async fn execute(&self, caller: &Caller, intent: Intent<'_>, response: &mut Option<String>) -> Written {
         let (verb, object) = (intent.operation.verb(), intent.object());
         let mut audit = Audit::start(&*self.observer, caller, verb, object, intent.subresource());
         audit.own = self.own.begin(caller, &intent);
         audit.about = (!caller.dry_run).then(|| intent.reference());
         audit.manager = intent.manager(&caller.hook);
         audit.effect = self.watched(|| intent.reference());
+        audit.response = response.take();
         let (operation, target) = (intent.operation, caller.dry_run.then(|| intent.reference()));
         let mut result = self.dispatch(intent, &mut audit).await;
         if let Some(target) = &target {
@@ -71,6 +80,7 @@ impl Access {
         if let (Some(target), Ok(Some(_))) = (target, &result) {
             self.pretend(caller, operation, target, audit.effect.as_ref());
         }
+        *response = audit.response.take();
         audit.finish(&result);
         result
     }
@@ -92,7 +102,7 @@ impl Access {
     async fn execute_line(&self, caller: &Caller, line: Vec<(usize, Intent<'_>)>) -> Vec<(usize, Written)> {
         let mut done = Vec::with_capacity(line.len());
         for (index, intent) in line {
-            done.push((index, self.execute(caller, intent).await));
+            done.push((index, self.execute(caller, intent, &mut None).await));
         }
         done
     }
@@ -119,6 +129,9 @@ impl Access {
         let object = object(what, &body)?;
         if let Some(own) = &audit.own {
             own.wrote(wire, &object);
+        }
+        if let Some(response) = &mut audit.response {
+            *response = String::from_utf8_lossy(&body).into_owned();
         }
         Ok(Some(object))
     }

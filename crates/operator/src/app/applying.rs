@@ -94,7 +94,8 @@ impl Applier<'_> {
             })
         };
         match &request.verb {
-            Verb::Apply { body, force } => access.write(caller, &apply(body, *force, self.manager.clone())).await,
+            // The response says which fields are owned, down to those in the items of lists.
+            Verb::Apply { body, force } => access.write_whole(caller, &apply(body, *force, self.manager.clone())).await,
             Verb::Mark { body } => {
                 access.write(self.of_parent, &apply(body, true, format!("{}-set", self.manager))).await
             }
