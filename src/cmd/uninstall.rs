@@ -20,7 +20,16 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
         let instance = args.instance.unwrap_or_else(|| namespace.clone());
         let left = Left { instance: &instance, namespace: &namespace, secret: &args.webhook_secret, lease: &lease };
         let removed = uninstall(client.clone(), left, !args.yes).await?;
+        let (deleted, restored, let_go) = if args.yes {
+            ("deleted", "restored the conversion of", "no longer keeps")
+        } else {
+            ("would delete", "would restore the conversion of", "would no longer keep")
+        };
+        // Printed before the next step, which may fail.
+        removed.deleted.iter().for_each(|what| println!("{deleted} {what}"));
+        removed.restored.iter().for_each(|name| println!("{restored} {name}"));
         let released = release(&client, !args.yes).await?;
+        released.iter().for_each(|name| println!("{let_go} {name}"));
         if removed.is_nothing() && released.is_empty() {
             println!(
                 "operator {instance} has left nothing at {server}; its Secret {} and its Lease {} were looked for in \
@@ -30,14 +39,6 @@ pub(super) fn run(args: Uninstall) -> anyhow::Result<ExitCode> {
             removed.others.iter().for_each(|other| println!("operator {other} has: --instance {other}"));
             return Ok(ExitCode::SUCCESS);
         }
-        let (deleted, restored, let_go) = if args.yes {
-            ("deleted", "restored the conversion of", "no longer keeps")
-        } else {
-            ("would delete", "would restore the conversion of", "would no longer keep")
-        };
-        removed.deleted.iter().for_each(|what| println!("{deleted} {what}"));
-        removed.restored.iter().for_each(|name| println!("{restored} {name}"));
-        released.iter().for_each(|name| println!("{let_go} {name}"));
         if args.yes {
             return Ok(ExitCode::SUCCESS);
         }
