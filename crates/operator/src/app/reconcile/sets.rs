@@ -336,8 +336,14 @@ impl Reconciler {
         let kinds: HashMap<_, _> =
             terms.binding.owns.iter().map(|owned| (terms.binding.members_of(owned), owned.group_kind())).collect();
         let mut parents: Vec<_> = state.parents.iter().collect();
-        parents.sort_by_key(|(_, key)| *key);
-        let shown = parents.iter().take(most).map(|(id, key)| {
+        let count = parents.len();
+        // Only what is shown is sorted, because reconcilers wait for the lock.
+        if most < count {
+            parents.select_nth_unstable_by(most, |(_, one), (_, other)| one.cmp(other));
+            parents.truncate(most);
+        }
+        parents.sort_unstable_by_key(|(_, key)| *key);
+        let shown = parents.iter().map(|(id, key)| {
             let members = state.members.get(*id);
             let text = |(of, member): &MemberKey| {
                 let kind = kinds.get(of).map_or_else(|| of.to_string(), ToString::to_string);
@@ -350,7 +356,7 @@ impl Reconciler {
                 members_count: members.map_or(0, BTreeSet::len),
             }
         });
-        (parents.len(), shown.collect())
+        (count, shown.collect())
     }
 
     /// Whether another run about the parent follows.
