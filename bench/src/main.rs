@@ -11,9 +11,11 @@ mod bound;
 mod bundles;
 mod contender;
 mod dispatch;
+mod filters;
 mod flow;
 mod flow_bare;
 mod languages;
+mod modules;
 mod namespaces;
 mod operators;
 mod pods;
@@ -39,9 +41,10 @@ use report::{Report, Rounds};
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 12] = [
     "dispatch",
     "record",
+    "filters",
     "flow",
     "namespaces",
     "start",
@@ -52,9 +55,10 @@ const PARTS: [&str; 11] = [
     "scripts",
     "shell",
 ];
-/// Measured when it is named: it takes longer than all others together.
+/// Measured when they are named: each takes longer than all others together.
 const OPERATORS: &str = "operators";
-const USAGE: &str = "usage: boathook-bench [dispatch|record|flow|namespaces|start|pods|webhook|bundles|languages|scripts|shell|operators]…";
+const MODULES: &str = "modules";
+const USAGE: &str = "usage: boathook-bench [dispatch|record|filters|flow|namespaces|start|pods|webhook|bundles|languages|scripts|shell|modules|operators]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -109,7 +113,12 @@ async fn main() -> Result<()> {
         }
         _ => {
             let parts: Vec<String> = args.collect();
-            ensure!(parts.iter().all(|part| part == OPERATORS || PARTS.contains(&part.as_str())), USAGE);
+            ensure!(
+                parts
+                    .iter()
+                    .all(|part| [OPERATORS, MODULES].contains(&part.as_str()) || PARTS.contains(&part.as_str())),
+                USAGE
+            );
             let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
             // What is dropped when a signal comes takes its children and files with it.
             tokio::select! {
@@ -143,6 +152,13 @@ async fn measure(parts: &[String]) -> Result<()> {
             figures.push(record::measure(paths).await?);
         }
         record::report(&mut report, &figures);
+    }
+    if wanted("filters") {
+        let mut figures = Rounds::default();
+        for _ in 0..rounds {
+            filters::measure(&mut figures).await?;
+        }
+        filters::report(&mut report, &figures);
     }
     if wanted("flow") {
         let mut figures = Rounds::default();
@@ -201,6 +217,14 @@ async fn measure(parts: &[String]) -> Result<()> {
                 "bench: shell hooks are left out: there is no interpreter in {}",
                 paths.interpreters.display()
             ),
+        }
+    }
+    if parts.iter().any(|part| part == MODULES) {
+        match modules::measure(paths, rounds).await? {
+            Some(figures) => modules::report(&mut report, &figures),
+            None => {
+                eprintln!("bench: modules are left out: they need the real API server, which `make apiserver` builds")
+            }
         }
     }
     let operators = match parts.iter().any(|part| part == OPERATORS) {

@@ -10,7 +10,7 @@
 //! | `lines` | what the author writes |
 //! | `table` | the table |
 
-mod audit;
+pub mod audit;
 mod contenders;
 mod lines;
 mod many;
