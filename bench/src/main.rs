@@ -58,7 +58,8 @@ const PARTS: [&str; 12] = [
 /// Measured when they are named: each takes longer than all others together.
 const OPERATORS: &str = "operators";
 const MODULES: &str = "modules";
-const USAGE: &str = "usage: boathook-bench [dispatch|record|filters|flow|namespaces|start|pods|webhook|bundles|languages|scripts|shell|modules|operators]…";
+const DENSITY: &str = "density";
+const USAGE: &str = "usage: boathook-bench [dispatch|record|filters|flow|namespaces|start|pods|webhook|bundles|languages|scripts|shell|modules|density|operators]…";
 
 /// Where the parts are; `tools/bench` sets what differs from the defaults.
 pub struct Paths {
@@ -114,9 +115,9 @@ async fn main() -> Result<()> {
         _ => {
             let parts: Vec<String> = args.collect();
             ensure!(
-                parts
-                    .iter()
-                    .all(|part| [OPERATORS, MODULES].contains(&part.as_str()) || PARTS.contains(&part.as_str())),
+                parts.iter().all(
+                    |part| [OPERATORS, MODULES, DENSITY].contains(&part.as_str()) || PARTS.contains(&part.as_str())
+                ),
                 USAGE
             );
             let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -218,6 +219,9 @@ async fn measure(parts: &[String]) -> Result<()> {
                 paths.interpreters.display()
             ),
         }
+    }
+    if parts.iter().any(|part| part == DENSITY) {
+        scripts::report(&mut report, &scripts::density(paths, rounds).await?);
     }
     if parts.iter().any(|part| part == MODULES) {
         match modules::measure(paths, rounds).await? {

@@ -11,7 +11,8 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use tokio::{sync::oneshot, time::timeout};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Thousands of hooks are compiled in that time.
+const PATIENCE: Duration = Duration::from_mins(30);
 /// Linux shows CPU times in hundredths of a second, whatever its own clock does.
 const MS_PER_TICK: u64 = 10;
 
