@@ -7,7 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::model::{InterpreterRef, Script, ScriptError, ScriptFile};
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{HookName, InterpreterRef, Script, ScriptError, ScriptFile};
 
 /// The name of the interpreter.
 pub const SHELL: &str = "shell";
@@ -59,9 +61,16 @@ impl ShellHook {
         Self { root, entry: path.file_name().unwrap_or_default().to_string_lossy().into_owned() }
     }
 
-    /// `a/b.sh` and `a/b` are `a-b`.
+    /// `a/b.sh` and `a/b` are `a-b`. Of a name that is too long, the end is kept, with a digest of the whole.
     pub fn name(&self) -> String {
-        self.entry.strip_suffix(".sh").unwrap_or(&self.entry).replace('/', "-")
+        let name = self.entry.strip_suffix(".sh").unwrap_or(&self.entry).replace('/', "-");
+        if name.len() <= HookName::MAX {
+            return name;
+        }
+        let digest: String = Sha256::digest(&name).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let from = name.ceil_char_boundary(name.len() + digest.len() + 1 - HookName::MAX);
+        let end = name.get(from..).unwrap_or_default().trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+        format!("{end}-{digest}")
     }
 
     /// The path of the script.
@@ -210,6 +219,20 @@ mod tests {
     fn interpreter() -> Option<InterpreterRef> {
         let digest = format!("sha256:{}", "0123456789abcdef".repeat(4));
         Some(InterpreterRef { name: SHELL.into(), version: "0.1.0".into(), digest })
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_stays_its_own() {
+        let name = |entry: &str| ShellHook { root: PathBuf::new(), entry: entry.to_owned() }.name();
+        assert_eq!(name("a/b.sh"), "a-b");
+        let fits = format!("{}.sh", "h".repeat(HookName::MAX));
+        assert_eq!(name(&fits), "h".repeat(HookName::MAX));
+        let entry = "modules/040-node-manager/hooks/set_replicas_on_machine_deployments.sh";
+        let cut = name(entry);
+        assert!(cut.starts_with("manager-hooks-set_replicas_on_machine_deployments-"), "{cut}");
+        assert!(HookName::new(&cut).is_ok() && cut.len() <= HookName::MAX, "{cut}");
+        assert_ne!(cut, name(&entry.replace("040", "041")));
+        assert!(HookName::new(&name(&"é".repeat(60))).is_err(), "other characters are refused as before");
     }
 
     #[test]
