@@ -35,6 +35,9 @@ func init() {
 		"readonly": declareBuiltin, "exec": execBuiltin, "ulimit": ulimitBuiltin, "enable": trueBuiltin, "disown": trueBuiltin,
 		"complete": trueBuiltin, "history": trueBuiltin,
 	}
+	for name := range forTerminals {
+		builtins[name] = terminalBuiltin
+	}
 }
 
 // Builtins lists the names of the builtins.
@@ -292,7 +295,7 @@ func evalBuiltin(s *Shell, args []string) error {
 		})
 	})
 	if _, returns := err.(returnFlow); returns && forked {
-		s.world.die(&refusal{s.where(), "return in an eval that is a part of a pipe or in the background would run the rest of the command a second time: put the eval between ( and )"})
+		s.refuse("return in an eval that is a part of a pipe or in the background would run the rest of the command a second time: put the eval between ( and )")
 	}
 	return err
 }

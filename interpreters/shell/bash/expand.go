@@ -327,7 +327,7 @@ func (s *Shell) part(part syntax.WordPart, quoted bool) ([]piece, error) {
 		return s.parameter(part, quoted)
 	case *syntax.CmdSubst:
 		if part.TempFile || part.ReplyVar {
-			return nil, &shellError{text: "${ command; } is not a part of bash 5.2", status: 2}
+			s.refuse(noCommandInBraces)
 		}
 		text, err := s.substitute(part, quoted)
 		return []piece{{text: text, quoted: quoted, split: !quoted}}, err

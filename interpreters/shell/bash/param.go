@@ -553,7 +553,7 @@ func (s *Shell) replaceIn(r *syntax.Replace, v *value) error {
 	if slash, ok := slashPattern(r); ok {
 		r = slash
 	} else if r.All && r.Orig == nil {
-		return &shellError{text: "a pattern that begins with a slash is not supported: write \\/", status: 2}
+		s.refuse(noSlash)
 	}
 	pattern, err := s.pattern(r.Orig)
 	if err != nil {
@@ -795,7 +795,12 @@ func (s *Shell) transformed(e *syntax.ParamExp, name string, v *value) error {
 			v.texts = []string{flags}
 		}
 		return nil
+	case "P":
+		s.refuse(noPrompt, name)
 	case "A":
+		if name == "@" || name == "*" {
+			s.refuse(noParameters, name)
+		}
 		variable := s.variable(name)
 		if variable == nil || !variable.set && attributes(variable) == "" {
 			v.texts = nil

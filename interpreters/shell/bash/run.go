@@ -279,6 +279,8 @@ func (s *Shell) run(c syntax.Command) error {
 		return s.declare(c)
 	case *syntax.TimeClause:
 		return s.time(c)
+	case *syntax.CoprocClause:
+		s.refuse(noCoproc)
 	}
 	return &shellError{text: fmt.Sprintf("%T is not supported", c), status: 2}
 }
@@ -381,7 +383,7 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 
 func (s *Shell) forClause(c *syntax.ForClause) error {
 	if c.Select {
-		return &shellError{text: "select needs a terminal, which a hook does not have", status: 2}
+		s.refuse(noSelect)
 	}
 	if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
 		return s.cStyle(loop, c.Do)
