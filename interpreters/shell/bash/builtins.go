@@ -218,6 +218,7 @@ func exitBuiltin(s *Shell, args []string) error {
 	} else if len(args) > 2 && args[1] != "--" {
 		return s.usage(1, "exit: too many arguments")
 	}
+	s.trapExited = s.inTrap
 	return s.exit(status)
 }
 
@@ -322,13 +323,13 @@ func (s *Shell) leniently(run func() error) error {
 // evaluating runs the code of eval, of a sourced file or of a trap. For bash, its commands are not a part of the condition in which it
 // runs, except in a command substitution whose status is ignored.
 func (s *Shell) evaluating(run func() error) error {
-	quiet, active := s.quiet, s.active
-	s.quiet, s.active = 0, nil
+	quiet, active, negated := s.quiet, s.active, s.negated
+	s.quiet, s.active, s.negated = 0, nil, nil
 	if s.substituting && s.ignoring {
 		s.quiet = 1
 	}
 	err := run()
-	s.quiet, s.active = quiet, active
+	s.quiet, s.active, s.negated = quiet, active, negated
 	return err
 }
 

@@ -74,8 +74,14 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 	if st.Negated {
 		// As in bash, only errexit makes the commands inside quiet. Without it, the ERR trap runs for them.
 		quiet := s.quiet
-		if s.errexit() {
+		if s.errexit() || s.negated[st] {
 			s.quiet++
+			if s.loops > 0 && !s.negated[st] {
+				if s.negated == nil {
+					s.negated = map[*syntax.Stmt]bool{}
+				}
+				s.negated[st] = true
+			}
 		}
 		err := s.redirected(st)
 		s.quiet = quiet
@@ -560,6 +566,11 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 		}
 	}
 	s.status = s.process(child, func() error {
+		if inner := c.Stmts[0]; len(c.Stmts) == 1 && inner.Negated && !inner.Background {
+			if _, ok := inner.Cmd.(*syntax.Subshell); ok {
+				return child.negatedProcess(inner)
+			}
+		}
 		err := child.statements(c.Stmts)
 		if failure, ok := err.(*shellError); ok && failure.discards && len(c.Stmts) == 1 && c.Stmts[0].Negated {
 			// bash negates this failure, too.
@@ -571,6 +582,25 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 	s.reportSignal(child)
 	s.pipes = []int{s.status}
 	return nil
+}
+
+// negatedProcess runs the only command of a subshell, which is `! ( … )`. For bash, it is the process that is negated at its end, and
+// the command in it is not: errexit and the ERR trap see its failure.
+func (s *Shell) negatedProcess(st *syntax.Stmt) error {
+	plain := *st
+	plain.Negated = false
+	err := s.statement(&plain)
+	switch flow := err.(type) {
+	case nil:
+	case exitFlow:
+		s.status = flow.status
+	default:
+		return err
+	}
+	if !s.trapExited && s.signaled == 0 {
+		s.status, err = boolStatus(s.status != 0), nil
+	}
+	return err
 }
 
 // process runs a subshell to its end, in this goroutine.
