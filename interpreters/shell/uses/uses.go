@@ -357,7 +357,11 @@ func (a *analysis) sources(one *parsed) {
 			if _, err := a.files.Stat(path.Clean(where)); err == nil {
 				return true
 			}
-			a.problem(one.path, int(node.Pos().Line()), fmt.Sprintf("source: there is no file %s: put it into the directory of the hooks, which a run has as /hooks", name), text != "" && !conditional[node])
+			remedy := "put it into the directory of the hooks, which a run has as /hooks"
+			if path.IsAbs(text) && !strings.HasPrefix(text, "/hooks/") {
+				remedy = "put it into the directory of the hooks as lib/rootfs" + path.Clean(text) + ", which a run has at the root"
+			}
+			a.problem(one.path, int(node.Pos().Line()), fmt.Sprintf("source: there is no file %s: %s", name, remedy), text != "" && !conditional[node])
 		}
 		return true
 	})
