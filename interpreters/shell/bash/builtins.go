@@ -339,10 +339,10 @@ func (s *Shell) isForked() bool { return s.forked != nil && s.current == s.forke
 // within runs code of another source, and comes back.
 func (s *Shell) within(source *Source, run func() error) error {
 	return s.deeper(func() error {
-		code, line := s.code, s.line
+		code, line, shown, shownIn := s.code, s.line, s.shown, s.shownIn
 		s.code = source
 		err := run()
-		s.code, s.line = code, line
+		s.code, s.line, s.shown, s.shownIn = code, line, shown, shownIn
 		return err
 	})
 }

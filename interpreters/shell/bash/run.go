@@ -183,9 +183,11 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	switch cmd := st.Cmd.(type) {
 	case *syntax.CallExpr:
 		s.current = st
+		s.show(st)
 		return s.simple(cmd, st.Redirs)
 	case *syntax.DeclClause:
 		s.current = st
+		s.show(st)
 		if len(st.Redirs) > 0 {
 			// As those of other builtins, the words are expanded before the redirections.
 			s.substatus = 0
@@ -195,6 +197,10 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 			}
 			s.declared, s.declaredFor = values, cmd
 		}
+	case *syntax.LetClause, *syntax.TestClause, *syntax.ArithmCmd:
+		s.show(st)
+	case *syntax.Subshell:
+		s.showFork(st)
 	}
 	cleanups := len(s.cleanups)
 	if len(st.Redirs) == 0 {
@@ -646,6 +652,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 		}
 		child := s.subshell()
 		s.fork(child, part)
+		s.showFork(part)
 		if input != nil {
 			child.replace(0, input)
 		}

@@ -98,7 +98,9 @@ type Shell struct {
 	// EXIT trap of an error that ends the shell.
 	outermost bool
 	frozen    string       // BASH_COMMAND in a trap
-	current   *syntax.Stmt // the simple command, for BASH_COMMAND
+	shown     *syntax.Stmt // the command of BASH_COMMAND, in this code
+	shownIn   *Source
+	current   *syntax.Stmt // the simple command
 	substatus int          // of the last command substitution in the current command
 }
 
@@ -575,7 +577,7 @@ func (s *Shell) runTrapWith(action string, atExit *int) error {
 	returns := s.returns
 	s.returns = &trapReturn{status, len(s.frames)}
 	defer func() { s.returns = returns }()
-	frozen := s.frozen
+	frozen, shown, shownIn := s.frozen, s.shown, s.shownIn
 	if frozen == "" {
 		s.frozen = s.commandText()
 	}
@@ -587,6 +589,7 @@ func (s *Shell) runTrapWith(action string, atExit *int) error {
 	})
 	s.status, s.pipes, s.code, s.line = status, pipes, code, line
 	s.frozen, s.trapStatus = frozen, outer
+	s.shown, s.shownIn = shown, shownIn
 	return err
 }
 

@@ -311,15 +311,3 @@ func traceText(args []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
-
-// commandText is BASH_COMMAND: the current simple command, or in a trap the one before it.
-func (s *Shell) commandText() string {
-	if s.frozen != "" || s.current == nil {
-		return s.frozen
-	}
-	var text strings.Builder
-	if err := syntax.NewPrinter(syntax.SpaceRedirects(true), syntax.SingleLine(true)).Print(&text, s.current); err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(text.String(), "\n")
-}
