@@ -365,17 +365,27 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 		s.loops++
 		yes, err := s.condition(c.Cond)
 		s.loops--
+		// For bash, a condition that break or continue leaves has a value nevertheless, and skips the commands of the body.
+		over := (s.status == 0) == c.Until
+		skipped := last
+		if !over {
+			skipped = s.status
+		}
 		switch flow := err.(type) {
 		case nil:
 		case breakFlow:
 			if flow.levels > 1 && s.loops > 0 {
 				return breakFlow{flow.levels - 1}
 			}
-			s.status = last
+			s.status = skipped
 			return nil
 		case continueFlow:
 			if flow.levels > 1 && s.loops > 0 {
 				return continueFlow{flow.levels - 1}
+			}
+			if last = skipped; over {
+				s.status = last
+				return nil
 			}
 			continue
 		default:
@@ -385,7 +395,7 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 			s.status = last
 			return nil
 		}
-		over, err := s.loop(c.Do)
+		over, err = s.loop(c.Do)
 		last = s.status
 		if over {
 			return err

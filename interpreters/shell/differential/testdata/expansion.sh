@@ -364,3 +364,12 @@ q=(5 6)
 IFS=
 printf '<%s>' ${!q[*]} ${q[*]} ${q[*]@Q} ${!q[@]}; echo
 x=${!q[*]}; echo "$x"
+### a subshell at the begin of a substitution
+x=$((echo a; echo b) | tail -n 1); echo "$x"
+echo "$((exit 3)
+)" $?
+y=$((1 + 2)); echo $y
+z=$(( (1 + 2) * 3 )); echo $z
+echo $((echo "a)b"; echo c) | wc -l)
+f() { echo "$((set -e; false; echo no) || echo or)"; }; f
+w=$(((1+1))); echo $w
