@@ -35,12 +35,20 @@ const hooksDir = "/hooks/"
 // additions is the suffix of the file that adds to the document of a script: NAME.boathook.yaml beside NAME.sh.
 const additions = ".boathook.yaml"
 
+// rootDir is the folder of files that a run has at the root: lib/rootfs/opa/lib.sh is /opa/lib.sh there. An image can have a library
+// beside the directory of its hooks.
+const rootDir = "lib/rootfs/"
+
 // load collects the files of the hook.
 func load(from source) *shellop.Hook {
 	hook := &shellop.Hook{Entry: hooksDir + from.entry(), Files: map[string][]byte{}}
 	for _, p := range from.files() {
 		if text, ok := from.read(p); ok {
-			hook.Files[hooksDir+p] = text
+			if inRoot, ok := strings.CutPrefix(p, rootDir); ok {
+				hook.Files["/"+inRoot] = text
+			} else {
+				hook.Files[hooksDir+p] = text
+			}
 		}
 	}
 	return hook

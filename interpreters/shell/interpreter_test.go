@@ -43,6 +43,31 @@ func TestDescribeReadsTheFilesOfTheHook(t *testing.T) {
 	}
 }
 
+func TestFilesOfTheRootAreThere(t *testing.T) {
+	hook := folder{
+		"hook.sh":                  "source /opa/lib.sh\nfor f in /opa/more/*.sh; do . \"$f\"; done\n[[ $1 == --config ]] && config\n[ ! -e /hooks/lib/rootfs ] && [ -e /hooks/lib/x ]",
+		"lib/rootfs/opa/lib.sh":    "name() { echo v1; }\n",
+		"lib/rootfs/opa/more/f.sh": "config() { echo \"configVersion: $(name)\"; }\n",
+		"lib/rootfs/shell_lib.sh":  "echo own\n",
+		"lib/x":                    "",
+	}
+	d, err := describe(hook)
+	if err != nil || d.document != "configVersion: v1\n" {
+		t.Errorf("%+v %v", d, err)
+	}
+	if _, err := describe(folder{"hook.sh": "source /opa/lib.sh\n", "lib/rootfs/opa/lib.sh": "frob\n"}); err == nil || !strings.Contains(err.Error(), "/opa/lib.sh:1: frob:") {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{
+		"lib/rootfs/dev/x": "lib/rootfs/dev/x: a run has its own files in /dev: move it",
+		"lib/rootfs/var/run/shell-operator/metrics.json": "a run has its own files in /var/run/shell-operator",
+	} {
+		if _, err := describe(folder{"hook.sh": "echo 'configVersion: v1'", name: "x"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
+	}
+}
+
 const grouped = `cat <<EOF
 configVersion: v1
 kubernetesValidating: [{name: a.b.c}]

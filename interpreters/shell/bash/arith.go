@@ -36,7 +36,11 @@ func (s *Shell) arithmeticText(word *syntax.Word) (string, error) {
 			plain.Parts[i] = &copied
 		}
 	}
-	return s.quotedText(plain)
+	document := s.document
+	s.document = false
+	text, err := s.quotedText(plain)
+	s.document = document
+	return text, err
 }
 
 // The same node is read as arithmetic, or as a key.
@@ -444,32 +448,44 @@ func (e *evaluator) number() (int64, error) {
 	for e.at < len(e.text) && (isWordByte(e.text[e.at]) || e.text[e.at] == '#' || e.text[e.at] == '@') {
 		e.at++
 	}
-	text := e.text[start:e.at]
-	base := int64(10)
-	digits := text
-	switch {
-	case strings.Contains(text, "#"):
-		prefix, rest, _ := strings.Cut(text, "#")
-		n, ok := plainNumber(strings.TrimLeft(prefix, "0"))
-		if !ok || n < 2 || n > 64 {
-			return 0, e.fail("invalid arithmetic base")
-		}
-		base, digits = n, rest
-	case len(text) > 1 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'):
-		base, digits = 16, text[2:]
-	case len(text) > 1 && text[0] == '0':
-		base, digits = 8, text[1:]
+	n, problem := integerOf(e.text[start:e.at])
+	if problem != "" {
+		// For bash, the expression ends with the number then.
+		e.text, e.at = e.text[:e.at], start
+		return 0, e.fail("%s", problem)
 	}
-	n := int64(0)
-	for i := range len(digits) {
-		d := digitValue(digits[i], base)
-		if d < 0 || d >= base {
-			e.at = start
-			return 0, e.fail("value too great for base")
+	return n, nil
+}
+
+// integerOf is the value of 10, 0x1f, 017 or 2#101.
+func integerOf(text string) (n int64, problem string) {
+	base, chosen := int64(10), false
+	switch {
+	case len(text) > 1 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X'):
+		base, chosen, text = 16, true, text[2:]
+	case len(text) > 1 && text[0] == '0':
+		base, chosen, text = 8, true, text[1:]
+	}
+	for i := range len(text) {
+		if text[i] == '#' {
+			switch {
+			case chosen:
+				return 0, "invalid number"
+			case n < 2 || n > 64:
+				return 0, "invalid arithmetic base"
+			case i+1 == len(text) || text[i+1] == '#':
+				return 0, "invalid integer constant"
+			}
+			base, n, chosen = n, 0, true
+			continue
+		}
+		d := digitValue(text[i], base)
+		if d >= base {
+			return 0, "value too great for base"
 		}
 		n = n*base + d
 	}
-	return n, nil
+	return n, ""
 }
 
 func digitValue(c byte, base int64) int64 {

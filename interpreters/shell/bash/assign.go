@@ -16,7 +16,7 @@ func (s *Shell) subscript(index syntax.ArithmExpr) (string, error) {
 		return "", &shellError{text: "the subscript [" + text + "] is not supported: put it in quotes", status: 2}
 	}
 	return s.expandDerived(d, func(word *syntax.Word) (string, error) {
-		pieces, err := s.pieces(word, tildeAssignment)
+		pieces, err := s.whole(word, tildeAssignment)
 		return s.joined(pieces), err
 	})
 }
@@ -211,11 +211,14 @@ func (s *Shell) arrayWords(array *syntax.ArrayExpr, table bool) ([]arrayWord, er
 		if err := expand(); err != nil {
 			return nil, err
 		}
-		value, err := s.assignedWord(element.Value)
-		if err != nil {
-			return nil, err
+		var pieces []piece
+		if element.Value != nil {
+			var err error
+			if pieces, err = s.pieces(element.Value, tildeAssignment); err != nil {
+				return nil, err
+			}
 		}
-		words = append(words, arrayWord{element.Index, []string{value}})
+		words = append(words, arrayWord{element.Index, []string{s.joinedValue(pieces)}})
 	}
 	err := expand()
 	return words, err

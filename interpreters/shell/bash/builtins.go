@@ -35,6 +35,9 @@ func init() {
 		"readonly": declareBuiltin, "exec": execBuiltin, "ulimit": ulimitBuiltin, "enable": trueBuiltin, "disown": trueBuiltin,
 		"complete": trueBuiltin, "history": trueBuiltin,
 	}
+	for name := range forTerminals {
+		builtins[name] = terminalBuiltin
+	}
 }
 
 // Builtins lists the names of the builtins.
@@ -215,6 +218,7 @@ func exitBuiltin(s *Shell, args []string) error {
 	} else if len(args) > 2 && args[1] != "--" {
 		return s.usage(1, "exit: too many arguments")
 	}
+	s.trapExited = s.inTrap
 	return s.exit(status)
 }
 
@@ -292,7 +296,7 @@ func evalBuiltin(s *Shell, args []string) error {
 		})
 	})
 	if _, returns := err.(returnFlow); returns && forked {
-		s.world.die(&refusal{s.where(), "return in an eval that is a part of a pipe or in the background would run the rest of the command a second time: put the eval between ( and )"})
+		s.refuse("return in an eval that is a part of a pipe or in the background would run the rest of the command a second time: put the eval between ( and )")
 	}
 	return err
 }
@@ -319,13 +323,13 @@ func (s *Shell) leniently(run func() error) error {
 // evaluating runs the code of eval, of a sourced file or of a trap. For bash, its commands are not a part of the condition in which it
 // runs, except in a command substitution whose status is ignored.
 func (s *Shell) evaluating(run func() error) error {
-	quiet, active := s.quiet, s.active
-	s.quiet, s.active = 0, nil
+	quiet, active, negated := s.quiet, s.active, s.negated
+	s.quiet, s.active, s.negated = 0, nil, nil
 	if s.substituting && s.ignoring {
 		s.quiet = 1
 	}
 	err := run()
-	s.quiet, s.active = quiet, active
+	s.quiet, s.active, s.negated = quiet, active, negated
 	return err
 }
 
@@ -335,10 +339,10 @@ func (s *Shell) isForked() bool { return s.forked != nil && s.current == s.forke
 // within runs code of another source, and comes back.
 func (s *Shell) within(source *Source, run func() error) error {
 	return s.deeper(func() error {
-		code, line := s.code, s.line
+		code, line, shown, shownIn := s.code, s.line, s.shown, s.shownIn
 		s.code = source
 		err := run()
-		s.code, s.line = code, line
+		s.code, s.line, s.shown, s.shownIn = code, line, shown, shownIn
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package bash
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -22,9 +23,9 @@ type checker struct {
 	file     string
 	world    *World
 	known    map[string]bool // functions of the script, and commands that it looks for
-	unknown  []*Problem      // commands that are not known yet
-	problems []error
-	names    map[*Problem]string
+	reach    *reach
+	problems []found
+	unknown  []found // commands that are not known yet
 	sources  []string
 	files    map[string]bool
 	dynamic  bool // a file is sourced that is not known
@@ -32,9 +33,22 @@ type checker struct {
 	test     [2]uint // the place of the last [[ … ]]
 }
 
+// found is a problem with its place among the functions: in one that nothing calls, it is none.
+type found struct {
+	problem error
+	// command is the name of a command that may be a function of the script.
+	command string
+	in      []string
+}
+
+func newChecker(w *World) *checker {
+	return &checker{world: w, known: map[string]bool{}, reach: newReach()}
+}
+
 // Check parses a script and lists what cannot run. It also returns the files that the script sources by a plain name.
 func Check(file, text string, w *World) (sources []string, problems []error) {
-	c := &checker{file: file, world: w, known: map[string]bool{}, names: map[*Problem]string{}}
+	c := newChecker(w)
+	c.file = file
 	c.script(text)
 	return c.finish()
 }
@@ -45,7 +59,7 @@ func Check(file, text string, w *World) (sources []string, problems []error) {
 // What the entry cannot reach is not checked: the files of other hooks lie beside it.
 func CheckAll(entry string, files, library map[string]string, w *World) []error {
 	files = reachable(entry, files, w.Limits)
-	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}}
+	c := newChecker(w)
 	c.files = map[string]bool{}
 	for file := range files {
 		c.files[base(file)] = true
@@ -62,6 +76,39 @@ func CheckAll(entry string, files, library map[string]string, w *World) []error 
 	}
 	_, problems := c.finish()
 	return problems
+}
+
+// Commands visits the simple commands that a hook may run: those of its files, without the functions that nothing calls.
+func Commands(entry string, files, library map[string]string, limits Limits, visit func(file string, call *syntax.CallExpr)) {
+	files = reachable(entry, files, limits)
+	all := newReach()
+	parsed := map[string]*syntax.File{}
+	for _, texts := range []map[string]string{library, files} {
+		for file, text := range texts {
+			if source, err := Parse(file, text, limits); err == nil {
+				parsed[file] = source.file
+				syntax.Walk(source.file, func(node syntax.Node) bool {
+					all.node(node)
+					return true
+				})
+			}
+		}
+	}
+	runs := all.functions()
+	for _, file := range sortedKeys(files) {
+		if parsed[file] == nil {
+			continue
+		}
+		syntax.Walk(parsed[file], func(node syntax.Node) bool {
+			switch node := node.(type) {
+			case *syntax.FuncDecl:
+				return node.Name == nil || runs[node.Name.Value]
+			case *syntax.CallExpr:
+				visit(file, node)
+			}
+			return true
+		})
+	}
 }
 
 // reachable are the files that the entry names, and those that these name. A file that is sourced by a name that is not known
@@ -130,10 +177,11 @@ func mentioned(file *syntax.File) (names map[string]bool, anything bool) {
 func (c *checker) script(text string) {
 	source, err := Parse(c.file, text, c.world.Limits)
 	if err != nil {
-		c.problems = append(c.problems, err)
+		c.problems = append(c.problems, found{problem: err})
 		return
 	}
 	syntax.Walk(source.file, func(node syntax.Node) bool {
+		c.reach.node(node)
 		c.node(node)
 		return true
 	})
@@ -144,16 +192,29 @@ func (c *checker) finish() ([]string, []error) {
 		// What a file defines that is not known cannot be missed.
 		c.unknown = nil
 	}
-	for _, p := range c.unknown {
-		if !c.known[c.names[p]] {
-			c.problems = append(c.problems, p)
+	runs := c.reach.functions()
+	var problems []error
+	for _, p := range append(c.problems, c.unknown...) {
+		unused := slices.ContainsFunc(p.in, func(function string) bool { return !runs[function] })
+		if !unused && !(p.command != "" && c.known[p.command]) {
+			problems = append(problems, p.problem)
 		}
 	}
-	return c.sources, c.problems
+	return c.sources, problems
 }
 
+// refuse notes what a run refuses, too. In a function that nothing calls, that is left to the run.
 func (c *checker) refuse(at syntax.Pos, format string, args ...any) {
-	c.problems = append(c.problems, &Problem{c.file, int(at.Line()), fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, found{c.problem(at, format, args...), "", slices.Clone(c.reach.in)})
+}
+
+// invalid notes what bash finds when it reads the file, wherever it is.
+func (c *checker) invalid(at syntax.Pos, format string, args ...any) {
+	c.problems = append(c.problems, found{problem: c.problem(at, format, args...)})
+}
+
+func (c *checker) problem(at syntax.Pos, format string, args ...any) *Problem {
+	return &Problem{c.file, int(at.Line()), fmt.Sprintf(format, args...)}
 }
 
 func (c *checker) node(node syntax.Node) {
@@ -163,32 +224,32 @@ func (c *checker) node(node syntax.Node) {
 			c.known[n.Name.Value] = true
 		}
 	case *syntax.CoprocClause:
-		c.refuse(n.Pos(), "coproc is not supported: use a pipe or a file")
+		c.refuse(n.Pos(), noCoproc)
 	case *syntax.ForClause:
 		if n.Select {
-			c.refuse(n.Pos(), "select needs a terminal, which a hook does not have")
+			c.refuse(n.Pos(), noSelect)
 		}
 	case *syntax.CmdSubst:
 		if n.TempFile || n.ReplyVar {
-			c.refuse(n.Pos(), "${ command; } is not a part of bash 5.2: use $(command)")
+			c.refuse(n.Pos(), noCommandInBraces)
 		}
 	case *syntax.TestClause:
 		c.test = [2]uint{n.Pos().Offset(), n.End().Offset()}
 	case *syntax.ExtGlob:
 		inTest := c.test[0] <= n.Pos().Offset() && n.Pos().Offset() < c.test[1]
 		if !inTest && !c.extglob {
-			c.refuse(n.Pos(), "the pattern %s%s) needs shopt -s extglob before it", n.Op, n.Pattern.Value)
+			c.invalid(n.Pos(), "the pattern %s%s) needs shopt -s extglob before it", n.Op, n.Pattern.Value)
 		}
 	case *syntax.ParamExp:
 		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "P" {
-			c.refuse(n.Pos(), "${%s@P} is not supported: a hook has no prompt", n.Param.Value)
+			c.refuse(n.Pos(), noPrompt, n.Param.Value)
 		}
 		if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word != nil && n.Exp.Word.Lit() == "A" && n.Param != nil && (n.Param.Value == "@" || n.Param.Value == "*") {
-			c.refuse(n.Pos(), "${%s@A} is not supported: write set -- \"${@@Q}\"", n.Param.Value)
+			c.refuse(n.Pos(), noParameters, n.Param.Value)
 		}
 		if n.Repl != nil && n.Repl.All && (n.Repl.Orig == nil || len(n.Repl.Orig.Parts) == 0) {
 			if _, ok := slashPattern(n.Repl); !ok {
-				c.refuse(n.Pos(), "a pattern that begins with a slash is not supported: write \\/")
+				c.refuse(n.Pos(), noSlash)
 			}
 		}
 	case *syntax.Redirect:
@@ -223,7 +284,7 @@ func (c *checker) call(n *syntax.CallExpr) {
 	case "trap":
 		for _, event := range args[min(2, len(args)):] {
 			if unsupportedTraps[event] && args[1] != "-" {
-				c.refuse(n.Pos(), "trap %s is not supported: remove it", event)
+				c.refuse(n.Pos(), noTrap, event)
 			}
 		}
 	case "set":
@@ -235,8 +296,9 @@ func (c *checker) call(n *syntax.CallExpr) {
 		for _, arg := range args[1:] {
 			c.known[arg] = true
 		}
-	case "bind", "compgen", "compopt", "fc", "fg", "bg", "suspend", "logout", "help":
-		c.refuse(n.Pos(), "%s: a hook has no terminal", name)
+	}
+	if forTerminals[name] {
+		c.refuse(n.Pos(), noTerminal, name)
 		return
 	}
 	if check := c.world.Checks[name]; check != nil {
@@ -252,9 +314,7 @@ func (c *checker) call(n *syntax.CallExpr) {
 
 // later notes a problem of a command, which is none if the script has a function of that name.
 func (c *checker) later(n *syntax.CallExpr, name, text string) {
-	p := &Problem{c.file, int(n.Pos().Line()), text}
-	c.names[p] = name
-	c.unknown = append(c.unknown, p)
+	c.unknown = append(c.unknown, found{c.problem(n.Pos(), "%s", text), name, slices.Clone(c.reach.in)})
 }
 
 func (c *checker) set(n *syntax.CallExpr, args []string) {
@@ -267,12 +327,12 @@ func (c *checker) set(n *syntax.CallExpr, args []string) {
 		for j := 1; j < len(arg); j++ {
 			if arg[j] == 'o' {
 				if i++; i < len(args) && args[i] != "" && !probe.setOption(args[i], true) {
-					c.refuse(n.Pos(), "set -o %s is not supported: remove it", args[i])
+					c.refuse(n.Pos(), noOption, args[i])
 				}
 				continue
 			}
 			if !probe.setLetter(arg[j], true) {
-				c.refuse(n.Pos(), "set -%c is not supported: remove it", arg[j])
+				c.refuse(n.Pos(), noLetter, arg[j])
 			}
 		}
 	}
@@ -289,7 +349,7 @@ func (c *checker) shopt(n *syntax.CallExpr, args []string) {
 		case sets && arg == "extglob":
 			c.extglob = true
 		case sets && arg != "" && !knownShopt[arg]:
-			c.refuse(n.Pos(), "shopt -s %s is not supported: remove it", arg)
+			c.refuse(n.Pos(), noShopt, arg)
 		}
 	}
 }

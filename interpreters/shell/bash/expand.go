@@ -94,8 +94,16 @@ func (s *Shell) word(word *syntax.Word) (string, error) {
 	if text, ok := plain(word); ok {
 		return text, nil
 	}
-	pieces, err := s.pieces(word, tildeWord)
+	pieces, err := s.whole(word, tildeWord)
 	return s.joined(pieces), err
+}
+
+// whole expands a word that is not split.
+func (s *Shell) whole(word *syntax.Word, tilde tildeMode) ([]piece, error) {
+	s.unsplit = true
+	pieces, err := s.pieces(word, tilde)
+	s.unsplit, s.joins = false, false
+	return pieces, err
 }
 
 // assignedWord expands the value of an assignment, in which a tilde also counts after a colon.
@@ -110,7 +118,7 @@ func (s *Shell) assignedAs(word *syntax.Word, tilde tildeMode) (string, error) {
 	if text, ok := plain(word); ok {
 		return text, nil
 	}
-	pieces, err := s.pieces(word, tilde)
+	pieces, err := s.whole(word, tilde)
 	if tilde == tildeNever {
 		return s.joined(pieces), err
 	}
@@ -327,7 +335,7 @@ func (s *Shell) part(part syntax.WordPart, quoted bool) ([]piece, error) {
 		return s.parameter(part, quoted)
 	case *syntax.CmdSubst:
 		if part.TempFile || part.ReplyVar {
-			return nil, &shellError{text: "${ command; } is not a part of bash 5.2", status: 2}
+			s.refuse(noCommandInBraces)
 		}
 		text, err := s.substitute(part, quoted)
 		return []piece{{text: text, quoted: quoted, split: !quoted}}, err
@@ -522,7 +530,10 @@ func (s *Shell) pattern(word *syntax.Word) (string, error) {
 	if word == nil {
 		return "", nil
 	}
+	document, unsplit := s.document, s.unsplit
+	s.document, s.unsplit = false, true
 	pieces, err := s.pieces(word, tildeWord)
+	s.document, s.unsplit = document, unsplit
 	if err != nil {
 		return "", err
 	}

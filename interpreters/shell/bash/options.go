@@ -2,6 +2,7 @@ package bash
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -130,6 +131,12 @@ func setBuiltin(s *Shell, args []string) error {
 		for i := 1; i < len(arg); i++ {
 			if arg[i] != 'o' {
 				if !s.setLetter(arg[i], on) {
+					if strings.IndexByte("kprntv", arg[i]) >= 0 {
+						if on {
+							s.refuse(noLetter, arg[i])
+						}
+						continue
+					}
 					s.complain("set: -%c: invalid option", arg[i])
 					s.status = 2
 					return nil
@@ -141,6 +148,13 @@ func setBuiltin(s *Shell, args []string) error {
 				return nil
 			}
 			if !s.setOption(args[0], on) {
+				if slices.Contains(allOptions, args[0]) {
+					if on {
+						s.refuse(noOption, args[0])
+					}
+					args = args[1:]
+					continue
+				}
 				s.complain("set: %s: invalid option name", args[0])
 				s.status = 2
 				return nil
@@ -182,6 +196,14 @@ var knownShopt = map[string]bool{
 	"nullglob": true, "localvar_inherit": true, "huponexit": true, "checkjobs": true, "histappend": true, "autocd": true,
 	"cdspell": true, "direxpand": true, "dirspell": true, "execfail": true, "no_empty_cmd_completion": true,
 	"xpg_echo": true, "shift_verbose": true, "login_shell": true, "restricted_shell": true, "lithist": true, "mailwarn": true,
+}
+
+// refusedShopt are the other options of bash 5.2. They are off.
+var refusedShopt = map[string]bool{
+	"assoc_expand_once": true, "cdable_vars": true, "checkhash": true, "compat31": true, "compat32": true, "compat40": true, "compat41": true,
+	"compat42": true, "compat43": true, "compat44": true, "expand_aliases": true, "extdebug": true, "gnu_errfmt": true, "histreedit": true,
+	"histverify": true, "localvar_unset": true, "noexpand_translation": true, "progcomp_alias": true,
+	"varredir_close": true,
 }
 
 func (s *Shell) setShopt(name string, on bool) bool {
@@ -243,6 +265,26 @@ func shoptBuiltin(s *Shell, args []string) error {
 	for _, name := range args {
 		on, known := get(name)
 		switch {
+		case !known && !names && refusedShopt[name]:
+			switch {
+			case set:
+				s.refuse(noShopt, name)
+			case !unset:
+				if !quiet {
+					s.printShopt(name, false, print, names)
+				}
+				s.status = 1
+			}
+		case !known && names && slices.Contains(allOptions, name):
+			switch {
+			case set:
+				s.refuse(noOption, name)
+			case !unset:
+				if !quiet {
+					s.printShopt(name, false, print, names)
+				}
+				s.status = 1
+			}
 		case !known:
 			s.complain("shopt: %s: invalid shell option name", name)
 			s.status = 1

@@ -17,6 +17,8 @@ type value struct {
 	many, star bool
 	// variable is where it comes from, if it is one, and key the subscript.
 	variable *variable
+	// changed says that an operator changed the elements, and replaced that it was one for patterns or for the case.
+	changed, replaced bool
 }
 
 // parameter expands $name and ${…}.
@@ -26,12 +28,20 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	}
 	name := e.Param.Value
 	if e.Excl && e.Names != 0 {
-		pieces := s.listed(s.namesWith(name), e.Names == syntax.NamesPrefix, quoted)
+		if e.Names == syntax.NamesPrefix && !quoted && s.separator() == "" {
+			// Other than $*, bash joins them where IFS is empty.
+			return []piece{{text: strings.Join(s.namesWith(name), ""), split: true}}, nil
+		}
+		names := s.namesWith(name)
+		pieces := s.valuePieces(value{texts: names, set: len(names) > 0, many: true, star: e.Names == syntax.NamesPrefix, replaced: true}, quoted)
 		derive(pieces)
 		return pieces, nil
 	}
 	if e.Excl && e.Index != nil {
 		if sign := subscriptSign(e.Index); sign != 0 && e.Exp == nil && e.Slice == nil && e.Repl == nil {
+			if sign == '*' && !quoted && !s.unsplit && s.separator() == "" {
+				return []piece{{text: strings.Join(s.variable(name).keys(), " "), split: true}}, nil
+			}
 			pieces := s.listed(s.variable(name).keys(), sign == '*', quoted)
 			if quoted {
 				derive(pieces)
@@ -74,7 +84,7 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 			return s.withDefault(e, name, v, quoted)
 		}
 	}
-	if !v.set && !v.many {
+	if !v.set && !v.many && !hasAttributes(e, v) {
 		if err := s.checkUnset(e, name); err != nil {
 			return nil, err
 		}
@@ -86,11 +96,22 @@ func (s *Shell) parameter(e *syntax.ParamExp, quoted bool) ([]piece, error) {
 	if err := s.transform(e, name, &v); err != nil {
 		return nil, err
 	}
+	v.changed = e.Exp != nil || e.Repl != nil || e.Slice != nil
+	v.replaced = e.Repl != nil || changesCase(e.Exp)
 	pieces := s.valuePieces(v, quoted)
 	if quoted && (e.Exp != nil || e.Repl != nil || e.Slice != nil) || removesOrQuotes(e.Exp) {
 		derive(pieces)
 	}
 	return pieces, nil
+}
+
+// hasAttributes says whether an operator shows the attributes of an array that has elements. It does not need the first one.
+func hasAttributes(e *syntax.ParamExp, v value) bool {
+	if e.Exp == nil || e.Exp.Op != syntax.OtherParamOps || e.Index != nil || v.variable == nil || v.variable.kind == scalar || len(v.variable.keys()) == 0 {
+		return false
+	}
+	op := e.Exp.Word.Lit()
+	return op == "a" || op == "A"
 }
 
 // removesOrQuotes says whether an operator is # or %, or one after @.
@@ -100,6 +121,17 @@ func removesOrQuotes(e *syntax.Expansion) bool {
 	}
 	switch e.Op {
 	case syntax.RemSmallPrefix, syntax.RemLargePrefix, syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.OtherParamOps:
+		return true
+	}
+	return false
+}
+
+func changesCase(e *syntax.Expansion) bool {
+	if e == nil {
+		return false
+	}
+	switch e.Op {
+	case syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
 		return true
 	}
 	return false
@@ -142,8 +174,16 @@ func (s *Shell) valuePieces(v value, quoted bool) []piece {
 		}
 		return []piece{{text: text, quoted: quoted, split: !quoted}}
 	}
+	if v.star && !quoted && s.joins && s.separator() == "" {
+		return []piece{{text: strings.Join(v.texts, ""), split: true}}
+	}
 	if v.star && quoted {
-		return []piece{{text: strings.Join(v.texts, s.separator()), quoted: true}}
+		separator := s.separator()
+		if s.document && (v.variable == nil || v.changed) && !(v.replaced && separator == "") {
+			// In a here-document, bash joins only the elements of an array by IFS, where nothing changes them.
+			separator = " "
+		}
+		return []piece{{text: strings.Join(v.texts, separator), quoted: true}}
 	}
 	var pieces []piece
 	for i, text := range v.texts {
@@ -338,7 +378,7 @@ func (s *Shell) withDefault(e *syntax.ParamExp, name string, v value, quoted boo
 		if e.Exp.Word == nil {
 			return []piece{{quoted: quoted}}, nil
 		}
-		return s.operand(e.Exp.Word, quoted)
+		return s.operand(e.Exp.Word, quoted, op == syntax.AssignUnset || op == syntax.AssignUnsetOrNull)
 	}
 	switch op {
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
@@ -400,9 +440,12 @@ func (s *Shell) separatorOf(v value) string {
 	return " "
 }
 
-// operand expands the word after :- and the like. In quotes, it is quoted; outside, its unquoted text is split.
-func (s *Shell) operand(word *syntax.Word, quoted bool) ([]piece, error) {
+// operand expands the word after :- and the like. In quotes, it is quoted; outside, its unquoted text is split. The operand of = is not.
+func (s *Shell) operand(word *syntax.Word, quoted, assigned bool) ([]piece, error) {
+	unsplit := s.unsplit
+	defer func() { s.unsplit = unsplit }()
 	if quoted {
+		s.unsplit = true
 		var pieces []piece
 		for _, part := range word.Parts {
 			switch part := part.(type) {
@@ -428,6 +471,8 @@ func (s *Shell) operand(word *syntax.Word, quoted bool) ([]piece, error) {
 		}
 		return pieces, nil
 	}
+	// bash splits it where IFS is empty.
+	s.unsplit = assigned || s.unsplit && s.separator() != ""
 	pieces, err := s.pieces(word, tildeWord)
 	for i := range pieces {
 		if !pieces[i].quoted && !pieces[i].end {
@@ -553,7 +598,7 @@ func (s *Shell) replaceIn(r *syntax.Replace, v *value) error {
 	if slash, ok := slashPattern(r); ok {
 		r = slash
 	} else if r.All && r.Orig == nil {
-		return &shellError{text: "a pattern that begins with a slash is not supported: write \\/", status: 2}
+		s.refuse(noSlash)
 	}
 	pattern, err := s.pattern(r.Orig)
 	if err != nil {
@@ -562,7 +607,10 @@ func (s *Shell) replaceIn(r *syntax.Replace, v *value) error {
 	// An unquoted & in the replacement is what matched (patsub_replacement).
 	var replacement []piece
 	if r.With != nil {
-		if replacement, err = s.pieces(r.With, tildeWord); err != nil {
+		document := s.document
+		s.document = false
+		replacement, err = s.pieces(r.With, tildeWord)
+		if s.document = document; err != nil {
 			return err
 		}
 	}
@@ -574,8 +622,10 @@ func (s *Shell) replaceIn(r *syntax.Replace, v *value) error {
 		var out strings.Builder
 		for _, p := range replacement {
 			switch {
-			case p.end:
+			case p.end && p.spaced:
 				out.WriteByte(' ')
+			case p.end:
+				out.WriteString(p.text)
 			case p.quoted || !strings.ContainsAny(p.text, `&\`) || !s.extra["patsub_replacement"]:
 				out.WriteString(p.text)
 			default:
@@ -770,6 +820,17 @@ func (s *Shell) transformed(e *syntax.ParamExp, name string, v *value) error {
 		v.texts = nil
 		return nil
 	}
+	if op == "a" || op == "A" {
+		// The attributes are those of the variable, also for a reference and for an element.
+		name = s.resolve(name)
+		if base, _, ok := splitSubscript(name); ok {
+			if name = base; !e.Excl {
+				// bash shows nothing of a reference to an element.
+				v.texts = nil
+				return nil
+			}
+		}
+	}
 	switch op {
 	case "Q":
 		return s.each(v, quoteAlways)
@@ -795,10 +856,32 @@ func (s *Shell) transformed(e *syntax.ParamExp, name string, v *value) error {
 			v.texts = []string{flags}
 		}
 		return nil
+	case "P":
+		s.refuse(noPrompt, name)
 	case "A":
+		if name == "@" || name == "*" {
+			s.refuse(noParameters, name)
+		}
 		variable := s.variable(name)
 		if variable == nil || !variable.set && attributes(variable) == "" {
 			v.texts = nil
+			return nil
+		}
+		if !v.many {
+			// One element is shown as if it were the whole variable.
+			flags := attributes(variable)
+			if flags == "" && !v.set {
+				v.texts = nil
+				return nil
+			}
+			text := name
+			if flags != "" {
+				text = "declare -" + flags + " " + name
+			}
+			if v.set {
+				text += "=" + quoteAlways(v.texts[0])
+			}
+			v.texts = []string{text}
 			return nil
 		}
 		text := declaration(name, variable, true)

@@ -177,7 +177,7 @@ func (s *Shell) redirectTarget(r *syntax.Redirect) (*descriptor, error) {
 	case syntax.WordHdoc:
 		var pieces []piece
 		err := s.expose(func() (err error) {
-			pieces, err = s.pieces(r.Word, tildeWord)
+			pieces, err = s.whole(r.Word, tildeWord)
 			return err
 		})
 		return reading(s.joinedValue(pieces) + "\n"), err
@@ -224,7 +224,11 @@ func (s *Shell) hereDocument(r *syntax.Redirect) (string, error) {
 	if r.Op == syntax.DashHdoc {
 		word = withoutTabs(word)
 	}
-	return s.quotedText(word)
+	document := s.document
+	s.document = true
+	text, err := s.quotedText(word)
+	s.document = document
+	return text, err
 }
 
 func stripTabs(r *syntax.Redirect, text string) string {

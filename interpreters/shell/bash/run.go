@@ -74,8 +74,14 @@ func (s *Shell) checked(st *syntax.Stmt) error {
 	if st.Negated {
 		// As in bash, only errexit makes the commands inside quiet. Without it, the ERR trap runs for them.
 		quiet := s.quiet
-		if s.errexit() {
+		if s.errexit() || s.negated[st] {
 			s.quiet++
+			if s.loops > 0 && !s.negated[st] {
+				if s.negated == nil {
+					s.negated = map[*syntax.Stmt]bool{}
+				}
+				s.negated[st] = true
+			}
 		}
 		err := s.redirected(st)
 		s.quiet = quiet
@@ -177,9 +183,11 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 	switch cmd := st.Cmd.(type) {
 	case *syntax.CallExpr:
 		s.current = st
+		s.show(st)
 		return s.simple(cmd, st.Redirs)
 	case *syntax.DeclClause:
 		s.current = st
+		s.show(st)
 		if len(st.Redirs) > 0 {
 			// As those of other builtins, the words are expanded before the redirections.
 			s.substatus = 0
@@ -189,6 +197,10 @@ func (s *Shell) redirected(st *syntax.Stmt) error {
 			}
 			s.declared, s.declaredFor = values, cmd
 		}
+	case *syntax.LetClause, *syntax.TestClause, *syntax.ArithmCmd:
+		s.show(st)
+	case *syntax.Subshell:
+		s.showFork(st)
 	}
 	cleanups := len(s.cleanups)
 	if len(st.Redirs) == 0 {
@@ -279,6 +291,8 @@ func (s *Shell) run(c syntax.Command) error {
 		return s.declare(c)
 	case *syntax.TimeClause:
 		return s.time(c)
+	case *syntax.CoprocClause:
+		s.refuse(noCoproc)
 	}
 	return &shellError{text: fmt.Sprintf("%T is not supported", c), status: 2}
 }
@@ -351,17 +365,27 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 		s.loops++
 		yes, err := s.condition(c.Cond)
 		s.loops--
+		// For bash, a condition that break or continue leaves has a value nevertheless, and skips the commands of the body.
+		over := (s.status == 0) == c.Until
+		skipped := last
+		if !over {
+			skipped = s.status
+		}
 		switch flow := err.(type) {
 		case nil:
 		case breakFlow:
 			if flow.levels > 1 && s.loops > 0 {
 				return breakFlow{flow.levels - 1}
 			}
-			s.status = last
+			s.status = skipped
 			return nil
 		case continueFlow:
 			if flow.levels > 1 && s.loops > 0 {
 				return continueFlow{flow.levels - 1}
+			}
+			if last = skipped; over {
+				s.status = last
+				return nil
 			}
 			continue
 		default:
@@ -371,7 +395,7 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 			s.status = last
 			return nil
 		}
-		over, err := s.loop(c.Do)
+		over, err = s.loop(c.Do)
 		last = s.status
 		if over {
 			return err
@@ -381,7 +405,7 @@ func (s *Shell) while(c *syntax.WhileClause) error {
 
 func (s *Shell) forClause(c *syntax.ForClause) error {
 	if c.Select {
-		return &shellError{text: "select needs a terminal, which a hook does not have", status: 2}
+		s.refuse(noSelect)
 	}
 	if loop, ok := c.Loop.(*syntax.CStyleLoop); ok {
 		return s.cStyle(loop, c.Do)
@@ -558,6 +582,11 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 		}
 	}
 	s.status = s.process(child, func() error {
+		if inner := c.Stmts[0]; len(c.Stmts) == 1 && inner.Negated && !inner.Background {
+			if _, ok := inner.Cmd.(*syntax.Subshell); ok {
+				return child.negatedProcess(inner)
+			}
+		}
 		err := child.statements(c.Stmts)
 		if failure, ok := err.(*shellError); ok && failure.discards && len(c.Stmts) == 1 && c.Stmts[0].Negated {
 			// bash negates this failure, too.
@@ -569,6 +598,25 @@ func (s *Shell) parentheses(c *syntax.Subshell) error {
 	s.reportSignal(child)
 	s.pipes = []int{s.status}
 	return nil
+}
+
+// negatedProcess runs the only command of a subshell, which is `! ( … )`. For bash, it is the process that is negated at its end, and
+// the command in it is not: errexit and the ERR trap see its failure.
+func (s *Shell) negatedProcess(st *syntax.Stmt) error {
+	plain := *st
+	plain.Negated = false
+	err := s.statement(&plain)
+	switch flow := err.(type) {
+	case nil:
+	case exitFlow:
+		s.status = flow.status
+	default:
+		return err
+	}
+	if !s.trapExited && s.signaled == 0 {
+		s.status, err = boolStatus(s.status != 0), nil
+	}
+	return err
 }
 
 // process runs a subshell to its end, in this goroutine.
@@ -614,6 +662,7 @@ func (s *Shell) pipeline(c *syntax.BinaryCmd) error {
 		}
 		child := s.subshell()
 		s.fork(child, part)
+		s.showFork(part)
 		if input != nil {
 			child.replace(0, input)
 		}

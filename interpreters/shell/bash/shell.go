@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"strings"
@@ -43,6 +44,8 @@ type Shell struct {
 	quiet int
 	// lenient counts the eval, source and command around the current command whose status is ignored. In them, errexit is off.
 	lenient int
+	// negated are the commands of loops that ran after ! with errexit. Until the loop is left with its function, bash keeps them quiet.
+	negated map[*syntax.Stmt]bool
 	// ignoring says that the status of a command substitution around is ignored, and so is that of all commands which are evaluated in a
 	// substitution.
 	ignoring bool
@@ -53,11 +56,15 @@ type Shell struct {
 	// over is the status with which an error ends the shell after the current command.
 	over        int
 	inTrap      bool
-	abandoned   int // the status of the command whose ERR trap an error ended
+	trapExited  bool // the action of an ERR trap has called exit
+	abandoned   int  // the status of the command whose ERR trap an error ended
 	returns     *trapReturn
 	trapStatus  *int // $? before the EXIT trap, which exit gives there
 	exposed     bool // what is expanded does not see the condition around the command
 	inDocument  bool // the text of a here-document is expanded
+	document    bool // so is this, and also what is in quotes in it
+	unsplit     bool // a word is expanded that is not split
+	joins       bool // $* is one word where IFS is empty: bash forgets in a process that its word is another one than that around it
 	inReturn    bool
 	loops       int
 	level       int // BASH_SUBSHELL
@@ -91,7 +98,9 @@ type Shell struct {
 	// EXIT trap of an error that ends the shell.
 	outermost bool
 	frozen    string       // BASH_COMMAND in a trap
-	current   *syntax.Stmt // the simple command, for BASH_COMMAND
+	shown     *syntax.Stmt // the command of BASH_COMMAND, in this code
+	shownIn   *Source
+	current   *syntax.Stmt // the simple command
 	substatus int          // of the last command substitution in the current command
 }
 
@@ -298,6 +307,8 @@ func (s *Shell) subshell() *Shell {
 	}
 	c.level++
 	c.owned = 0
+	c.trapExited, c.negated = false, maps.Clone(s.negated)
+	c.joins, c.unsplit, c.document = s.joins || s.unsplit, false, false
 	c.pid = int(s.world.spawned.Load()) + 2
 	c.cleanups = nil
 	c.scopes = make([]*scope, len(s.scopes))
@@ -566,7 +577,7 @@ func (s *Shell) runTrapWith(action string, atExit *int) error {
 	returns := s.returns
 	s.returns = &trapReturn{status, len(s.frames)}
 	defer func() { s.returns = returns }()
-	frozen := s.frozen
+	frozen, shown, shownIn := s.frozen, s.shown, s.shownIn
 	if frozen == "" {
 		s.frozen = s.commandText()
 	}
@@ -578,6 +589,7 @@ func (s *Shell) runTrapWith(action string, atExit *int) error {
 	})
 	s.status, s.pipes, s.code, s.line = status, pipes, code, line
 	s.frozen, s.trapStatus = frozen, outer
+	s.shown, s.shownIn = shown, shownIn
 	return err
 }
 

@@ -204,7 +204,8 @@ func (s *Shell) popScope() {
 // callFunction runs a function of the script.
 func (s *Shell) callFunction(f *function, args []string) error {
 	return s.deeper(func() error {
-		params, paramsSet, code, line, loops := s.params, s.paramsSet, s.code, s.line, s.loops
+		params, paramsSet, code, line, loops, negated := s.params, s.paramsSet, s.code, s.line, s.loops, s.negated
+		s.negated = nil
 		s.params = args[1:]
 		s.frames = append(s.frames, frame{f.name, f.source.name, s.line})
 		s.scopes = append(s.scopes, &scope{names: map[string]*variable{}, function: true})
@@ -232,7 +233,7 @@ func (s *Shell) callFunction(f *function, args []string) error {
 		}
 		s.popScope()
 		s.frames = s.frames[:len(s.frames)-1]
-		s.params, s.paramsSet, s.code, s.line, s.loops = params, paramsSet, code, line, loops
+		s.params, s.paramsSet, s.code, s.line, s.loops, s.negated = params, paramsSet, code, line, loops, negated
 		switch flow := err.(type) {
 		case returnFlow:
 			s.status = flow.status
@@ -309,16 +310,4 @@ func traceText(args []string) string {
 		quoted[i] = quoteIfNeeded(arg)
 	}
 	return strings.Join(quoted, " ")
-}
-
-// commandText is BASH_COMMAND: the current simple command, or in a trap the one before it.
-func (s *Shell) commandText() string {
-	if s.frozen != "" || s.current == nil {
-		return s.frozen
-	}
-	var text strings.Builder
-	if err := syntax.NewPrinter(syntax.SpaceRedirects(true), syntax.SingleLine(true)).Print(&text, s.current); err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(text.String(), "\n")
 }

@@ -48,9 +48,13 @@ func Parse(name, text string, limits Limits) (*Source, error) {
 	for tries := 0; err != nil && tries < 200; tries++ {
 		accepted, ok := negateNothing(text, err)
 		if !ok {
-			if accepted, ok = quoteSubscript(text, err); !ok {
-				break
-			}
+			accepted, ok = separateSubshell(text, err)
+		}
+		if !ok {
+			accepted, ok = quoteSubscript(text, err)
+		}
+		if !ok {
+			break
 		}
 		text = accepted
 		file, err = newParser().Parse(strings.NewReader(text), name)
@@ -187,6 +191,43 @@ func negateNothing(text string, err error) (string, bool) {
 		return "", false
 	}
 	return text[:at+1] + " :" + text[at+1:], true
+}
+
+// separateSubshell handles $((a) | b), which is the substitution of a subshell, because its brackets end at different places. The parser
+// takes it for arithmetic.
+func separateSubshell(text string, err error) (string, bool) {
+	parse, ok := err.(syntax.ParseError)
+	if !ok {
+		return "", false
+	}
+	open := strings.LastIndex(text[:min(int(parse.Pos.Offset())+3, len(text))], "$((")
+	if open < 0 {
+		return "", false
+	}
+	depth := 1
+	for i := open + 3; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '\'', '"':
+			end := strings.IndexByte(text[i+1:], text[i])
+			if end < 0 {
+				return "", false
+			}
+			i += end + 1
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth > 0 {
+				continue
+			}
+			if i+1 < len(text) && text[i+1] == ')' {
+				return "", false
+			}
+			return text[:open+2] + " " + text[open+2:], true
+		}
+	}
+	return "", false
 }
 
 // subscriptBefore finds the bracket of the subscript in which an error lies.

@@ -15,6 +15,7 @@ import (
 // testClause runs [[ … ]].
 func (s *Shell) testClause(c *syntax.TestClause) error {
 	ok, err := s.testExpr(c.X)
+	s.joins = false
 	if err != nil {
 		if e, isTest := err.(*testError); isTest {
 			if e.text != "" {

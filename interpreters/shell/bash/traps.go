@@ -86,7 +86,7 @@ func trapBuiltin(s *Shell, args []string) error {
 			continue
 		}
 		if unsupportedTraps[event] && action != "" {
-			return &shellError{text: "trap: " + event + " is not supported: remove it", status: 2}
+			s.refuse(noTrap, event)
 		}
 		s.traps[event] = action
 		s.inbox.setTrap(event, action, true)

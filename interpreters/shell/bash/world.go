@@ -81,11 +81,6 @@ func (e *LimitError) Error() string {
 	return e.Where + ": " + e.What
 }
 
-// refusal ends a run in which bash would do something that no script can want.
-type refusal struct{ where, what string }
-
-func (e *refusal) Error() string { return e.where + ": " + e.what }
-
 // stopped is the panic that ends a goroutine of a run that is over.
 type stopped struct{}
 

@@ -107,11 +107,12 @@ func difference(t *comparer, script string) string {
 		return ""
 	}
 	got, stderr, problem := ours(script, randomPrograms)
+	said := stderr + jsonText(got)
 	got.mute()
 	if problem == "" && jsonText(got) == jsonText(want) {
 		return ""
 	}
-	if isRefused(script, stderr, problem, want) {
+	if isRefused(script, said, problem, want) {
 		return ""
 	}
 	for range 3 {
@@ -143,8 +144,8 @@ func isKnown(script string) bool {
 // isRefused says whether a script may differ because something of it is refused. A command that is not there is refused before the
 // run, and so is what is not a script. The parser refuses a[b] as the name of a command, and an element of an array that begins with [.
 // After an eval of an open quote, bash misreads the commands that follow.
-func isRefused(script, stderr, problem string, byBash result) bool {
-	return strings.Contains(stderr, "` must be followed by `=`") || strings.Contains(stderr, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") ||
+func isRefused(script, said, problem string, byBash result) bool {
+	return strings.Contains(said, "` must be followed by `=`") || strings.Contains(said, "without closing quote") || strings.Contains(problem, ": there is no such command in a hook") ||
 		strings.Contains(problem, ": return in an eval that is a part of a pipe") ||
 		strings.HasPrefix(problem, "refused: ") && (byBash.Stderr || strings.Contains(script, "[x"))
 }
@@ -257,8 +258,9 @@ func mayDiffer(t *comparer, script string) bool {
 		return false
 	}
 	got, stderr, problem := ours(script, randomPrograms)
+	said := stderr + jsonText(got)
 	got.mute()
-	return jsonText(got) != jsonText(want) && !isRefused(script, stderr, problem, want)
+	return jsonText(got) != jsonText(want) && !isRefused(script, said, problem, want)
 }
 
 // smaller removes parts of a script that may still differ without them.

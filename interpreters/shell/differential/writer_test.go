@@ -445,7 +445,7 @@ func (w *writer) expansion(quoted bool) *part {
 	case 2, 3:
 		return of(word, "${", v, w.pick("#", "##", "%", "%%"), w.pattern(), "}")
 	case 4, 5:
-		return of(word, "${", v, w.pick("/", "//", "/#", "/%"), w.pick("a", "?", "[ab]", "*b", "x", "' '", `"$v2"`, ":"), w.pick("/Z", "/", "", "/$v2", `/"<&>"`), "}")
+		return of(word, "${", v, w.pick("/", "//", "/#", "/%"), w.pick("a", "?", "[ab]", "*b", "x", "' '", `"$v2"`, ":"), w.pick("/Z", "/", "", "/$v2", `/"<&>"`, "/$*", "/${a1[*]}"), "}")
 	case 6, 7:
 		return of(word, "${", v, ":", w.pick("0", "1", " -1", "n1", "1:2", "0:-1", " -2:1", ":2", "9"), "}")
 	case 8:
@@ -455,7 +455,7 @@ func (w *writer) expansion(quoted bool) *part {
 	case 10:
 		return of(word, "${", v, w.pick("@Q", "@U", "@L", "@u", "@E", "@A", "@a"), "}")
 	case 11:
-		return of(word, w.pick("${!v3-}", "${!v@}", "${!u1-gone}", "${a1[n1]-}", "${a1[-1]-}", "${a1}", "${1-one}", "${#}", "${2:-two}", "${@:1:1}", "${*:2}", "${a1[@]@Q}"))
+		return of(word, w.pick("${!v3-}", "${!v@}", "${!u1-gone}", "${a1[n1]-}", "${a1[-1]-}", "${a1}", "${1-one}", "${#}", "${2:-two}", "${@:1:1}", "${*:2}", "${a1[@]@Q}", "${a1@A}", "${a1@a}", "${a1[1]@A}", "${m1@a}"))
 	case 12:
 		return of(word, "${", v, "?}")
 	default:
@@ -503,7 +503,7 @@ func (w *writer) document() *part {
 		case 2:
 			p.texts = append(p.texts, of(other, "$((", w.arithmetic(), "))"))
 		default:
-			p.texts = append(p.texts, "$(echo sub)")
+			p.texts = append(p.texts, w.pick("$(echo sub)", "$(echo sub)", "$*", "${a1[*]}", "${*#a}", "${a1[*]/b/B}", "$@"))
 		}
 	}
 	return p

@@ -108,6 +108,11 @@ func (h *Hook) FS(limits memory.Limits, now func() time.Time) (*memory.FS, error
 		return nil, err
 	}
 	for p, text := range h.Files {
+		for _, own := range []string{"/dev/", "/proc/", folder + "/"} {
+			if strings.HasPrefix(p, own) {
+				return nil, fmt.Errorf("lib/rootfs%s: a run has its own files in %s: move it", p, strings.TrimSuffix(own, "/"))
+			}
+		}
 		if err := files.Put(p, text, 0o755); err != nil {
 			return nil, err
 		}

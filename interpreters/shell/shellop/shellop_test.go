@@ -156,6 +156,62 @@ func TestDescribeRefusesWithFileAndLine(t *testing.T) {
 	}
 }
 
+func TestWhatNothingCallsIsNotRefused(t *testing.T) {
+	const config = "if [[ ${1:-} == --config ]]; then echo 'configVersion: v1'; exit; fi\n"
+	for script, want := range map[string]string{
+		"f() { coproc cat; }\n":                                            "",
+		"f() { frobnicate; }; g() { f; }\n":                                "",
+		"f() { shopt -s extdebug; }; g() { select x in a; do :; done; }\n": "",
+		"f() { coproc cat; }; f\n":                                         "/hooks/hook.sh:2: coproc",
+		"f() { coproc cat; }; g() { f; }; trap 'g 1' EXIT\n":               "/hooks/hook.sh:2: coproc",
+		"f_a() { frobnicate; }; f_$1\n":                                    "/hooks/hook.sh:2: frobnicate",
+		"f_a() { frobnicate; }; \"${1}_a\"\n":                              "/hooks/hook.sh:2: frobnicate",
+		"__main__() { frobnicate; }\nhook::run\n":                          "/hooks/hook.sh:2: frobnicate",
+		"f() { g() { frobnicate; }; }; g\n":                                "",
+		"f() { g() { frobnicate; }; g; }; (f)\n":                           "/hooks/hook.sh:2: frobnicate",
+		"f() { if true; then\n":                                            "must be followed by a statement list",
+	} {
+		_, err := hook(config+script).Describe(context.Background(), DefaultOptions())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v and not %q", script, err, want)
+		}
+	}
+}
+
+func TestRunEndsWhereItReachesWhatIsRefused(t *testing.T) {
+	for script, want := range map[string]string{
+		"coproc cat":                    "coproc is not supported: use a pipe or a file",
+		"select x in a; do :; done":     "select needs a terminal, which a hook does not have",
+		"echo ${x@P}":                   "${x@P} is not supported: a hook has no prompt",
+		"set -- a; echo ${@@A}":         "${@@A} is not supported: write set -- \"${@@Q}\"",
+		"trap : DEBUG":                  "trap DEBUG is not supported: remove it",
+		"set -v":                        "set -v is not supported: remove it",
+		"set -o noexec":                 "set -o noexec is not supported: remove it",
+		"shopt -so privileged":          "set -o privileged is not supported: remove it",
+		"shopt -s extdebug":             "shopt -s extdebug is not supported: remove it",
+		"compgen -A function":           "compgen: a hook has no terminal",
+		"eval 'coproc cat' & wait":      "coproc is not supported",
+		"echo $(eval 'coproc cat') | :": "coproc is not supported",
+	} {
+		var lines strings.Builder
+		options := DefaultOptions()
+		options.Line = func(line Line) { lines.WriteString(line.Text + "\n") }
+		// What the script makes is not known before the run.
+		text := "x=1\nf() { " + script + "; }\nname=$(printf '%s' f)\n($name) || true\necho it goes on\n"
+		_, err := hook(text).Run(context.Background(), []Context{{Binding: "x"}}, options)
+		if err == nil || !strings.Contains(err.Error(), "/hooks/hook.sh: line 2: "+want) {
+			t.Errorf("%s: %v and not %q", script, err, want)
+		}
+		if strings.Contains(lines.String(), "goes on") {
+			t.Errorf("%s: the script goes on", script)
+		}
+	}
+	outcome, err := hook("shopt -u extdebug; set +v; shopt -q expand_aliases && exit 1; shopt -qo verbose || exit 0\nexit 2\n").Run(context.Background(), []Context{{Binding: "x"}}, DefaultOptions())
+	if err != nil {
+		t.Errorf("%v %v", outcome, err)
+	}
+}
+
 func TestFilesOfOtherHooksAreNotChecked(t *testing.T) {
 	files := map[string][]byte{
 		"/hooks/broken.sh":            []byte("if true; then\n"),

@@ -163,24 +163,22 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 
 // unreachable notes the commands that fail in each run.
 func (a *analysis) unreachable() {
+	own := map[string]bool{}
 	for path, text := range a.hook.Scripts() {
-		source, err := bash.Parse(path, text, bash.DefaultLimits)
-		if err != nil {
-			continue
-		}
-		own := map[string]bool{}
-		for _, f := range declared(source.File()) {
-			own[f.Name.Value] = true
-		}
-		syntax.Walk(source.File(), func(node syntax.Node) bool {
-			if call, ok := node.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-				if name := bash.StaticText(call.Args[0]); (name == "curl" || name == "wget") && !own[name] {
-					a.problem(path, int(call.Pos().Line()), name+": a hook has no network", true)
-				}
+		if source, err := bash.Parse(path, text, bash.DefaultLimits); err == nil {
+			for _, f := range declared(source.File()) {
+				own[f.Name.Value] = true
 			}
-			return true
-		})
+		}
 	}
+	bash.Commands(a.hook.Entry, a.hook.Scripts(), shellop.Library(), bash.DefaultLimits, func(path string, call *syntax.CallExpr) {
+		if len(call.Args) == 0 {
+			return
+		}
+		if name := bash.StaticText(call.Args[0]); (name == "curl" || name == "wget") && !own[name] {
+			a.problem(path, int(call.Pos().Line()), name+": a hook has no network", true)
+		}
+	})
 }
 
 // refuse notes why a hook cannot be loaded.
@@ -359,7 +357,11 @@ func (a *analysis) sources(one *parsed) {
 			if _, err := a.files.Stat(path.Clean(where)); err == nil {
 				return true
 			}
-			a.problem(one.path, int(node.Pos().Line()), fmt.Sprintf("source: there is no file %s: put it into the directory of the hooks, which a run has as /hooks", name), text != "" && !conditional[node])
+			remedy := "put it into the directory of the hooks, which a run has as /hooks"
+			if path.IsAbs(text) && !strings.HasPrefix(text, "/hooks/") {
+				remedy = "put it into the directory of the hooks as lib/rootfs" + path.Clean(text) + ", which a run has at the root"
+			}
+			a.problem(one.path, int(node.Pos().Line()), fmt.Sprintf("source: there is no file %s: %s", name, remedy), text != "" && !conditional[node])
 		}
 		return true
 	})

@@ -198,9 +198,9 @@ func TestEachConstructOfAScript(t *testing.T) {
 		"a producer that can fail":          {"g() { [[ -f /x ]] || { echo none >&2; return 1; }; echo cm/a; }\ng | xargs -r kubectl get || true", "2 ? what xargs -r kubectl get needs is not known before a run"},
 		"a wrapper that fails once":         {"retry() { \"$@\"; }\nretry kubectl get cm a\nretry kubectl apply -f /tmp/a.yaml", "1 get configmaps default/a\n1 ? what kubectl apply -f /tmp/a.yaml needs is not known before a run: the path \"/tmp/a.yaml\" does not exist"},
 		"nothing":                           {"echo hello | tr a-z A-Z", ""},
-		"a file that is not there":          {"source /opa/shell_lib.sh\nkubectl get cm a", "2 get configmaps default/a\n1 ! source: there is no file /opa/shell_lib.sh: put it into the directory of the hooks, which a run has as /hooks"},
+		"a file that is not there":          {"source /opa/shell_lib.sh\nkubectl get cm a", "2 get configmaps default/a\n1 ! source: there is no file /opa/shell_lib.sh: put it into the directory of the hooks as lib/rootfs/opa/shell_lib.sh, which a run has at the root"},
 		"a relative file that is not there": {". common.sh", "1 ! source: there is no file common.sh: put it into the directory of the hooks, which a run has as /hooks"},
-		"a file that can be missing":        {"[ -f /etc/defaults ] && . /etc/defaults\nif [[ -e ./x.sh ]]; then source ./x.sh; fi", "1 ? source: there is no file /etc/defaults: put it into the directory of the hooks, which a run has as /hooks\n2 ? source: there is no file ./x.sh: put it into the directory of the hooks, which a run has as /hooks"},
+		"a file that can be missing":        {"[ -f /etc/defaults ] && . /etc/defaults\nif [[ -e ./x.sh ]]; then source ./x.sh; fi", "1 ? source: there is no file /etc/defaults: put it into the directory of the hooks as lib/rootfs/etc/defaults, which a run has at the root\n2 ? source: there is no file ./x.sh: put it into the directory of the hooks, which a run has as /hooks"},
 		"a file with a variable":            {"source \"${0%/*}/../common/functions.sh\"", "1 ? source: there is no file \"${0%/*}/../common/functions.sh\": put it into the directory of the hooks, which a run has as /hooks"},
 		"files that are there or made":      {"source /shell_lib.sh\n. /frameworks/shell/hook.sh\necho x=1 > /tmp/x\nsource /tmp/x\nsource <(echo y=1)\n. \"$1\"", ""},
 	} {

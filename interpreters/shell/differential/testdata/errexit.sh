@@ -262,3 +262,151 @@ set -e; eval 'cat < <(false; echo a)' || :; eval 'x=$(set -e; false; echo b); ec
 x=$(for y in $(set -e; false; echo c); do echo "$y"; done) || :; echo "$x"
 x=$( (eval 'set -e; false; echo d') ) || :; echo "$x"; shopt -s inherit_errexit
 eval 'x=$(false; echo e); echo "$x"; x=$(set -e; false; echo f); echo "$x"' || :
+### negated commands of loops
+set -e
+for i in 1 2; do
+! false
+! true
+echo "in $i $?"
+done
+echo "a $?"
+while ! false; do ! true; break; done
+echo "b $?"
+set +e
+for i in 1 2; do
+set -e
+! false
+set +e
+false
+echo "c $?"
+done
+set -e
+for i in 1 2; do ! true; set +e; false; echo "d $?"; set -e; done
+f() { ! true; set +e; false; echo "e $?"; }
+for i in 1; do f; done
+echo "f $?"
+trap 'echo ERR $?' ERR
+set -e
+for i in 1 2; do ! false; set +e; false; echo g $?; done
+set -e
+for i in 1 2; do ! { set +e; false; }; false; echo h $?; done
+set -e
+until ! { set +e; false; }; do :; done
+echo "i $?"
+set -e
+for i in 1 2; do ! { false; set +e; false; }; ! false; false; echo j $?; done
+set +e
+trap - ERR
+trap 'echo ERR $?' ERR
+set -E
+f() { for i in 1 2; do echo "f $i"; ! { false; }; set +e; done; }
+set -e; f; set +e; f
+for j in 1 2; do set -e; f; set +e; f; done
+echo '! { false; }; set +e' > s.sh
+set -e; for j in 1 2; do . ./s.sh; echo $j; done
+set -e; for j in 1 2; do eval '! { false; }; set +e'; echo $j; done
+set -e; for j in 1 2; do (! { false; }; :); set +e; echo $j; done
+set -e; for j in 1 2; do echo $(! { false; }; :); set +e; echo $j; done
+set -e; for j in 1 2; do g() { ! { false; }; }; g; set +e; echo $j; done
+set -e; for j in 1 2; do if ! { false; }; then echo y; fi; set +e; echo $j; done
+set -e; for j in 1 2; do for k in 1 2; do ! { false; }; set +e; done; echo $j; done
+### negated subshells
+( set -e
+( ! ( false ) )
+echo $? ); echo "1 $?"
+( set -e
+( ! ( false; true ) )
+echo $? ); echo "2 $?"
+( set -e
+( ! ( ( false; : ) ) )
+echo $? ); echo "3 $?"
+( set -e
+( ! ( ! ( false ) ) )
+echo $? ); echo "4 $?"
+( set -e
+( ! ( false ) 2>&1 )
+echo $? ); echo "5 $?"
+( set -e
+x=$( ( ! ( false; echo x ) ) ); echo $x
+echo $? ); echo "6 $?"
+( set -e
+cat <( ( ! ( false; echo in ) ) )
+echo $? ); echo "7 $?"
+( set -e
+( ! ( false; true ) ) | cat
+echo $? ); echo "8 $?"
+( set -e
+( ! ( exit 4 ) )
+echo $? ); echo "9 $?"
+( set -e
+( ! ( false; true ) ) && echo and
+echo $? ); echo "10 $?"
+( set -e
+f() ( ! ( return 3 ) ); f
+echo $? ); echo "11 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( false ) )
+echo $? ); echo "12 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( false; true ) )
+echo $? ); echo "13 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( ( false; : ) ) )
+echo $? ); echo "14 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( ! ( false ) ) )
+echo $? ); echo "15 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( false ) 2>&1 )
+echo $? ); echo "16 $?"
+( set -Ee; trap "echo T" ERR
+x=$( ( ! ( false; echo x ) ) ); echo $x
+echo $? ); echo "17 $?"
+( set -Ee; trap "echo T" ERR
+cat <( ( ! ( false; echo in ) ) )
+echo $? ); echo "18 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( false; true ) ) | cat
+echo $? ); echo "19 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( exit 4 ) )
+echo $? ); echo "20 $?"
+( set -Ee; trap "echo T" ERR
+( ! ( false; true ) ) && echo and
+echo $? ); echo "21 $?"
+( set -Ee; trap "echo T" ERR
+f() ( ! ( return 3 ) ); f
+echo $? ); echo "22 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( false ) )
+echo $? ); echo "23 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( false; true ) )
+echo $? ); echo "24 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( ( false; : ) ) )
+echo $? ); echo "25 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( ! ( false ) ) )
+echo $? ); echo "26 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( false ) 2>&1 )
+echo $? ); echo "27 $?"
+( set -E; trap "echo T; exit 3" ERR
+x=$( ( ! ( false; echo x ) ) ); echo $x
+echo $? ); echo "28 $?"
+( set -E; trap "echo T; exit 3" ERR
+cat <( ( ! ( false; echo in ) ) )
+echo $? ); echo "29 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( false; true ) ) | cat
+echo $? ); echo "30 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( exit 4 ) )
+echo $? ); echo "31 $?"
+( set -E; trap "echo T; exit 3" ERR
+( ! ( false; true ) ) && echo and
+echo $? ); echo "32 $?"
+( set -E; trap "echo T; exit 3" ERR
+f() ( ! ( return 3 ) ); f
+echo $? ); echo "33 $?"

@@ -200,3 +200,176 @@ printf '<%s>' "${e@A}" "${e[@]@A}" "${e[@]@a}" "${a@A}" "${a[@]@A}" "${a[@]@a}" 
 a=('x y' z); printf '<%s>' "${a[@]@A}" "${a[*]@A}" "${a[@]@a}" "q${a[@]@A}r"; b=5; printf '<%s>' "${b[@]@A}" "${b[@]@a}"; IFS=,; printf '<%s>' "${a[@]@A}"
 ### zeros in a command substitution
 x=$(printf 'a%cb'); echo "$x"; printf '\0' > f; y=$(<f) 2>/dev/null; echo "$y"
+### words of substitutions without IFS
+set -- w w
+IFS=''
+echo $* w
+[[ "$(echo $* w)" == "w w w" ]] ; echo $?
+[[ $(echo $* w) == x ]] || echo "$(echo $* w)"
+v=$(echo $* w); echo "$v"
+[[ "$(echo $* w >&2)" > w ]]
+[[ $(echo $* w >&2) > w ]]
+[[ $(echo $* w >&2) == w ]]
+[[ -n $(echo $* w >&2) ]]
+[[ -n "$(echo $* w >&2)" ]]
+case $(echo $* w >&2) in x) ;; esac
+case "$(echo $* w >&2)" in x) ;; esac
+: <<< "$(echo here $* w >&2)"
+x=$(echo ass $* w >&2)
+x="$(echo assq $* w >&2)"
+a=($(echo arr $* w >&2))
+echo "${u-$(echo def $* w >&2)}"
+x=${u-$(echo def2 $* w >&2)}
+x=${u-$*}; echo "$x"
+[[ -n $(f() { echo fn $* w >&2; }; f a b) ]]
+[[ -n $(eval 'echo ev $* w >&2') ]]
+[[ -n $( ( echo sub $* w >&2 ) ) ]]
+[[ -n $( echo pipe $* w | cat >&2  ) ]]
+[[ -n $( for x in $* ; do echo for $x; done >&2  ) ]]
+[[ -n $( a=($*); echo arr ${#a[@]} >&2  ) ]]
+[[ -n $( echo ${@} x >&2  ) ]]
+[[ -n $( echo p$*q x >&2  ) ]]
+[[ -n $( set -- a b; echo $* x >&2  ) ]]
+a=(x y)
+[[ -n $( echo star ${a[*]} x >&2  ) ]]
+[[ -n $( echo at ${a[@]} x >&2  ) ]]
+[[ -n $( echo ${*#x} ${*:1} ${a[*]:0} ${a[*]#x} x >&2  ) ]]
+(( $(echo arith $* x >&2; echo 1) ))
+echo $(( $(echo arith2 $* x >&2; echo 1) ))
+cat <<E
+$(echo doc $* x)
+E
+cat < <(echo $* x)
+echo ${v:$(echo sl $* x >&2)0}
+### more words of substitutions without IFS
+set -- w w
+IFS=''
+x=$(y=1; echo $* x); echo "$x"
+x=$(echo "$(echo $* z)" $*); echo "$x"
+x=$([[ a == a ]]; echo $* x); echo "$x"
+x=$([[ a == $y ]]; echo $* x); echo "$x"
+x=$(for i in "$y"; do echo $* x; done); echo "$x"
+x=$(case $y in *) echo $* x;; esac); echo "$x"
+x=$(f() { local q=$y; echo $* x; }; f a b); echo "$x"
+x=$(echo "$*" x); echo "$x"
+x=$(cat <<< $* ); echo "$x"
+x=$(cat <<E
+$* x
+E
+); echo "$x"
+x=$(read -r q <<< x; echo $* x); echo "$x"
+x=$(echo a > /dev/null; echo $* x); echo "$x"
+x=$(export q=$y; echo $* x); echo "$x"
+x=$(export q=1; echo $* x); echo "$x"
+x=$(q=$y echo a; echo $* x); echo "$x"
+x=$( ((1)); echo $* x); echo "$x"
+x=$( q[0]=1; echo $* x); echo "$x"
+x=$( q=(1 2); echo $* x); echo "$x"
+x=$( echo "${q-$y}"; echo $* x); echo "$x"
+x=$( echo "${q//$y/x}"; echo $* x); echo "$x"
+x=$( eval 'y=1'; echo $* x); echo "$x"
+x=$( echo `echo $* x` ); echo "$x"
+x=$( (echo $* x) | cat ); echo "$x"
+x=`echo $* x`; echo "$x"
+x=$(printf '<%s>' $* x; printf '<%s>' "${*}"  ${*/w/q} ${*:2} ${#*} ); echo "$x"
+x=$(set -- 'a b' c; for q in $*; do echo "<$q>"; done; [[ $* == "a bc" ]]; echo $? $*); echo "$x"
+v=1
+[[ $(echo $* x) == "ww x" ]] && echo yes
+export e=$(echo $* x); echo "$e"
+declare d="$(echo $* x)"; echo "$d"
+a[0]=$(echo $* x); echo "${a[0]}"
+a=([1]=$(echo $* x)); echo "${a[1]}"
+declare -A m=([k]=$(echo $* x) [$(echo $* y)]=1); echo "${m[k]}|${!m[*]}"
+for i in $(echo $* x); do echo "$i"; done
+echo "$(echo $* x)" $(echo $* x)
+printf -v p '%s' "$(echo $* x)"; echo "$p"
+cat < <(echo $* x)
+: ${z:=$(echo $* x)}; echo "$z"
+echo ${z2:-$(echo $* x)} "${z3:-$(echo $* x)}"
+echo ${z#$(echo $* x)}
+echo "${z/$(echo $* x)/k}"
+if [ "$(echo $* x)" = "w w x" ]; then echo t; fi
+w=1 sh -c 'echo $w'
+v1=$(echo $* x) env | grep v1
+### attributes of arrays without a first element
+t() { (eval "$1") 2>/dev/null || echo "$?"; }
+for op in a A Q U k; do
+for pre in 'a1=(w w); unset "a1[0]"' 'a1=([1]=w)' 'a1=(w)' 'declare -a a1' 'declare a1' 'declare -i a1' 'declare -A a1=([k]=v)' 'unset a1' 'declare -A a1'  'a1=(w w); unset "a1[0]" "a1[1]"' ; do echo "$op $pre"; t "set -u; $pre; echo \"<\${a1@$op}>\"";  t "$pre; echo \"<\${a1@$op}>\""; done; done
+t 'set -u; a1=(w w); unset "a1[0]"; echo "<${a1[0]@a}>"'
+t 'set -u; a1=(w w); unset "a1[0]"; echo "<${a1[5]@a}>"'
+t 'set -u; a1=(w w); unset "a1[0]"; echo "<${a1[0]@A}>"'
+t 'a1=(w w); unset "a1[0]"; echo "<${a1[0]@a}>"'
+t 'a1=(w w); unset "a1[0]"; echo "<${a1[0]@A}>"'
+t 'a1=(w w); unset "a1[0]"; echo "<${a1@A}>"'
+t 'set -u; r=a1; a1=(w w); unset "a1[0]"; echo "<${!r@a}>"'
+t 'set -u; a1=(w w); unset "a1[0]"; x=1; a1=5 ; unset a1[0]; echo "<${a1@a}>"'
+t 'set -u; echo "<${1@a}>"'
+t 'set -u; declare -i i; echo "<${i@a}>"'
+t 'declare -i i; echo "<${i@a}>"'
+a=(x 'y z'); declare -A m=([k]='v w'); declare -i i=5; declare -xa xa=(1 2)
+echo "${a@A}|${a[1]@A}|${a[@]@A}|${m[k]@A}|${m[z]@A}|${m@A}|${i@A}|${i[0]@A}|${xa[1]@A}|${m[@]@A}|${a[5]@A}"
+r=a; echo "${!r@A}"; r='a[1]'; echo "${!r@A}|${!r@Q}|${!r@a}"; r='a[@]'; echo "${!r@A}|${!r@Q}|${!r@a}"
+declare -n n=a; echo "${n@A}|${n[1]@A}|${n@a}"; declare -n n2=a[1];  echo "${n2@A}|${n2@a}"
+p=1; echo "${p[0]@A}|${p[1]@A}|${p[@]@A}|${p[@]@a}|${p[1]@a}"
+set -- x 'y z'; echo "${1@A}|${2@Q}|${9@A}"
+f() { local l=3 u; local -a la=(1); echo "${l@A}|${u@A}|${la@A}|${la[1]@A}|${u@a}|${l@a}"; }; f
+### lists in here-documents
+set -- w x
+a=(p q)
+for IFS in '' ':' ' ' 'unset'; do
+[[ $IFS == unset ]] && unset IFS
+cat <<E
+1 $* 2 ${*} 3 ${a[*]} 4 ${*:1} 5 ${*#w} 6 ${a[*]/p/z} 7 $@ 8 ${a[@]} 9 "$*" 10 ${u-$*} 11 ${*:-x} 12 ${*@Q} 13 ${!a@} 14 ${!a*} 15 "${a[*]}" 16 ${u-"$*"} 17 ${a[@]:0} 18 ${!a[*]} 19 ${#*} 20 ${@@Q} 21 ${*^^} 22 ${a[*]^^}
+E
+done
+### changed lists in here-documents
+set -- w x
+a=(p q)
+declare -A m=([k]=v)
+r='a[*]'; b=x
+for IFS in '' ':' ' ' 'unset'; do
+[[ $IFS == unset ]] && unset IFS
+cat <<E
+1 ${*/w/z} 2 ${a[*]#p} 3 ${a[*]:0} 4 ${a[*]@Q} 5 ${*,,} 6 ${a[*]-x} 7 ${a[*]:-x} 8 ${a[*]+x$*} 9 ${*@U} 10 ${a[*]@U} 11 ${a[*]@A} 12 ${a[*]@a} 13 ${*//x/y} 14 ${a[*]%q} 15 ${a[*]@k} 16 ${!r} 17 ${!r#p} 18 ${a[*]@K} 20 ${*-x} 21 ${a[*]@L} 22 ${u-${a[*]}} 23 $(echo "$*") 24 ${b/x/$*} 25 ${b/x/${a[*]}} 26 ${b#$*} 27 ${u-"${a[*]}"} 29 ${*^} 30 ${@^} 31 ${@/w/z} 32 ${a[@]^^} 33 ${a[@]@Q}
+E
+done
+### lists in replacements
+set -- w x
+b=x; a=(p q); aa=1
+for IFS in '' ':' ' ' 'unset'; do
+[[ $IFS == unset ]] && unset IFS
+echo "1 ${b/x/$*}" "2 ${b/x/"$*"}" 3 ${b/x/$*} "4 ${b/x/${a[*]}}" "5 ${b/x/$@}" "6 ${b/x/${*/w/z}}"
+y=${b/x/$*} z=${b/x/"${a[*]}"}; echo "$y" "$z"
+echo "${!a*}"  ; printf '<%s>' ${!a*} "${!a@}"
+cat <<E
+${!a*} ${!a@} ${b/x/$*} ${b/x/"$*"} ${u-${b/x/$*}}
+E
+cat <<< "$* ${a[*]} ${!a*} ${*#w}"
+cat <<< $*
+done
+### names without IFS
+a=1 aa=2; set -- w x
+IFS=''
+printf '<%s>' ${!a*}; echo
+printf '<%s>' "${!a*}"; echo
+printf '<%s>' ${!a@}; echo
+printf '<%s>' $*; echo
+printf '<%s>' p${!a*}q; echo
+for i in ${!a*}; do echo $i; done
+x=${!a*}; echo "$x"
+IFS=:
+printf '<%s>' ${!a*}; echo
+x=${!a*}; echo "$x"
+q=(5 6)
+IFS=
+printf '<%s>' ${!q[*]} ${q[*]} ${q[*]@Q} ${!q[@]}; echo
+x=${!q[*]}; echo "$x"
+### a subshell at the begin of a substitution
+x=$((echo a; echo b) | tail -n 1); echo "$x"
+echo "$((exit 3)
+)" $?
+y=$((1 + 2)); echo $y
+z=$(( (1 + 2) * 3 )); echo $z
+echo $((echo "a)b"; echo c) | wc -l)
+f() { echo "$((set -e; false; echo no) || echo or)"; }; f
+w=$(((1+1))); echo $w

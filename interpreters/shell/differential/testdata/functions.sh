@@ -242,3 +242,14 @@ for i in 1 2; do ! continue; done; echo $?; for i in 1 2; do ! break; done; echo
 f2() { local v1 v2; echo ${v1-u}; }; v1=w f2; v1=w eval f2; v1=k; f2; export v1; f2; f3() { f2; }; v1=w f3; f4() { local v1=z; f2; }; f4; v1=w f4; f5() { local -a v1; echo ${v1-u}; }; v1=w f5; f6() { local v1+=x; echo $v1; }; v1=w f6; f7() { declare v1; v1+=y; env | grep ^v1; }; v1=w f7; echo $v1
 ### set in a file that is sourced with arguments
 echo 'set -- a b c' > s; set -- k; . ./s; echo "$*"; set -- k; . ./s p q; echo "$*"; f() { source ./s p q; echo "$*"; }; f x; echo 'shift; echo "in $*"' > s; set -- k l; . ./s p q; echo "$*"; echo 'g() { set -- 1; }; g' > s; . ./s p; echo "$*"
+### break and continue in conditions
+until continue; do echo u; done; echo 1
+n=0; while ((n++ < 3)) && { [ $n = 2 ] && continue; true; }; do echo b$n; done; echo 2
+n=0; while { ((n++)); [ $n = 2 ] && continue; [ $n -lt 4 ]; }; do echo c$n; done; echo 3
+n=0; until { ((n++)); [ $n = 2 ] && continue; [ $n -ge 4 ]; }; do echo d$n; done; echo 4
+for i in 1 2; do n=0; while { ((n++)); [ $n = 2 ] && continue 2; [ $n -lt 4 ]; }; do echo e$i$n; done; echo no; done; echo 5
+n=0; until { ((n++)); [ $n = 2 ] && break; false; }; do echo f$n; done; echo 6 $?
+n=0; while { ((n++)); [ $n = 2 ] && break; true; }; do echo g$n; (exit 3); done; echo 7 $?
+for i in 1 2; do until { break 2; }; do :; done; echo no; done; echo 8
+for i in 1 2; do while break 2; do :; done; echo no$i; done; echo 9
+for i in 1 2; do until break; do :; done; echo yes$i; done; echo 10

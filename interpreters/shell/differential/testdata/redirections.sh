@@ -146,3 +146,8 @@ mkdir -p a/b; echo deep > a/b/c; cat a/*/c; echo a/b/*; (cd a && cat b/c)
 printf 'l1\nl2\nl3\n' > f; exec 3< f; read -r a <&3; echo 'w w' > f; read -r b <&3; echo "[$b] $?"; printf 'abc\ndefgh\n' > f; read -r b <&3; echo "[$b]"; exec 3<&-; printf 'l1\nl2\nl3\n' > f; exec 3<> f; read -r a <&3; echo XX >&3; read -r b <&3; echo "$a $b"; exec 3>&-; cat f; printf 'a\nb\nc\n' > f; n=0; while read -r l; do echo "$l"; ((n++ < 2)) && echo "more$n" >> f; done < f; { mapfile -t -n 1 m; cat; } < f
 ### exec without a program sets PIPESTATUS
 (exit 3) | (exit 4); exec 3>&1; echo "$? ${PIPESTATUS[*]}"; (exit 3) | (exit 4); exec -z; echo "$? ${PIPESTATUS[*]}"
+### a bracket after the end of a here-document refused: unclosed here-document
+x=$(cat <<EOF
+a
+EOF)
+echo "$x"

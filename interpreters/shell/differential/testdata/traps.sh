@@ -154,3 +154,109 @@ trap 'echo trap $?' EXIT
 ### an error in a process of an eval with the EXIT trap of its parent
 trap 'echo trap $?' EXIT
 eval '{ : ${u1?} | cat; } > f2' > f1
+### the command of an ERR trap
+trap 'echo "err $LINENO <$BASH_COMMAND>"' ERR
+set -o pipefail
+true 0; true | { false; }
+true 0; true | (false)
+true 0; true | [[ a == b ]]
+true 0; true | ((0))
+true 0; false | { true; }
+true 0; (false) | { true; }
+true 0; (false) | { true; } | (true)
+true 0; { false; } | { true; } | (true)
+true 0; false | while read x; do :; done
+f() { false | true; }; f
+false >&2
+false > /dev/null 2>&1
+false 2>/dev/null < /dev/null >> /dev/null
+false &> /dev/null
+false <<< "a $x"
+false "a b" 'c d' $x "${x[@]}" $(echo a; echo b) `echo q` $((1 + 2)) <(echo a) a\ b
+x=1 y=2 false
+false <<EOF
+a
+EOF
+false | false
+cd /nonexist 2>&-
+[ a = b ] 
+test a = b
+[[ a == b && -f x || ! -n $x ]]
+(( x > 5 && y ))
+false 3<&0 4>&1 5>&-
+export w=$(false)
+! false
+for i in 1 2; do false; done
+while false; do :; done
+if false; then :; fi; (exit 3)
+f() { (exit 4); }; f
+f() { [[ a == b ]]; }; f
+f() { false; }; f 
+g() { f; }; g
+eval 'true; false'; eval 'f'
+. /dev/stdin <<< 'false'
+x=$(false); x=$(true; false) y=2
+(false) ; (cd /; false >/dev/null); (x=$(false); false | true); ([[ a == b ]]); (! true); ( (false) )
+echo a | grep -q b
+### more commands of an ERR trap
+trap 'echo "err $LINENO <$BASH_COMMAND>"' ERR
+true a
+true | false
+[[ a == b ]]
+((0))
+(false)
+(false; false 1)
+(true; (false))
+{ false; }
+f() { false; }
+f
+f x
+f | false
+for i in 1; do false; done
+if true; then (exit 3); fi
+! true
+true && false
+( false ) > /dev/null
+( false ) 2>&1 | cat
+let 0
+x=$(exit 4)
+local_x= false
+(cd /; false) && true
+(  echo "a  b" >&2; exit   2 ) 2> /dev/null
+eval false
+eval '(false)'
+case a in a) (false);; esac
+echo "${BASH_COMMAND}"
+### the command of an EXIT trap
+(trap 'echo "exit <$BASH_COMMAND>"' EXIT
+set -e
+true
+(false)
+)
+echo $?
+(trap 'echo "exit <$BASH_COMMAND>"' EXIT
+set -e
+true
+true | false
+)
+echo $?
+(trap 'echo "exit <$BASH_COMMAND>"' EXIT
+set -e
+true
+[[ a == b ]]
+)
+echo $?
+(trap 'echo "exit <$BASH_COMMAND>"' EXIT
+true 1
+(exit 3)
+)
+echo $?
+### the command of an ERR trap in functions
+set -Ee; trap 'echo "$BASH_COMMAND failed with $? at $LINENO ${BASH_LINENO[*]} ${FUNCNAME[*]-}"' ERR
+f() {
+ echo a | grep b
+}
+g() {
+ f
+}
+g
