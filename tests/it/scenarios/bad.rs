@@ -25,7 +25,7 @@ pub(super) const WRONG: [(&str, &str); 82] = [
     ("name: x\nmodule: Web\nsteps: []", "2:9: module: \"Web\" is not a valid module name: use kebab-case"),
     ("name: x\nvalues: {a: b}\nsteps: []", "2:9: values: needs the key module, which names the module of the hook"),
     ("name: x\nmodule: web\nglobal: [a]\nsteps: []", "3:9: global: must be a mapping, not a list"),
-    ("name: x\nsteps: [{expect: {settings: 5}}]", "2:28: steps[0].expect.settings: must be an object, not 5"),
+    ("name: x\nsteps: [{expect: {settings: 5}}]", "2:29: steps[0].expect.settings: must be an object, not 5"),
     ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
     ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
     ("name: x\nsteps: [{sleep: 1s}]", "2:10: steps[0].sleep: is not known here"),

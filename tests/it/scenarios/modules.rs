@@ -326,7 +326,7 @@ async fn a_hook_of_a_module_is_tested_alone() {
     fails(&test(&[]).await, &parts);
     passes(&test(&["--update"]).await);
     let text = fs::read_to_string(author.file("fails")).unwrap();
-    assert!(text.contains("global: {region: north}, settings: {more: 1}"), "{text}");
+    assert!(text.contains("global: {region: \"north\"}, settings: {more: 1}"), "{text}");
     passes(&test(&[]).await);
     let swept = test(&["--sweep"]).await;
     assert!(swept.stdout.contains("left out: it is about a module"), "{}", swept.stdout);
