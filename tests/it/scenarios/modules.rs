@@ -21,7 +21,7 @@ use crate::{
     },
     support::{
         PATIENCE,
-        guests::go_guest,
+        guests::{go_guest, hooks_dir},
         process::{self, Ended, Process, terminate},
     },
 };
@@ -381,7 +381,7 @@ async fn the_example_of_a_module_passes_its_scenarios() {
     if left_out().await {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = hooks_dir(&[("guard-certificate", hook.clone())]).await;
     let put = |from: PathBuf, to: &str| {
         let to = folder.path().join(to);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
@@ -398,9 +398,7 @@ async fn the_example_of_a_module_passes_its_scenarios() {
     }
     put(PathBuf::from("hooks-wasm/go/guard-certificate/scenarios/replaced.yaml"), "guard-certificate/scenarios/x.yaml");
     fs::create_dir(folder.path().join("010-guard/hooks")).unwrap();
-    for place in ["010-guard/hooks/certificate.wasm", "guard-certificate.wasm"] {
-        fs::write(folder.path().join(place), &hook).unwrap();
-    }
+    fs::write(folder.path().join("010-guard/hooks/certificate.wasm"), hook).unwrap();
     let tested = typed(folder.path(), &["test", "."]).await;
     passes(&tested);
     assert!(tested.stdout.contains("2 scenarios: 2 passed"), "{}", tested.stdout);
