@@ -10,6 +10,18 @@ import (
 type Config struct {
 	// OnStartup runs the hook when the operator starts, in the order of these numbers.
 	OnStartup *int `json:"onStartup,omitempty"`
+	// BeforeAll runs a global hook before modules, whenever values that all of them see change; lower numbers go first.
+	BeforeAll *int `json:"beforeAll,omitempty"`
+	// AfterAll runs a global hook when each module has been tried.
+	AfterAll *int `json:"afterAll,omitempty"`
+	// BeforeHelm runs a module's hook before the module's chart is applied; lower numbers go first.
+	BeforeHelm *int `json:"beforeHelm,omitempty"`
+	// AfterHelm runs a module's hook after the module's chart was applied.
+	AfterHelm *int `json:"afterHelm,omitempty"`
+	// BeforeDeleteHelm runs a module's hook before the objects of the module's chart are deleted.
+	BeforeDeleteHelm *int `json:"beforeDeleteHelm,omitempty"`
+	// AfterDeleteHelm runs a module's hook after the objects of the module's chart were deleted.
+	AfterDeleteHelm *int `json:"afterDeleteHelm,omitempty"`
 	// Schedule are bindings to a clock.
 	Schedule []Schedule `json:"schedule,omitempty"`
 	// Kubernetes are bindings to objects.
@@ -45,7 +57,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	}{"v1", fields(c)})
 }
 
-// Order is for Config.OnStartup.
+// Order is for Config.OnStartup, and for the stages of modules.
 func Order(order int) *int { return &order }
 
 // Bool is for switches that are on by default, and for those that are off.

@@ -38,7 +38,8 @@ func everything() Config {
 	mutating := webhook
 	mutating.Name, mutating.ReinvocationPolicy = "pod-defaults.example.com", "IfNeeded"
 	return Config{
-		OnStartup: Order(-5),
+		OnStartup: Order(-5), BeforeAll: Order(1), AfterAll: Order(2), BeforeHelm: Order(3), AfterHelm: Order(4),
+		BeforeDeleteHelm: Order(5), AfterDeleteHelm: Order(6),
 		Schedule: []Schedule{{
 			Name: "tick", Crontab: "*/5 * * * *", TimeZone: "Europe/Berlin", MissedRuns: "once",
 			Jitter: Duration(1500 * time.Millisecond), IncludeSnapshotsFrom: []string{"pods"}, Queue: "slow", Group: "all",

@@ -18,7 +18,7 @@ use boathook_author::{
 use boathook_bundle::{self as bundle, Layout, Progress, Store};
 use boathook_core::{
     hooks::{SHELL, ShellHook, shell_hooks},
-    model::{HookName, Script, ScriptFile, ScriptPlace, ScriptProblem, ScriptUses, error_chain},
+    model::{HookName, HookSpec, Script, ScriptFile, ScriptPlace, ScriptProblem, ScriptUses, error_chain},
 };
 use boathook_operator::{app::load, record::SUFFIX};
 use boathook_sandbox::Sandbox;
@@ -211,11 +211,24 @@ async fn read(
     let written = write(&file, &text, needed, mode).with_context(|| format!("cannot use {}", file.display()))?;
     if !problems.iter().any(|problem| problem.refused) {
         // As the operator will load it, with the file beside it.
-        if let Err(error) = load(&hook_name, &hook.pack(interpreter)?, sandbox).await {
-            problems.push(refused(error_chain(&error)));
+        match load(&hook_name, &hook.pack(interpreter)?, sandbox).await {
+            Ok(hook) => problems.extend(of_modules(&hook.spec, &entry)),
+            Err(error) => problems.push(refused(error_chain(&error))),
         }
     }
     Ok(Read { found, name, problems, proposed, written })
+}
+
+/// That a hook belongs to a module. It runs as it is, but not in a directory of `--hooks`.
+fn of_modules(spec: &HookSpec, at: &ScriptPlace) -> Option<Stated> {
+    let stage = spec.stages.first()?.stage;
+    let (whose, remedy) = if stage.is_global() {
+        ("global hooks of modules have", "put it into the directory that `boathook serve --global-hooks` names")
+    } else {
+        ("hooks of a module have", "put it into the folder `hooks` of a module, for `boathook serve --modules`")
+    };
+    let text = format!("its document has {}, which only {whose}", stage.key());
+    Some(Stated { at: at.clone(), text, remedy: Some(remedy), refused: false })
 }
 
 /// The scenarios of a hook: in a folder with its name, or beside it if it is the only one in its folder.

@@ -52,15 +52,20 @@ fn links(cell: &str) -> Vec<Link> {
     found.collect()
 }
 
-/// Whether the file of a link has a function of its name.
+/// Whether the file of a link has a test of its name: a function in Rust, Go or Python, or a text in JavaScript.
 fn broken(link: &Link) -> Option<String> {
     let Link { name, path } = link;
     let file = Path::new(PAGE).with_file_name(path);
     let Ok(text) = fs::read_to_string(&file) else { return Some(format!("there is no {}", file.display())) };
-    let found = [format!("fn {name}("), format!("fn {name}<"), format!("func {name}(")]
-        .iter()
-        .any(|signature| text.contains(signature));
-    (!found).then(|| format!("{} has no fn {name}", file.display()))
+    let forms = match file.extension().and_then(|extension| extension.to_str()) {
+        Some("rs") => vec![format!("fn {name}("), format!("fn {name}<")],
+        Some("go") => vec![format!("func {name}(")],
+        Some("py") => vec![format!("def {name}(")],
+        Some("mjs" | "js" | "ts") => vec![format!("test({name:?},")],
+        _ => Vec::new(),
+    };
+    let found = forms.iter().any(|form| text.contains(form));
+    (!found).then(|| format!("{} has no test {name}", file.display()))
 }
 
 #[test]
@@ -147,7 +152,15 @@ fn no_row_is_half_a_promise() {
 fn a_link_that_leads_nowhere_is_found() {
     let link = |name: &str, path: &str| Link { name: name.to_owned(), path: path.to_owned() };
     assert_eq!(broken(&link("every_row_is_there_once", "../tests/it/parity.rs")), None);
-    assert!(broken(&link("every_row", "../tests/it/parity.rs")).unwrap().ends_with("has no fn every_row"));
+    assert!(broken(&link("every_row", "../tests/it/parity.rs")).unwrap().ends_with("has no test every_row"));
+    for (name, path) in [
+        ("TestAModuleTakesOverWhatHelmHasInstalled", "../tests/chart/adopt_test.go"),
+        ("test_values_are_seen_and_changes_are_noted", "../sdk/python/tests/test_values.py"),
+        ("values are seen and what a hook changes is told", "../sdk/js/test/testing.test.mjs"),
+    ] {
+        assert_eq!(broken(&link(name, path)), None);
+        assert!(broken(&link(&name[..name.len() - 1], path)).unwrap().contains(" has no test "), "{name}");
+    }
     assert!(broken(&link("x", "../tests/it/nowhere.rs")).unwrap().starts_with("there is no "));
     let row = row("| 7 | a | b | [`x`](../t/x.rs), [`y`](../t/y.rs) | – |").unwrap();
     assert_eq!((row.number, row.local.len(), row.real.len()), (7, 2, 0));

@@ -73,6 +73,8 @@ type Cluster struct {
 	t        testing.TB
 	objects  map[kube.Ref]kube.Object
 	settings string
+	values   *host.Values
+	changes  []Change
 }
 
 // New has calls of the packages kube and boathook go to a host in memory until the test ends. Only one test at a time has
@@ -108,6 +110,29 @@ func (c *Cluster) WithSettings(settings any) *Cluster {
 	return c
 }
 
+// WithValues are the values of the hook's module, and its configuration as users wrote it: objects with "global" and the
+// section of the module, as texts in JSON, or as values that encoding/json writes. Without them, the hook belongs to no
+// module.
+func (c *Cluster) WithValues(values, config any) *Cluster {
+	c.t.Helper()
+	c.values = &host.Values{Values: object(c.t, "values", values), Config: object(c.t, "the configuration", config)}
+	return c
+}
+
+// Change is a change of a value that a hook made.
+type Change struct {
+	// Path is a JSON pointer, such as "/web/port".
+	Path string
+	// Value is the new value in JSON; empty if the value was removed.
+	Value kube.JSON
+	// Config is true for a change of the configuration.
+	Config bool
+}
+
+// Changes are what the hook changed in the values of its module and in the configuration, in order. They are not applied:
+// the hook sees its values as they were, as in the operator.
+func (c *Cluster) Changes() []Change { return c.changes }
+
 // Find reads an object as it is now into a pointer to any type, and tells whether it is there.
 func (c *Cluster) Find(ref kube.Ref, into any) bool {
 	c.t.Helper()
@@ -138,6 +163,41 @@ type memory Cluster
 type outcome = wit.Result[wit.Option[string], boathook_hook_kube.Failure]
 
 func (m *memory) Settings() string { return m.settings }
+
+const noModule = "the hook belongs to no module in this test: give it values with WithValues"
+
+func (m *memory) ModuleValues() wit.Result[host.Values, string] {
+	if m.values == nil {
+		return wit.Err[host.Values](noModule)
+	}
+	return wit.Ok[host.Values, string](*m.values)
+}
+
+func (m *memory) Patch(operations string) wit.Result[wit.Unit, string] {
+	return m.changed(operations, false)
+}
+
+func (m *memory) PatchConfig(operations string) wit.Result[wit.Unit, string] {
+	return m.changed(operations, true)
+}
+
+func (m *memory) changed(operations string, config bool) wit.Result[wit.Unit, string] {
+	m.t.Helper()
+	if m.values == nil {
+		return wit.Err[wit.Unit](noModule)
+	}
+	var all []struct {
+		Path  string
+		Value json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(operations), &all); err != nil {
+		m.t.Fatalf("boathooktest: changes of values: %v: %s", err, operations)
+	}
+	for _, one := range all {
+		m.changes = append(m.changes, Change{one.Path, kube.JSON(one.Value), config})
+	}
+	return wit.Ok[wit.Unit, string](wit.Unit{})
+}
 
 func (m *memory) Get(target wire.ObjectRef) wit.Result[string, boathook_hook_kube.Failure] {
 	ref := refOf(target)
@@ -318,6 +378,24 @@ func read(t testing.TB, object any) (kube.Ref, kube.Object, string) {
 	return kube.Ref{
 		APIVersion: head.APIVersion, Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name,
 	}, whole, text
+}
+
+// object is the text of an object.
+func object(t testing.TB, what string, value any) string {
+	t.Helper()
+	text, ok := value.(string)
+	if !ok {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatalf("boathooktest: %s: %v", what, err)
+		}
+		text = string(encoded)
+	}
+	var whole map[string]any
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatalf("boathooktest: %s: %v: %s", what, err, text)
+	}
+	return text
 }
 
 func written(object kube.Object) string {

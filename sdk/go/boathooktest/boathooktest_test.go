@@ -3,12 +3,15 @@
 package boathooktest_test
 
 import (
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	boathook "github.com/boathook/boathook/sdk/go"
 	"github.com/boathook/boathook/sdk/go/boathooktest"
 	"github.com/boathook/boathook/sdk/go/kube"
+	"github.com/boathook/boathook/sdk/go/values"
 )
 
 type spec struct{ Size int }
@@ -87,6 +90,38 @@ func TestCallsReadAndWriteTheClusterInMemory(t *testing.T) {
 	}
 	if refs := cluster.Refs(); len(refs) != 3 || cluster.Find(ref("a"), &found) {
 		t.Errorf("%v", refs)
+	}
+}
+
+func TestValuesAreSeenAndWhatAHookChangesIsTold(t *testing.T) {
+	type section struct{ Web struct{ Port int } }
+	run := func() error {
+		var seen, config section
+		return errors.Join(
+			values.Get(&seen),
+			values.Config(&config),
+			values.Set("/web/port", []int{seen.Web.Port, config.Web.Port}),
+			values.Remove("/web/old"),
+			values.SetConfig("/web/seen", "yes"),
+			values.RemoveConfig("/web/gone"),
+		)
+	}
+	host := boathooktest.New(t)
+	if err := run(); err == nil || !strings.Contains(err.Error(), "belongs to no module") || len(host.Changes()) != 0 {
+		t.Errorf("%v: %v", host.Changes(), err)
+	}
+	host.WithValues(`{"global": {}, "web": {"port": 80}}`, map[string]any{"web": map[string]int{"port": 81}})
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	expected := []boathooktest.Change{
+		{Path: "/web/port", Value: "[80,81]"},
+		{Path: "/web/old"},
+		{Path: "/web/seen", Value: `"yes"`, Config: true},
+		{Path: "/web/gone", Config: true},
+	}
+	if changes := host.Changes(); !reflect.DeepEqual(changes, expected) {
+		t.Errorf("%+v", changes)
 	}
 }
 

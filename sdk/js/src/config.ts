@@ -186,6 +186,18 @@ export interface HttpPermission {
 export interface Config {
   configVersion?: "v1";
   onStartup?: number;
+  /** For global hooks: before modules, whenever values that all of them see change. Lower numbers go first. */
+  beforeAll?: number;
+  /** For global hooks: when each module has been tried. */
+  afterAll?: number;
+  /** For hooks of a module: before its chart is applied. Lower numbers go first. */
+  beforeHelm?: number;
+  /** For hooks of a module: after its chart was applied. */
+  afterHelm?: number;
+  /** For hooks of a module: before the objects of its chart are deleted. */
+  beforeDeleteHelm?: number;
+  /** For hooks of a module: after the objects of its chart were deleted. */
+  afterDeleteHelm?: number;
   schedule?: ScheduleBinding[];
   kubernetes?: KubernetesBinding[];
   reconcile?: ReconcileBinding[];

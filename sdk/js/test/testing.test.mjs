@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hook, kube, log, settings } from "../dist/index.js";
+import { hook, kube, log, settings, values } from "../dist/index.js";
 import { Kit } from "../dist/testing/index.js";
 
 const app = {
@@ -77,4 +77,31 @@ test("calls of kube read and write the cluster in memory", () => {
   const unknown = reason(() => kube.write({ verb: "patch", target: ref, type: "jq", patch: "." }));
   assert.match(unknown, /the kit does not know patches of the type jq/);
   assert.match(reason(() => [...kube.list({ apiVersion: "v1", kind: "Pod", labelSelector: "a in (b)" })]), /label selector/);
+});
+
+test("values are seen and what a hook changes is told", async () => {
+  const web = hook({
+    config: { beforeHelm: 10, schedule: [{ name: "daily", crontab: "@daily" }] },
+    run(ctx) {
+      values.set("/web/port", [values.get().web.port, values.config().web.port]);
+      values.remove("/web/old");
+      values.setConfig("/web/seen", ctx.triggers[0].binding);
+      values.removeConfig("/web/gone");
+    },
+  });
+  await assert.rejects(new Kit(web).run("beforeHelm"), /belongs to no module/);
+  const kit = new Kit(web, { values: { global: {}, web: { port: 80 } }, config: { web: { port: 81 } } });
+  await kit.run("beforeHelm");
+  const changes = (seen) => [
+    { path: "/web/port", value: [80, 81], config: false },
+    { path: "/web/old", config: false },
+    { path: "/web/seen", value: seen, config: true },
+    { path: "/web/gone", config: true },
+  ];
+  assert.deepEqual(kit.changes, changes("beforeHelm"));
+  await kit.tick("daily");
+  assert.deepEqual(kit.changes.slice(4), changes("daily"));
+  await assert.rejects(kit.run("afterHelm"), /the hook has no afterHelm/);
+  await assert.rejects(kit.tick("hourly"), /the hook has no schedule hourly/);
+  await assert.rejects(new Kit(apps, {}).run("beforeHelm"), /the hook has no beforeHelm/);
 });

@@ -90,6 +90,12 @@ fn every_other_field() {
         .retry(Retry::new().max(Duration::from_secs(60)));
     let config = Config::new()
         .on_startup(-5)
+        .before_all(1)
+        .after_all(2)
+        .before_helm(3)
+        .after_helm(4)
+        .before_delete_helm(5)
+        .after_delete_helm(6)
         .settings(Duration::from_secs(90), 3)
         .failure_events("apps/v1", "Deployment", Some("tools"), "boathook")
         .schedule(tick)

@@ -402,3 +402,21 @@ fn values_are_seen_and_what_a_run_changes_is_told() {
     ];
     assert_eq!(kit.changes(), expected);
 }
+
+#[test]
+fn a_stage_of_a_module_runs_the_hook_with_all_its_snapshots() {
+    fn run(ctx: Context) -> Result<()> {
+        assert!(ctx.has("beforeHelm"));
+        let names: Vec<_> = snapshots::open("secrets")?.iter().map(|item| item.name).collect();
+        values::set("/web/secrets", &names)
+    }
+    let mut kit = Kit::new(|| config().before_helm(10), run);
+    kit.filter("secrets", |secret| secret["data"].clone());
+    kit.values(&json!({"global": {}, "web": {}}), &json!({}));
+    kit.given(&secret(json!({})));
+    let _ = kit.run(Run::new().stage("beforeHelm")).ok();
+    let change = Change { path: "/web/secrets".to_owned(), value: Some(json!(["s"])), config: false };
+    assert_eq!(kit.changes(), [change]);
+    let wrong = AssertUnwindSafe(|| drop(kit.run(Run::new().stage("afterHelm"))));
+    assert!(told(catch_unwind(wrong)).contains("the hook has no afterHelm"));
+}

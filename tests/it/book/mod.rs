@@ -7,6 +7,7 @@ mod blocks;
 mod cli;
 mod document;
 mod generated;
+mod kits;
 mod links;
 mod python;
 mod sdk;
@@ -78,11 +79,12 @@ fn pages() -> Vec<Page> {
     found
 }
 
-const READMES: [&str; 11] = [
+const READMES: [&str; 12] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "cluster/README.md",
+    "examples/modules/README.md",
     "hooks-wasm/README.md",
     "hooks-wasm/go/README.md",
     "sdk/go/README.md",

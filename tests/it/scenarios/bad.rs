@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 /// Texts that are no scenario, and the whole complaint.
-pub(super) const WRONG: [(&str, &str); 78] = [
+pub(super) const WRONG: [(&str, &str); 82] = [
     ("", "1:1: the file: is empty"),
     ("steps: []", "1:1: the file: name is missing"),
     ("name: x", "1:1: the file: steps is missing"),
@@ -20,8 +20,12 @@ pub(super) const WRONG: [(&str, &str); 78] = [
     ("name: 5\nsteps: []", "1:7: name: must be a text, not 5"),
     (
         "name: x\nsteps: []\nwhen: now",
-        "3:1: when: is not known here; allowed: faults, files, given, globalHooks, http, name, settings, steps, sweep, variables",
+        "3:1: when: is not known here; allowed: faults, files, given, global, globalHooks, http, module, name, settings, steps, sweep, values, variables",
     ),
+    ("name: x\nmodule: Web\nsteps: []", "2:9: module: \"Web\" is not a valid module name: use kebab-case"),
+    ("name: x\nvalues: {a: b}\nsteps: []", "2:9: values: needs the key module, which names the module of the hook"),
+    ("name: x\nmodule: web\nglobal: [a]\nsteps: []", "3:9: global: must be a mapping, not a list"),
+    ("name: x\nsteps: [{expect: {settings: 5}}]", "2:29: steps[0].expect.settings: must be an object, not 5"),
     ("name: x\nsteps: {a: b}", "2:8: steps: must be a list, not a mapping"),
     ("name: x\ngiven: [n1]\nsteps: []", "2:9: given[0]: must be an object, not \"n1\""),
     ("name: x\nsteps: [{sleep: 1s}]", "2:10: steps[0].sleep: is not known here"),

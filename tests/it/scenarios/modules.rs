@@ -21,6 +21,7 @@ use crate::{
     },
     support::{
         PATIENCE,
+        guests::{go_guest, hooks_dir},
         process::{self, Ended, Process, terminate},
     },
 };
@@ -295,6 +296,112 @@ async fn what_is_for_modules_is_refused_for_hooks_and_for_sweeps() {
         "{}",
         ended.stdout
     );
+    web.scenario("named", "module: web\nsteps: []\n");
+    let why = "module is for scenarios of a hook, and this one is of the module web: remove the key";
+    fails(&web.test(&["--filter", "named"]).await, &[why]);
+}
+
+/// A component that sets values of its module and of the configuration when it starts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_of_a_module_is_tested_alone() {
+    if left_out().await {
+        return;
+    }
+    let given = "module: web\nvalues: {port: 80}\nglobal: {region: north}\nsettings: {more: 1}\n";
+    let seen = "logged: ['port=80 region=\"north\" config={\"more\":1}']";
+    let expected = "values: {port: 80, more: 1, replicas: 3, gone: null}, global: {region: north}, settings: {more: 1, seen: 'yes'}";
+    let accepted = "global: {region: south}, settings: {more: 2}, within: 100ms";
+    let author = Author::of(
+        "valued",
+        &[
+            ("passes", &format!("name: x\n{given}steps: [{{expect: {{{seen}, {expected}}}}}]\n")),
+            ("fails", &format!("name: x\n{given}steps: [{{expect: {{{accepted}}}}}]\n")),
+            ("other", "name: x\nmodule: web\nsettings: {refuse: true}\nvalues: {port: 80}\nsteps: [{expect: {values: {port: text}}}]\n"),
+        ],
+    )
+    .await;
+    let test = async |flags: &[&str]| typed(author.folder.path(), &[&["test", "."], flags].concat()).await;
+    let parts =
+        ["global:", ".region", "- expected \"south\"", "settings:", ".more", "- expected 2", "2 passed, 1 failed"];
+    fails(&test(&[]).await, &parts);
+    passes(&test(&["--update"]).await);
+    let text = fs::read_to_string(author.file("fails")).unwrap();
+    assert!(text.contains("global: {region: \"north\"}, settings: {more: 1}"), "{text}");
+    passes(&test(&[]).await);
+    let swept = test(&["--sweep"]).await;
+    assert!(swept.stdout.contains("left out: it is about a module"), "{}", swept.stdout);
+}
+
+/// Notes each stage in the log, and counts the tries before the chart in the values.
+const STAGES: &str = r#"#!/bin/bash
+if [[ $1 == --config ]]; then
+  echo '{"configVersion": "v1", "beforeHelm": 1, "afterHelm": 1, "beforeDeleteHelm": 1, "afterDeleteHelm": 1}'
+  exit
+fi
+stage=$(jq -r '.[0].binding' "$BINDING_CONTEXT_PATH")
+echo "at $stage with $(jq -c .web.port "$VALUES_PATH")"
+if [[ $stage == beforeHelm ]]; then
+  jq -c '{op: "add", path: "/web/seen", value: .web.port}' "$VALUES_PATH" > "$VALUES_JSON_PATCH_PATH"
+fi
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_goes_through_the_stages_of_its_module() {
+    if left_out().await {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("stages/hook.sh");
+    fs::create_dir_all(folder.path().join("stages/scenarios")).unwrap();
+    fs::write(&script, STAGES).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: module-web}}";
+    let scenario = format!(
+        "name: stages
+module: web
+settings: {{port: 80}}
+steps:
+- expect: {{logged: [{{text: at beforeHelm with 80, times: 1}}, {{text: at afterHelm with 80, times: 1}}], values: {{seen: 80}}, present: [{map}]}}
+- settings: {{port: 81}}
+- expect: {{logged: [{{text: at beforeHelm with 81, times: 1}}, at afterHelm with 81], values: {{seen: 81}}}}
+- restart: operator
+- expect: {{logged: [at beforeHelm with 81, at afterHelm with 81, {{text: with 80, times: 0}}]}}
+- settings: off
+- expect: {{logged: [at beforeDeleteHelm, at afterDeleteHelm], absent: [{map}]}}
+"
+    );
+    fs::write(folder.path().join("stages/scenarios/stages.yaml"), scenario).unwrap();
+    passes(&typed(folder.path(), &["test", "stages"]).await);
+}
+
+/// The example of a module with a certificate: its hook alone, and the module with this hook.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_of_a_module_passes_its_scenarios() {
+    let Some(hook) = go_guest("guard-certificate") else { return };
+    if left_out().await {
+        return;
+    }
+    let folder = hooks_dir(&[("guard-certificate", hook.clone())]).await;
+    let put = |from: PathBuf, to: &str| {
+        let to = folder.path().join(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(&from, &to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    };
+    for part in ["", "openapi", "templates", "scenarios"] {
+        for file in fs::read_dir(Path::new("examples/modules/010-guard").join(part)).unwrap() {
+            let path = file.unwrap().path();
+            if path.is_file() {
+                let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+                put(path, &format!("010-guard/{part}/{name}"));
+            }
+        }
+    }
+    put(PathBuf::from("hooks-wasm/go/guard-certificate/scenarios/replaced.yaml"), "guard-certificate/scenarios/x.yaml");
+    fs::create_dir(folder.path().join("010-guard/hooks")).unwrap();
+    fs::write(folder.path().join("010-guard/hooks/certificate.wasm"), hook).unwrap();
+    let tested = typed(folder.path(), &["test", "."]).await;
+    passes(&tested);
+    assert!(tested.stdout.contains("2 scenarios: 2 passed"), "{}", tested.stdout);
 }
 
 /// Waits for a line that `dev` prints. A save may be seen in two parts, so others may be before it.

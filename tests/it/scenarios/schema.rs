@@ -22,6 +22,9 @@ files: {/keys/a/b: text, /logs/: ''}
 variables: {NODE_NAME: n1}
 settings: {port: 80, more: [a]}
 globalHooks: ../../../global-hooks
+module: web-shop
+values: {port: 80}
+global: {}
 steps:
   - create: &secret {apiVersion: v1, kind: Secret, metadata: {namespace: a, name: s}, data: {a: null}}
   - apply: *secret
@@ -60,7 +63,7 @@ steps:
       files: {/keys/a/b: text}
       failures: [{kind: limit-time, message: x, times: 1}, {kind: trap, atLeast: 2}, {kind: host}]
       within: 15s
-  - expect: {values: {port: 80, none: null}, manifests: snapshots/web.yaml, failed: f}
+  - expect: {values: {port: 80, none: null}, global: {zone: a}, settings: {}, manifests: snapshots/web.yaml, failed: f}
   - expect: {manifests: web.txt}
   - expect: {onlyWrites: []}
 ";

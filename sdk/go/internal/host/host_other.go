@@ -27,6 +27,9 @@ type Fake interface {
 	List(query kube.ListQuery) wit.Result[kube.Page, kube.Failure]
 	Write(operation kube.Operation) wit.Result[wit.Option[string], kube.Failure]
 	Settings() string
+	ModuleValues() wit.Result[Values, string]
+	Patch(operations string) wit.Result[wit.Unit, string]
+	PatchConfig(operations string) wit.Result[wit.Unit, string]
 }
 
 var fake Fake
@@ -114,14 +117,29 @@ func Settings() string {
 // Values are those of a module, and its configuration.
 type Values = values.ModuleValues
 
-// ModuleValues fails.
-func ModuleValues() wit.Result[Values, string] { return wit.Err[Values](none) }
+// ModuleValues fails without a host in memory.
+func ModuleValues() wit.Result[Values, string] {
+	if fake == nil {
+		return wit.Err[Values](none)
+	}
+	return fake.ModuleValues()
+}
 
-// Patch fails.
-func Patch(string) wit.Result[wit.Unit, string] { return wit.Err[wit.Unit](none) }
+// Patch fails without a host in memory.
+func Patch(operations string) wit.Result[wit.Unit, string] {
+	if fake == nil {
+		return wit.Err[wit.Unit](none)
+	}
+	return fake.Patch(operations)
+}
 
-// PatchConfig fails.
-func PatchConfig(string) wit.Result[wit.Unit, string] { return wit.Err[wit.Unit](none) }
+// PatchConfig fails without a host in memory.
+func PatchConfig(operations string) wit.Result[wit.Unit, string] {
+	if fake == nil {
+		return wit.Err[wit.Unit](none)
+	}
+	return fake.PatchConfig(operations)
+}
 
 // Add fails.
 func Add(string, float64, []wit.Tuple2[string, string], wit.Option[string]) wit.Result[wit.Unit, string] {

@@ -76,6 +76,26 @@ export interface Host {
   readonly cluster: Cluster;
   readonly settings: unknown;
   readonly logged: string[];
+  readonly values: Values | undefined;
+  readonly changes: ValueChange[];
+}
+
+/** The values of a module, and its configuration. */
+export interface Values {
+  /** An object with `global` and the section of the module. */
+  values: object;
+  /** The same of the configuration, as users wrote it. */
+  config: object;
+}
+
+/** A change of a value that a hook made. */
+export interface ValueChange {
+  /** A JSON pointer, such as `/web/port`. */
+  path: string;
+  /** The new value; there is none if the value was removed. */
+  value?: unknown;
+  /** Whether it is a change of the configuration. */
+  config: boolean;
 }
 
 let host: Host | undefined;
@@ -163,6 +183,30 @@ export function log(level: string, message: string, fields?: object): void {
 
 export function settings(): unknown {
   return current().settings;
+}
+
+const NO_MODULE = "the hook belongs to no module in this test: give the kit values";
+
+export function moduleValues(): { ok: Values; err?: undefined } | { ok?: undefined; err: string } {
+  const { values } = current();
+  return values ? { ok: structuredClone(values) } : { err: NO_MODULE };
+}
+
+export function patchValues(operations: string): { err?: string } {
+  return changed(operations, false);
+}
+
+export function patchConfigValues(operations: string): { err?: string } {
+  return changed(operations, true);
+}
+
+function changed(operations: string, config: boolean): { err?: string } {
+  const { values, changes } = current();
+  if (!values) return { err: NO_MODULE };
+  for (const { path, value } of JSON.parse(operations) as { path: string; value?: unknown }[]) {
+    changes.push(value === undefined ? { path, config } : { path, value, config });
+  }
+  return {};
 }
 
 export function openSnapshot(binding: string): { err: string } {

@@ -12,14 +12,15 @@
  * Run them with `node --import @boathook/sdk/testing/register --test`.
  */
 
-import type { RunInfo } from "../context.js";
+import type { Config } from "../config.js";
+import type { RawContext, RunInfo } from "../context.js";
 import type { HttpFailure } from "../fetch.js";
 import type { Exported } from "../hook.js";
 import type { KubernetesObject } from "../kube.js";
 import type { Desired, Finalized, RawParent } from "../reconcile.js";
-import { Cluster, type Host, install } from "./host.js";
+import { Cluster, type Host, install, type ValueChange, type Values } from "./host.js";
 
-export { Cluster };
+export { Cluster, type ValueChange, type Values };
 
 /** What the cluster has of an object. */
 export interface Given {
@@ -55,6 +56,9 @@ export interface Sent {
 }
 
 type Call = (info: RunInfo, binding: string, parent: RawParent) => unknown;
+type Run = (info: RunInfo, contexts: RawContext[]) => unknown;
+
+const INFO: RunInfo = { runId: "test-1", hook: "test", attempt: 1, dryRun: false };
 
 /** A hook, and a host in memory. The kit that was made last is the one that the SDK calls. */
 export class Kit implements Host {
@@ -66,13 +70,22 @@ export class Kit implements Host {
   readonly sent: Sent[] = [];
   /** What `settings()` returns. */
   readonly settings: unknown;
+  /** The values of the hook's module and its configuration, if the hook belongs to a module. */
+  readonly values: Values | undefined;
+  /** What the hook changed in the values and in the configuration, in order. The kit does not apply it. */
+  readonly changes: ValueChange[] = [];
   readonly #hook: Exported;
   readonly #answers: HttpAnswer[] = [];
 
-  /** Takes the default export of the hook's file. */
-  constructor(hook: Exported, options: { settings?: object } = {}) {
+  /**
+   * Takes the default export of the hook's file. `values` and `config` are the values of the hook's module and its
+   * configuration as users wrote it: objects with `global` and the section of the module. Without `values`, the hook
+   * belongs to no module.
+   */
+  constructor(hook: Exported, options: { settings?: object; values?: object; config?: object } = {}) {
     this.#hook = hook;
     this.settings = options.settings ?? {};
+    this.values = options.values && { values: options.values, config: options.config ?? {} };
     install(this);
     globalThis.fetch = (input, init) => this.#fetch(new Request(input, init));
   }
@@ -88,6 +101,25 @@ export class Kit implements Host {
     return this;
   }
 
+  /**
+   * Runs the hook for what happens to each hook without an object: its start, or a stage of its module, named by the key
+   * in the document, such as `beforeHelm`.
+   */
+  async run(binding = "onStartup"): Promise<void> {
+    const config = this.config as Record<string, unknown> | string;
+    if (typeof config === "object" && config[binding] === undefined) throw new Error(`the hook has no ${binding}`);
+    await this.#function<Run>("run")(INFO, [{ binding, snapshots: [], trigger: { type: "startup" } }]);
+  }
+
+  /** Runs the hook for a tick of its schedule of this name. */
+  async tick(binding = "schedule", scheduledAt = new Date()): Promise<void> {
+    const config = this.config as Config | string;
+    const named = typeof config === "string" || config.schedule?.some(({ name }) => (name ?? "schedule") === binding);
+    if (!named) throw new Error(`the hook has no schedule ${binding}`);
+    const trigger = { type: "schedule", scheduledAt: scheduledAt.getTime(), missed: 0 } as const;
+    await this.#function<Run>("run")(INFO, [{ binding, snapshots: [], trigger }]);
+  }
+
   /** What the hook wants for an object. */
   async reconcile(binding: string, object: object, given: Given = {}): Promise<Desired> {
     return (await this.#call("reconcile", binding, object, given)) as Desired;
@@ -101,8 +133,7 @@ export class Kit implements Host {
   }
 
   #call(name: "reconcile" | "finalize", binding: string, object: object, given: Given): unknown {
-    const call = (this.#hook as unknown as Record<string, Call | undefined>)[name];
-    if (!call) throw new Error(`the hook has no function ${name}`);
+    const call = this.#function<Call>(name);
     const related = Object.entries(given.related ?? {});
     const parent: RawParent = {
       object: JSON.stringify(stored(object)),
@@ -110,7 +141,13 @@ export class Kit implements Host {
       related: related.flatMap(([name, objects]) => objects.map((one) => ({ name, object: JSON.stringify(stored(one)) }))),
       snapshots: [],
     };
-    return call({ runId: "test-1", hook: "test", attempt: 1, dryRun: false }, binding, parent);
+    return call(INFO, binding, parent);
+  }
+
+  #function<F>(name: string): F {
+    const call = (this.#hook as unknown as Record<string, F | undefined>)[name];
+    if (!call) throw new Error(`the hook has no function ${name}`);
+    return call;
   }
 
   async #fetch(request: Request): Promise<Response> {

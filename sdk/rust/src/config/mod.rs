@@ -85,6 +85,42 @@ impl Config {
         self
     }
 
+    /// Run a global hook before modules, whenever values that all of them see change. Lower numbers go first.
+    pub fn before_all(mut self, order: i32) -> Self {
+        self.0.plain("beforeAll", order);
+        self
+    }
+
+    /// Run a global hook when each module has been tried. Lower numbers go first.
+    pub fn after_all(mut self, order: i32) -> Self {
+        self.0.plain("afterAll", order);
+        self
+    }
+
+    /// Run a module's hook before the module's chart is applied. Lower numbers go first.
+    pub fn before_helm(mut self, order: i32) -> Self {
+        self.0.plain("beforeHelm", order);
+        self
+    }
+
+    /// Run a module's hook after the module's chart was applied. Lower numbers go first.
+    pub fn after_helm(mut self, order: i32) -> Self {
+        self.0.plain("afterHelm", order);
+        self
+    }
+
+    /// Run a module's hook before the objects of the module's chart are deleted. Lower numbers go first.
+    pub fn before_delete_helm(mut self, order: i32) -> Self {
+        self.0.plain("beforeDeleteHelm", order);
+        self
+    }
+
+    /// Run a module's hook after the objects of the module's chart were deleted. Lower numbers go first.
+    pub fn after_delete_helm(mut self, order: i32) -> Self {
+        self.0.plain("afterDeleteHelm", order);
+        self
+    }
+
     /// Run by the clock. May be given many times.
     pub fn schedule(mut self, binding: Schedule) -> Self {
         self.0.push("schedule", binding.0);

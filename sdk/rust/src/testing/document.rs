@@ -11,6 +11,12 @@ use serde_json::{Value, json};
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Document {
     pub on_startup: Option<f64>,
+    before_all: Option<f64>,
+    after_all: Option<f64>,
+    before_helm: Option<f64>,
+    after_helm: Option<f64>,
+    before_delete_helm: Option<f64>,
+    after_delete_helm: Option<f64>,
     pub kubernetes: Vec<Binding>,
     pub schedule: Vec<Schedule>,
     pub reconcile: Vec<Reconciling>,
@@ -222,6 +228,20 @@ impl Document {
 
     pub fn http(&self) -> &[HttpPermission] {
         &self.permissions.http
+    }
+
+    /// Whether the hook runs at this stage of the life of modules.
+    pub fn has_stage(&self, key: &str) -> bool {
+        let order = match key {
+            "beforeAll" => self.before_all,
+            "afterAll" => self.after_all,
+            "beforeHelm" => self.before_helm,
+            "afterHelm" => self.after_helm,
+            "beforeDeleteHelm" => self.before_delete_helm,
+            "afterDeleteHelm" => self.after_delete_helm,
+            _ => None,
+        };
+        order.is_some()
     }
 
     /// The snapshots that a trigger of this binding may open: its own, those of its group, those that it includes.

@@ -32,6 +32,7 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Startup,
+    Stage(String),
     Schedule { binding: String, at: Option<SystemTime>, missed: u32 },
     Synchronization { binding: String },
     Event { binding: String, change: Change, object: Object },
@@ -52,6 +53,12 @@ impl Run {
     /// The operator started.
     pub fn startup(self) -> Self {
         self.step(Step::Startup)
+    }
+
+    /// The life of the module has come to this stage, named by its key in the document: `beforeHelm`. All snapshots of the
+    /// hook can be opened.
+    pub fn stage(self, key: &str) -> Self {
+        self.step(Step::Stage(key.to_owned()))
     }
 
     /// The schedule of this name struck, now.

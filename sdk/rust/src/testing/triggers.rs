@@ -26,6 +26,8 @@ impl Kit {
             let (binding, trigger) = match step {
                 Step::Startup if self.document.on_startup.is_none() => failed("the hook has no onStartup"),
                 Step::Startup => ("onStartup", wire::Trigger::Startup),
+                Step::Stage(key) if !self.document.has_stage(key) => failed(&format!("the hook has no {key}")),
+                Step::Stage(key) => (key.as_str(), wire::Trigger::Startup),
                 Step::Schedule { binding, .. } if !self.document.schedule.iter().any(|it| it.name == *binding) => {
                     failed(&format!("the hook has no schedule {binding:?}"));
                 }
@@ -43,7 +45,10 @@ impl Kit {
                 }
             };
             let trigger = self.document.group(binding).map_or(trigger, wire::Trigger::Group);
-            let snapshots = self.document.snapshots(binding);
+            let snapshots = match step {
+                Step::Stage(_) => self.document.kubernetes.iter().map(|own| own.name.clone()).collect(),
+                _ => self.document.snapshots(binding),
+            };
             contexts.push(wire::BindingContext { binding: binding.to_owned(), trigger, snapshots });
         }
         contexts

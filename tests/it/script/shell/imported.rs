@@ -174,6 +174,33 @@ data: {token: YQ==}
 }
 
 #[tokio::test]
+async fn hooks_of_modules_run_as_they_are_and_their_place_is_named() {
+    if left_out() {
+        return;
+    }
+    sandbox().await;
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("hooks")).unwrap();
+    for (name, key) in [("all", "afterAll"), ("module", "beforeHelm")] {
+        let path = folder.path().join(format!("hooks/{name}.sh"));
+        let document = format!("{{configVersion: v1, onStartup: 1, {key}: 1}}");
+        fs::write(&path, format!("#!/bin/bash\nif [[ $1 == --config ]]; then echo '{document}'; exit; fi\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let text = boathook(folder.path(), &["import", "hooks", "--dry-run"]).await;
+    assert_eq!(text.code, Some(0), "{}{}", text.stdout, text.stderr);
+    for line in [
+        "all.sh: runs as it is",
+        "  all.sh: review: its document has afterAll, which only global hooks of modules have; put it into the directory",
+        "module.sh: runs as it is",
+        "  module.sh: review: its document has beforeHelm, which only hooks of a module have; put it into the folder `hooks`",
+        "2 of 2 hooks run as they are",
+    ] {
+        assert!(text.stdout.contains(line), "{line}: {}", text.stdout);
+    }
+}
+
+#[tokio::test]
 async fn imported_hooks_run_with_exactly_what_was_proposed() {
     if left_out() {
         return;

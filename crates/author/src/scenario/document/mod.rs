@@ -46,7 +46,7 @@ pub(super) const SETTLES: [&str; 2] = ["operator", "all"];
 pub(super) const MAX_TIMES: usize = 1000;
 
 pub(super) use disturbed::Fault;
-pub(super) use module::Configured;
+pub(super) use module::{Belongs, Configured};
 pub(super) use reconcile::{Answered, Asking, Condition, EVENT_TYPES, STATUSES};
 
 #[derive(Debug, Clone)]
@@ -67,6 +67,8 @@ pub struct Scenario {
     pub(super) settings: Option<Configured>,
     /// The directory of global hooks, from the folder of the scenario.
     pub(super) global_hooks: Option<String>,
+    /// The module of the hook that the scenario is about.
+    pub(super) belongs: Option<Belongs>,
     pub(super) steps: Vec<Step>,
 }
 
@@ -167,6 +169,7 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let variables = variables(&fields);
     let settings = Configured::read(&fields);
     let global_hooks = fields.text("globalHooks").map(str::to_owned);
+    let belongs = Belongs::read(&fields);
     // A sweep adds it to the steps.
     one(&fields, "sweep", swept);
     fields.need("steps");
@@ -174,7 +177,7 @@ fn scenario(root: &Node, problems: &Problems) -> Option<Scenario> {
     let steps = steps.collect();
     fields.finish();
     let name = name?.to_owned();
-    Some(Scenario { name, given, faults, http, files, variables, settings, global_hooks, steps })
+    Some(Scenario { name, given, faults, http, files, variables, settings, global_hooks, belongs, steps })
 }
 
 /// What is read of a cluster after a fault.
@@ -514,6 +517,10 @@ pub struct Expect {
     pub reconcile: Option<Answered>,
     /// What the values of the module have.
     pub values: Option<Node>,
+    /// What the values of all modules have.
+    pub global: Option<Node>,
+    /// What the configuration of the module has.
+    pub settings: Option<Node>,
     /// The file with the manifests that the module renders to.
     pub manifests: Option<String>,
     /// The module fails, or its settings are refused, for a reason that contains this.
@@ -597,12 +604,15 @@ impl Expect {
             "conversion",
             "reconcile",
             "values",
+            "global",
+            "settings",
             "manifests",
             "failed",
         ];
         if !parts.iter().any(|key| has(&fields, key)) {
             fields.wrong(format!("expect needs something in one of {}", parts.join(", ")));
         }
+        let map = |key| fields.take(key).filter(|node| is_map(node, &fields.child(key), problems)).cloned();
         let expect = Self {
             present: objects(&fields, "present"),
             absent: objects(&fields, "absent"),
@@ -616,7 +626,9 @@ impl Expect {
             admission: one(&fields, "admission", Reviewed::read),
             conversion: one(&fields, "conversion", Converted::read),
             reconcile: one(&fields, "reconcile", Answered::read),
-            values: fields.take("values").filter(|node| is_map(node, &fields.child("values"), problems)).cloned(),
+            values: map("values"),
+            global: map("global"),
+            settings: map("settings"),
             manifests: module::snapshot(&fields),
             failed: fields.text("failed").map(str::to_owned),
             within: fields.duration("within", MAX_WAIT).unwrap_or(WITHIN),

@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 
+use boathook_modules::ModuleName;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -55,6 +56,42 @@ impl Configured {
     }
 }
 
+/// The module that a hook belongs to, in a scenario of this hook alone.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::scenario) struct Belongs {
+    pub module: ModuleName,
+    /// The values of its section that nobody configured.
+    pub values: Value,
+    /// The values that all modules see.
+    pub global: Value,
+}
+
+impl Belongs {
+    pub(super) fn read(fields: &Fields<'_>) -> Option<Self> {
+        let named = fields.take("module");
+        let section = |key: &'static str| {
+            let node = fields.take(key)?;
+            let problem = match (&node.kind, named) {
+                (Kind::Map(_), Some(_)) => return Some(node.value()),
+                (Kind::Map(_), None) => "needs the key module, which names the module of the hook".to_owned(),
+                _ => format!("must be a mapping, not {}", describe(node)),
+            };
+            fields.problems().add(node.place, &fields.child(key), problem);
+            None
+        };
+        let (values, global) = (section("values"), section("global"));
+        let module = match fields.text("module")?.parse::<ModuleName>() {
+            Ok(module) => module,
+            Err(error) => {
+                let place = named?.place;
+                fields.problems().add(place, &fields.child("module"), error.to_string());
+                return None;
+            }
+        };
+        Some(Self { module, values: values.unwrap_or_else(|| json!({})), global: global.unwrap_or_else(|| json!({})) })
+    }
+}
+
 /// The file with the manifests that a module renders to, below the folder of the scenario.
 pub(super) fn snapshot(fields: &Fields<'_>) -> Option<String> {
     let text = fields.text("manifests")?;
@@ -104,6 +141,8 @@ impl Expect {
     fn key_of_modules(&self) -> Option<&'static str> {
         let keys = [
             ("values", self.values.is_some()),
+            ("global", self.global.is_some()),
+            ("settings", self.settings.is_some()),
             ("manifests", self.manifests.is_some()),
             ("failed", self.failed.is_some()),
         ];

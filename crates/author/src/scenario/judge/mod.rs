@@ -85,6 +85,10 @@ pub(super) enum Spot {
     Status,
     /// `values`
     Values,
+    /// `global`
+    Global,
+    /// `settings`
+    Settings,
 }
 
 impl From<String> for Wrong {
@@ -410,7 +414,7 @@ mod tests {
     fn expected(writes: Vec<Write>, only_writes: Option<Vec<Write>>) -> Expect {
         let (present, absent, logged, metrics, failures, within) = Default::default();
         let (admission, conversion, reconcile, http, files) = (None, None, None, Vec::new(), Vec::new());
-        let (values, manifests, failed) = (None, None, None);
+        let (values, global, settings, manifests, failed) = (None, None, None, None, None);
         Expect {
             present,
             absent,
@@ -425,6 +429,8 @@ mod tests {
             conversion,
             reconcile,
             values,
+            global,
+            settings,
             manifests,
             failed,
             within,

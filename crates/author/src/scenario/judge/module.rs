@@ -10,6 +10,10 @@ use crate::{module::unified, scenario::document::Expect};
 pub(in crate::scenario) struct OfModule {
     /// Its values, if some are expected.
     pub values: Option<Value>,
+    /// The values of all modules, if some are expected.
+    pub global: Option<Value>,
+    /// Its configuration, if something of it is expected.
+    pub settings: Option<Value>,
     /// What its chart renders to, or why it does not render, if manifests are expected.
     pub manifests: Option<Result<String, String>>,
     /// The manifests that are expected, if the file is there.
@@ -21,9 +25,14 @@ pub(in crate::scenario) struct OfModule {
 /// The differences of a module.
 pub(super) fn differs(expect: &Expect, seen: &OfModule) -> Vec<Wrong> {
     let mut wrong = Vec::new();
-    if let Some(wanted) = &expect.values {
-        let found = seen.values.clone().unwrap_or_default();
-        wrong.extend(object_differs("values", wanted, &found, Spot::Values));
+    for (name, wanted, found, spot) in [
+        ("values", &expect.values, &seen.values, Spot::Values),
+        ("global", &expect.global, &seen.global, Spot::Global),
+        ("settings", &expect.settings, &seen.settings, Spot::Settings),
+    ] {
+        if let Some(wanted) = wanted {
+            wrong.extend(object_differs(name, wanted, &found.clone().unwrap_or_default(), spot));
+        }
     }
     if let (Some(file), Some(found)) = (&expect.manifests, &seen.manifests) {
         wrong.extend(manifests(file, seen.snapshot.as_deref(), found));
@@ -100,6 +109,15 @@ mod tests {
         let seen = OfModule { values: Some(json!({"port": 80, "more": 1})), ..OfModule::default() };
         assert!(wrong("{values: {port: 80, other: null}}", &seen).is_empty());
         assert_eq!(texts("{values: {port: 81}}", &seen), ["values:\n  .port\n    - expected 81\n    + found    80"]);
+        let seen = OfModule { global: Some(json!({"zone": "a"})), settings: Some(json!({"port": 80})), ..seen };
+        assert!(wrong("{global: {zone: a}, settings: {port: 80}}", &seen).is_empty());
+        assert_eq!(
+            texts("{global: {zone: b}, settings: {port: 81}}", &seen),
+            [
+                "global:\n  .zone\n    - expected \"b\"\n    + found    \"a\"",
+                "settings:\n  .port\n    - expected 81\n    + found    80"
+            ]
+        );
     }
 
     #[test]

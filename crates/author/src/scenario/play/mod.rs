@@ -39,7 +39,7 @@ use super::{
     targets::Target,
 };
 use crate::module::{Alone, manifests};
-use module::Stage;
+use module::{Stage, module_of};
 use operator::{Operator, Outside, Source};
 
 /// Time between two checks of an expectation that does not hold yet.
@@ -138,14 +138,26 @@ pub(super) async fn play(
 ) -> Result<Played, Failure> {
     let early = |text: String| Failure::early(text, log);
     let Playable { scenario, subject, folder } = *playable;
-    let mut stage = match (subject, scenario.key_of_modules()) {
-        (Subject::Module { directory, .. }, _) => {
-            Some(Stage::new(directory, scenario, folder, settings).map_err(early)?)
+    let of_module;
+    let (subject, mut stage) = match (subject, &scenario.belongs, scenario.key_of_modules()) {
+        (Subject::Module { directory, .. }, None, _) => {
+            (subject, Some(Stage::new(directory, scenario, folder, settings).map_err(early)?))
         }
-        (Subject::Hook { .. }, None) => None,
-        (Subject::Hook { name, .. }, Some(key)) => {
+        (Subject::Module { name, .. }, Some(_), _) => {
             return Err(early(format!(
-                "{key} is for scenarios of a module, and this one is of the hook {name}: put it into MODULE/scenarios"
+                "module is for scenarios of a hook, and this one is of the module {name}: remove the key"
+            )));
+        }
+        (Subject::Hook { .. }, Some(belongs), _) => {
+            let stage = Stage::of_hook(belongs, hooks, scenario, folder, settings).map_err(early)?;
+            of_module = Subject::Module { name: belongs.module.clone(), directory: stage.directory() };
+            (&of_module, Some(stage))
+        }
+        (Subject::Hook { .. }, None, None) => (subject, None),
+        (Subject::Hook { name, .. }, None, Some(key)) => {
+            return Err(early(format!(
+                "{key} is for scenarios of a module, and this one is of the hook {name}: put it into MODULE/scenarios, or \
+                 name the module of the hook with the key module"
             )));
         }
     };
@@ -332,7 +344,13 @@ impl Play<'_> {
         let http = if expect.http.is_empty() { Vec::new() } else { self.servers.sent() };
         let files = expect.files.iter().map(|file| self.place.read(&file.path)).collect();
         let module = match &self.stage {
-            Some(stage) => stage.look(expect, &self.operator).await,
+            Some(stage) => {
+                let map = match expect.settings {
+                    Some(_) => self.admin.get(&Stage::map()).await.map_err(|error| format!("settings: {error}"))?,
+                    None => None,
+                };
+                stage.look(expect, &self.operator, map.as_ref()).await
+            }
             None => OfModule::default(),
         };
         Ok(Seen { present, absent, metrics, http, files, answer, module })
@@ -356,6 +374,8 @@ impl Play<'_> {
                 Spot::Child(index) => expect.reconcile.as_ref()?.children.as_ref()?.get(*index)?,
                 Spot::Status => expect.reconcile.as_ref()?.status.as_ref()?,
                 Spot::Values => expect.values.as_ref()?,
+                Spot::Global => expect.global.as_ref()?,
+                Spot::Settings => expect.settings.as_ref()?,
             };
             matcher::edits(node, differences)
         };
@@ -496,6 +516,12 @@ fn compile(playables: &[Playable<'_>], settings: &Settings) -> io::Result<()> {
             }
             _ => {}
         }
+    }
+    // All hooks of modules have the same chart.
+    if let Some(belongs) = playables.iter().find_map(|playable| playable.scenario.belongs.as_ref()) {
+        let none = tempfile::tempdir()?;
+        let made = module_of(belongs, none.path())?;
+        runtime.block_on(compile_module(&made.path().join(belongs.module.as_str()), &sandbox, settings));
     }
     Ok(())
 }

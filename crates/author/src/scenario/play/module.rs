@@ -1,7 +1,7 @@
 //! The module of a scenario: its directory, what users configure, and what its chart renders to.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -10,12 +10,13 @@ use boathook_core::model::error_chain;
 use boathook_modules::{Config, Module, Store};
 use boathook_operator::app::ModulesOptions;
 use boathook_sandbox::Sandbox;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 use tokio::sync::Mutex;
 
 use super::{
     super::{
-        document::{Action, Configured, Expect, Scenario},
+        document::{Action, Belongs, Configured, Expect, Scenario},
         judge::OfModule,
     },
     Settings,
@@ -33,6 +34,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Time between two checks.
 const GLANCE: Duration = Duration::from_millis(5);
+/// The chart of a module that has only a hook. Without one, its hooks with `beforeDeleteHelm` would not run.
+const CHART: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: module-{{ .Release.Name }}\n";
 
 pub(super) struct Stage {
     alone: Alone,
@@ -48,6 +51,8 @@ pub(super) struct Stage {
     sandbox: Option<Sandbox>,
     /// The last values, and what the chart renders to with them.
     rendered: Mutex<Option<(Value, Result<String, String>)>>,
+    /// The directory that was made for a module that has only a hook.
+    made: Option<TempDir>,
 }
 
 impl Stage {
@@ -73,7 +78,29 @@ impl Stage {
             takes_trouble: scenario.takes_trouble(),
             sandbox: sandbox.map_err(|error| error_chain(&error))?,
             rendered: Mutex::default(),
+            made: None,
         })
+    }
+
+    /// A module that has only a hook: the one in the directory `hooks`.
+    pub fn of_hook(
+        belongs: &Belongs,
+        hooks: &Path,
+        scenario: &Scenario,
+        folder: &Path,
+        settings: &Settings,
+    ) -> Result<Self, String> {
+        let made = module_of(belongs, hooks).map_err(|error| {
+            format!("cannot make a directory for the module {} of the hook: {error}", belongs.module)
+        })?;
+        let stage = Self::new(&made.path().join(belongs.module.as_str()), scenario, folder, settings)?;
+        Ok(Self { made: Some(made), ..stage })
+    }
+
+    /// Where the module is.
+    pub fn directory(&self) -> PathBuf {
+        let made = self.made.as_ref().map(|made| made.path().join(self.module.name.as_str()));
+        made.unwrap_or_else(|| self.module.path.clone())
     }
 
     pub fn options(&self) -> ModulesOptions {
@@ -106,19 +133,29 @@ impl Stage {
             }
             Err(error) => Some(error.to_string()),
         };
-        let metadata = json!({"namespace": NAMESPACE, "name": CONFIG_MAP});
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+        let mut map = Self::map();
+        if let Some(fields) = map.as_object_mut() {
+            fields.insert("data".to_owned(), data.into());
+        }
+        map
     }
 
-    /// What an expectation is about.
-    pub async fn look(&self, expect: &Expect, operator: &Operator) -> OfModule {
+    /// The name of the ConfigMap.
+    pub fn map() -> Value {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": NAMESPACE, "name": CONFIG_MAP}})
+    }
+
+    /// What an expectation is about. `map` is the ConfigMap as it is.
+    pub async fn look(&self, expect: &Expect, operator: &Operator, map: Option<&Value>) -> OfModule {
         let mut seen = OfModule::default();
-        if expect.values.is_some() || expect.manifests.is_some() {
+        if expect.settings.is_some() {
+            seen.settings = map.and_then(|map| self.settings(map));
+        }
+        if expect.values.is_some() || expect.global.is_some() || expect.manifests.is_some() {
             let values = operator.module_values(&self.module.name);
-            if expect.values.is_some() {
-                let section = values.as_ref().ok().and_then(|values| values.get(self.module.name.key()));
-                seen.values = section.cloned();
-            }
+            let section = |key: &str| values.as_ref().ok().and_then(|values| values.get(key)).cloned();
+            seen.values = expect.values.as_ref().and_then(|_| section(self.module.name.key()));
+            seen.global = expect.global.as_ref().and_then(|_| section("global"));
             if let Some(file) = &expect.manifests {
                 seen.manifests = Some(self.manifests(values).await);
                 seen.snapshot = fs::read_to_string(self.file(file)).ok();
@@ -128,6 +165,14 @@ impl Stage {
             seen.trouble = self.trouble(operator);
         }
         seen
+    }
+
+    /// What the ConfigMap has of the module.
+    fn settings(&self, map: &Value) -> Option<Value> {
+        let none = Map::new();
+        let data = map.get("data").and_then(Value::as_object).unwrap_or(&none);
+        let config = Config::of_data(CONFIG_MAP, data).ok()?;
+        config.section(self.module.name.key()).cloned()
     }
 
     async fn manifests(&self, values: Result<Value, String>) -> Result<String, String> {
@@ -183,4 +228,25 @@ impl Stage {
         let state = self.trouble(operator).or_else(|| operator.state());
         state.map(|state| self.named(&state))
     }
+}
+
+/// A directory with a module that has the hooks of a directory, and a chart of one ConfigMap.
+pub(super) fn module_of(belongs: &Belongs, hooks: &Path) -> io::Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    let module = folder.path().join(belongs.module.as_str());
+    let (own, templates) = (module.join("hooks"), module.join("templates"));
+    fs::create_dir_all(&own)?;
+    fs::create_dir(&templates)?;
+    for hook in fs::read_dir(hooks)? {
+        let hook = hook?;
+        fs::copy(hook.path(), own.join(hook.file_name()))?;
+    }
+    fs::write(templates.join("module.yaml"), CHART)?;
+    // JSON is YAML.
+    let values = Map::from_iter([
+        ("global".to_owned(), belongs.global.clone()),
+        (belongs.module.key().to_owned(), belongs.values.clone()),
+    ]);
+    fs::write(folder.path().join("values.yaml"), Value::from(values).to_string())?;
+    Ok(folder)
 }

@@ -166,7 +166,7 @@ fn undisturbed<'s>(plains: &[Plain<'s>], settings: &Settings, jobs: usize) -> io
     });
     let scenarios: Vec<_> = texts.map(|text| Scenario::parse(&text)).collect();
     let mut subjects = Vec::new();
-    let is_swept = |plain: &Plain<'_>| !plain.playable.subject.is_module();
+    let is_swept = |plain: &Plain<'_>| !plain.playable.subject.is_module() && plain.playable.scenario.belongs.is_none();
     for (plain, scenarios) in plains.iter().zip(scenarios.chunks(3)).filter(|(plain, _)| is_swept(plain)) {
         for scenario in scenarios {
             // Each of them is a valid scenario with other steps, so it is valid too.
