@@ -335,7 +335,7 @@ impl Driver {
     }
 
     fn wait(&mut self, task: TaskId, failures: u32) {
-        let pause = self.pause(failures);
+        let pause = pause(&self.options, failures, rand::random());
         self.running.spawn(async move {
             tokio::time::sleep(pause).await;
             Event::Due(task)
@@ -412,12 +412,6 @@ impl Driver {
         }
     }
 
-    fn pause(&self, failures: u32) -> Duration {
-        let doubled = self.options.retry_initial.saturating_mul(1 << failures.saturating_sub(1).min(16));
-        let pause = doubled.min(self.options.retry_max);
-        pause + pause.mul_f64(rand::random::<f64>() * 0.1)
-    }
-
     /// Modules whose hooks may not be loaded: what these registered at the API server stays. Hooks that are loaded say
     /// themselves what they need, also while their chart waits, which an old webhook may be the reason for.
     fn pending(&self, now: &[Report]) -> PendingModules {
@@ -468,6 +462,13 @@ impl Driver {
     }
 }
 
+/// How long to wait after so many failures. `jitter`: between 0 and 1, so that what failed together is not tried together.
+fn pause(options: &ModulesOptions, failures: u32, jitter: f64) -> Duration {
+    let doubled = options.retry_initial.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    let pause = doubled.min(options.retry_max);
+    pause + pause.mul_f64(jitter * 0.1)
+}
+
 /// What is heard of Modules next, if they are followed.
 async fn heard(resources: Option<&mut Resources>) -> Heard {
     match resources {
@@ -484,5 +485,21 @@ fn step(stage: Stage) -> Step {
         Stage::AfterHelm => Step::AfterHelm,
         Stage::BeforeDeleteHelm => Step::BeforeDeleteHelm,
         Stage::AfterDeleteHelm => Step::AfterDeleteHelm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // mutant: crates/operator/src/app/modules/mod.rs: `let pause = doubled.min(options.retry_max);` => `let pause = doubled;`
+    // mutant: crates/operator/src/app/modules/mod.rs: `failures.saturating_sub(1).min(16)` => `0`
+    #[test]
+    fn the_pause_doubles_with_each_failure_until_its_bound() {
+        let options = ModulesOptions::new(Vec::new());
+        let seconds = |failures, jitter| pause(&options, failures, jitter).as_secs_f64();
+        let first: Vec<f64> = (1..=5).map(|failures| seconds(failures, 0.0)).collect();
+        assert_eq!(first, [5.0, 10.0, 20.0, 32.0, 32.0]);
+        assert_eq!((seconds(u32::MAX, 0.0), seconds(u32::MAX, 1.0)), (32.0, 35.2));
     }
 }
