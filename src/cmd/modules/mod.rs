@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use boathook_modules::{
-    Catalogue, Config, Layout, Maintenance, Module, ModuleName, Patch, Refused, Step, Store,
+    Catalogue, Config, Layout, Module, ModuleName, Patch, Refused, Step, Store,
     graph::{Answer, Graph, State, Unknown},
     layout::{Chart, Class, Dependency},
 };
@@ -329,10 +329,7 @@ fn row(module: &Module, store: &Store) -> Value {
 }
 
 fn maintenance(module: &Module, store: &Store) -> &'static str {
-    match store.maintenance(module.name.key()) {
-        Maintenance::Managed => "Managed",
-        Maintenance::NoResourceReconciliation => "NoResourceReconciliation",
-    }
+    store.maintenance(module.name.key()).as_str()
 }
 
 fn chart(chart: Chart) -> &'static str {

@@ -28,6 +28,7 @@ mod modules_adopt;
 mod modules_charts;
 mod modules_commands;
 mod modules_failures;
+mod modules_paused;
 mod modules_revisions;
 mod modules_values;
 mod namespaces;

@@ -330,7 +330,16 @@ impl Operator for Admin {
     }
 
     fn resume(&self, hook: &str) -> Result<(), Refused> {
-        let name = &self.live(hook)?.spec.name;
+        let found = self.live(hook)?;
+        let name = &found.spec.name;
+        if let (Some(values), Some(Subject::Module(module))) = (&self.services.module_values, &found.module)
+            && values.is_paused(module)
+        {
+            return Err(Refused::Conflict(format!(
+                "the module {module} of the hook {hook} is paused, and so is the hook: change the module's maintenance, which \
+                 is Paused"
+            )));
+        }
         if !self.services.queue.resume(name) {
             return Err(self.unknown(hook));
         }

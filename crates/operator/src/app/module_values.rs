@@ -143,11 +143,14 @@ impl ModuleValues {
         self.modules().into_iter().map(|name| (name.clone(), store.decision(name.key()))).collect()
     }
 
-    /// The modules whose objects stay as they are.
-    pub fn maintained(&self) -> impl Iterator<Item = ModuleName> {
-        let store = self.store();
-        let kept = |name: &ModuleName| store.maintenance(name.key()) == Maintenance::NoResourceReconciliation;
-        self.modules().into_iter().filter(kept).collect::<Vec<_>>().into_iter()
+    /// How modules are kept. A module that is missing is managed.
+    pub fn maintained(&self) -> BTreeMap<ModuleName, Maintenance> {
+        self.store().maintained()
+    }
+
+    /// Whether no step of a module begins, and its hooks do not run.
+    pub fn is_paused(&self, module: &ModuleName) -> bool {
+        self.store().maintenance(module.key()) == Maintenance::Paused
     }
 
     /// What a run sees.
@@ -209,8 +212,8 @@ impl ModuleValues {
         let subjects = || modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
         let sections = |store: &Store| subjects().map(|of| store.section(key(&of))).collect::<Vec<_>>();
         let flags = |store: &Store| {
-            let of = |name: &ModuleName| (store.decision(name.key()), store.maintenance(name.key()));
-            modules.iter().map(of).collect::<Vec<_>>()
+            let decisions: Vec<_> = modules.iter().map(|name| store.decision(name.key())).collect();
+            (decisions, store.maintained())
         };
         let mut store = self.store();
         let (values_before, flags_before) = (sections(&store), flags(&store));

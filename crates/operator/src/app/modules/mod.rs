@@ -25,7 +25,7 @@ use std::{
 
 use boathook_core::{model::Stage, tasks::Task};
 use boathook_modules::{
-    Catalogue, Layout, LayoutError, ModuleName, Store,
+    Catalogue, Layout, LayoutError, Maintenance, ModuleName, Store,
     graph::{Graph, GraphError},
     layout::Class,
     life::{End, Event, Life, Report, Step, Subject, TaskId},
@@ -293,9 +293,16 @@ impl Driver {
     }
 
     fn flags(&mut self) {
-        let maintained = self.values.maintained().collect();
-        self.take(Event::Maintained(maintained));
+        self.maintain();
         self.take(Event::Votes(self.values.votes()));
+    }
+
+    /// Has modules kept as the configuration and Modules say. Hooks stand still before the steps of their module end.
+    fn maintain(&mut self) {
+        let maintained = self.values.maintained();
+        let paused = maintained.iter().filter(|(_, how)| **how == Maintenance::Paused);
+        self.steps.hooks.pause(paused.map(|(name, _)| name.clone()).collect());
+        self.take(Event::Maintained(maintained));
     }
 
     fn news(&mut self, news: News) {
@@ -381,7 +388,7 @@ impl Driver {
 
     /// Shows all modules as metrics.
     fn show_metrics(&mut self, now: &[Report]) {
-        let maintained: BTreeSet<_> = self.values.maintained().collect();
+        let maintained = self.values.maintained();
         let mut shown = BTreeSet::new();
         for report in now {
             let Subject::Module(name) = &report.subject else {
@@ -403,7 +410,7 @@ impl Driver {
                 enabled: report.on,
                 critical,
                 ready: report.at == "ready",
-                maintained: maintained.contains(name),
+                maintenance: maintained.get(name).copied().unwrap_or_default().as_str(),
             });
             shown.insert(name.clone());
         }
