@@ -93,7 +93,7 @@ use crate::{
     record::{self, Recorder},
     registration::PendingModules,
     telemetry::{
-        HookMetrics, Metrics, Readiness, Server,
+        Converge, HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
         server::{Probe, ServerError, Shown},
     },
@@ -195,6 +195,7 @@ impl App {
             Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
         if options.modules.is_some() {
             health.sources().note_modules(PendingModules::Unknown);
+            health.note_converge(Converge::default());
         }
         let hook_registry = Arc::new(HookRegistry::default());
         let shown = Shown {

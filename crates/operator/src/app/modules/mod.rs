@@ -43,7 +43,11 @@ use super::{
     module_values::{ModuleValues, News},
     options::ModulesOptions,
 };
-use crate::{module::Fetcher, registration::PendingModules, telemetry::metrics::ModuleInfo};
+use crate::{
+    module::Fetcher,
+    registration::PendingModules,
+    telemetry::{Converge, metrics::ModuleInfo},
+};
 pub use adopt::Adoption;
 pub use charts::revisions::Entry;
 pub use commands::{CommandError, InCluster};
@@ -305,6 +309,17 @@ impl Driver {
         self.take(Event::Maintained(maintained));
     }
 
+    /// How far modules are, for people and probes.
+    fn converge(&self, now: &[Report]) -> Converge {
+        let rests = |report: &&Report| match report.at {
+            "ready" | "waiting for modules" => true,
+            "off" => report.on.is_some(),
+            _ => report.paused,
+        };
+        let moving = now.iter().filter(|report| !rests(report)).count();
+        Converge { begun: self.begun, tried: self.life.were_tried(), moving }
+    }
+
     fn news(&mut self, news: News) {
         match news {
             News::Flags => self.flags(),
@@ -445,6 +460,7 @@ impl Driver {
     fn show(&mut self) {
         let now = self.life.reports();
         self.services.health.sources().note_modules(self.pending(&now));
+        self.services.health.note_converge(self.converge(&now));
         let before = self.shown.borrow().clone();
         for report in &now {
             let old = before.iter().find(|old| old.subject == report.subject);
