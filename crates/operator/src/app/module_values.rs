@@ -132,6 +132,31 @@ impl ModuleValues {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What users configured of the values that a run sees.
+    pub fn configuration(&self, of: &Subject) -> Value {
+        self.store().configuration(name(of))
+    }
+
+    /// What hooks changed in a section, in order.
+    pub fn patches(&self, of: &Subject) -> Value {
+        self.store().patches(key(of))
+    }
+
+    /// The module with this name, or `global`.
+    ///
+    /// # Errors
+    /// Lists the names that there are.
+    pub fn subject(&self, of: &str) -> Result<Subject, Vec<String>> {
+        let modules = self.modules();
+        match modules.iter().find(|name| name.as_str() == of) {
+            Some(name) => Ok(Subject::Module(name.clone())),
+            None if of == GLOBAL => Ok(Subject::Global),
+            None => {
+                Err([GLOBAL].into_iter().chain(modules.iter().map(ModuleName::as_str)).map(str::to_owned).collect())
+            }
+        }
+    }
+
     /// All modules.
     fn modules(&self) -> Vec<ModuleName> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -156,7 +181,7 @@ impl ModuleValues {
     /// What a run sees.
     pub fn of(&self, of: &Subject) -> Result<HookValues, Failure> {
         let values = self.values(of).map_err(failure)?;
-        let config = self.store().configuration(name(of));
+        let config = self.configuration(of);
         Ok(HookValues { values: values.to_string().into(), config: config.to_string().into() })
     }
 

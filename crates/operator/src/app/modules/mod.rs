@@ -56,6 +56,8 @@ use keeper::Heard;
 pub use preview::{Changed, Planned, Preview};
 use releases::Releases;
 use resources::Resources;
+pub(super) use seen::Seen;
+pub use seen::node;
 use shelf::Shelf;
 use steps::Steps;
 
@@ -137,6 +139,7 @@ impl Read {
 pub(super) struct Modules {
     _task: Task<()>,
     reports: watch::Receiver<Vec<Report>>,
+    shelf: Arc<Shelf>,
     releases: Arc<dyn Releases>,
 }
 
@@ -175,7 +178,7 @@ impl Modules {
             places: BTreeMap::new(),
             options,
             shown,
-            shelf,
+            shelf: shelf.clone(),
             broken,
             resources: None,
             leaving: BTreeSet::new(),
@@ -184,12 +187,7 @@ impl Modules {
             measured: BTreeSet::new(),
         };
         let task = services.tasks.spawn("modules", driver.run(news, inbox));
-        Self { _task: task, reports, releases }
-    }
-
-    /// Follows what everything does.
-    pub fn shown(&self) -> watch::Receiver<Vec<Report>> {
-        self.reports.clone()
+        Self { _task: task, reports, shelf, releases }
     }
 }
 
