@@ -1,10 +1,16 @@
 //! The command line of `boathook modules`.
 
-use std::{path::PathBuf, time::SystemTime};
+use std::{
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
 use clap::{Args, Subcommand};
 
-use super::{Connection, Output};
+use super::{
+    Connection, Output,
+    admin::{At, Show},
+};
 
 /// `boathook modules`
 #[derive(Debug, Args)]
@@ -21,6 +27,10 @@ pub enum ModulesCommand {
     List(List),
     /// Print the values of a module and check them, or show who wrote a value
     Values(Values),
+    /// Print what users configured of the values of a module, as the running operator has it
+    Config(Section),
+    /// Print what hooks changed of the values of a module, as the running operator has it
+    Patches(Section),
     /// Print what the chart of a module renders, or any chart of a directory
     Render(Render),
     /// Show in which order modules run, which modules they need, and why they are on or off
@@ -252,6 +262,47 @@ pub struct Sources {
     pub output: Output,
 }
 
+/// The running operator instead of directories.
+#[derive(Debug, Args)]
+pub struct Live {
+    /// Ask the running operator instead of reading directories
+    #[arg(long, conflicts_with_all = ["modules", "global_hooks", "config", "global_patch", "strict"])]
+    pub live: bool,
+    /// Which operator to contact.
+    #[command(flatten)]
+    pub at: At,
+}
+
+impl Live {
+    /// Shows once what the operator answers.
+    pub fn show(self, output: Output) -> Show {
+        Show { output, watch: false, interval: Duration::ZERO, at: self.at }
+    }
+}
+
+/// `boathook modules config` and `patches`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook modules config web
+  boathook modules patches web --show-secrets -o json
+  boathook modules patches global
+
+The running operator answers: what users wrote to the ConfigMap and to the Module, or what hooks changed, in the
+order of their runs. Texts and numbers may be secret, so they are hidden unless --show-secrets is given.
+
+Exit codes: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
+pub struct Section {
+    /// The module, or `global`
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Show texts and numbers
+    #[arg(long)]
+    pub show_secrets: bool,
+    /// How to print the response.
+    #[command(flatten)]
+    pub show: Show,
+}
+
 /// `boathook modules list`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -276,12 +327,18 @@ pub struct List {
   boathook modules values web --modules modules/ --config addon-operator.yaml --why web.replicas
   boathook modules values web --modules modules/ --patch discovered.json --for-chart
   boathook modules values web --modules modules/ --config new.yaml --previous-config old.yaml
+  boathook modules values web --live --show-secrets
 
 Values come from these layers, and later ones win: `values.yaml` of the directory and of the module, defaults
 of config-values.yaml, the configuration, defaults of values.yaml, patches of hooks.
 
+With --live, the running operator answers with the values that hooks and the chart see now. Texts and numbers may be
+secret, so they are hidden unless --show-secrets is given.
+
 Exit codes: 0 when the values are valid, 1 when a schema refuses something (the values are printed without it),
-or when --why names nothing, 2 when a file, a directory, the module or the command line is wrong.")]
+or when --why names nothing, 2 when a file, a directory, the module or the command line is wrong. With --live: 0 on
+success, 1 when the operator refused the request, 4 when no operator answers.")]
+#[command(mut_arg("modules", |arg| arg.required(false).required_unless_present("live")))]
 pub struct Values {
     /// The module
     #[arg(value_name = "NAME")]
@@ -289,18 +346,24 @@ pub struct Values {
     /// Where modules and their values come from.
     #[command(flatten)]
     pub sources: Sources,
+    /// The running operator instead.
+    #[command(flatten)]
+    pub live: Live,
+    /// Show texts and numbers, with --live
+    #[arg(long, requires = "live")]
+    pub show_secrets: bool,
     /// JSON patch that a hook of the module writes to VALUES_JSON_PATCH_PATH. May be repeated; patches are applied in this
     /// order
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "live")]
     pub patch: Vec<PathBuf>,
     /// ConfigMap that --config replaces, for the rules of schemas that compare with the old value
     #[arg(long, value_name = "FILE", requires = "config")]
     pub previous_config: Option<PathBuf>,
     /// Also require what the schema requires for the chart (x-required-for-helm)
-    #[arg(long)]
+    #[arg(long, conflicts_with = "live")]
     pub for_chart: bool,
     /// Show which layers wrote this value: its path, such as web.ports.0 or /web/ports/0
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "live")]
     pub why: Option<String>,
 }
 
@@ -371,17 +434,22 @@ pub struct Render {
   boathook modules graph --modules modules/
   boathook modules graph --modules modules/ --config addon-operator.yaml -o json
   boathook modules graph --modules modules/ --dot | dot -Tsvg > modules.svg
+  boathook modules graph --live
 
 A module needs those that its module.yaml names in requirements.modules. Without such modules, it waits until
 modules with smaller numbers have been tried. Nothing is run, so the state of modules with an `enabled`
-script is unknown.
+script is unknown. With --live, the running operator knows it.
 
 Exit codes: 0 when all modules can be used, 1 when some cannot, 2 when a file, a directory, the graph or the
-command line is wrong.")]
+command line is wrong. With --live: 0 on success, 1 when the operator refused the request, 4 when no operator answers.")]
+#[command(mut_arg("modules", |arg| arg.required(false).required_unless_present("live")))]
 pub struct Graph {
     /// Where modules and their values come from.
     #[command(flatten)]
     pub sources: Sources,
+    /// The running operator instead.
+    #[command(flatten)]
+    pub live: Live,
     /// Print the graph in the DOT language
     #[arg(long, conflicts_with = "output")]
     pub dot: bool,

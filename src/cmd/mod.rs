@@ -112,7 +112,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "author")]
         Command::Bundle(args) => bundle::run(args),
         #[cfg(feature = "author")]
-        Command::Modules(args) => Ok(modules::run(args)),
+        Command::Modules(args) => modules::run(args),
         #[cfg(feature = "author")]
         Command::Operators(args) => Ok(operators::run(args)),
         Command::Interpreters(args) => interpreters::run(args),

@@ -28,6 +28,18 @@ pub enum Maintenance {
     Managed,
     /// Its objects stay as they are.
     NoResourceReconciliation,
+    /// Nothing of it goes on: no step begins, its hooks do not run, and its objects stay as they are.
+    Paused,
+}
+
+impl Maintenance {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "Managed",
+            Self::NoResourceReconciliation => "NoResourceReconciliation",
+            Self::Paused => "Paused",
+        }
+    }
 }
 
 /// What a `Module` resource wants of its module. What it does not say, others do.
@@ -111,8 +123,9 @@ impl Config {
                 let kept = match text {
                     "" => Maintenance::Managed,
                     "NoResourceReconciliation" | "noresourcereconciliation" => Maintenance::NoResourceReconciliation,
+                    "Paused" | "paused" => Maintenance::Paused,
                     _ => {
-                        let why = "write \"NoResourceReconciliation\", or nothing for a managed module";
+                        let why = "write \"NoResourceReconciliation\", \"Paused\", or nothing for a managed module";
                         return Err(format!("{key} is {:?}: {why}", cut(text)));
                     }
                 };
@@ -178,7 +191,7 @@ mod tests {
             "cm.yaml",
             "apiVersion: v1\nkind: ConfigMap\ndata:\n  global: |\n    a: 1\n  simpleModule: |\n    b: yes\n  listed: '[1]'\n  \
              simpleModuleEnabled: 'true'\n  otherEnabled: \"false\"\n  simpleModuleMaintenance: NoResourceReconciliation\n  \
-             otherMaintenance: ''\n  none: ''\n",
+             otherMaintenance: ''\n  noneMaintenance: Paused\n  none: ''\n",
         )
         .unwrap();
         assert_eq!(config.name(), "cm.yaml");
@@ -190,6 +203,7 @@ mod tests {
         assert_eq!(config.enabled("listed"), None);
         assert_eq!(config.maintenance("simpleModule"), Maintenance::NoResourceReconciliation);
         assert_eq!(config.maintenance("other"), Maintenance::Managed);
+        assert_eq!(config.maintenance("none"), Maintenance::Paused);
         assert_eq!(config.keys().collect::<Vec<_>>(), ["listed", "none", "other", "simpleModule"]);
     }
 

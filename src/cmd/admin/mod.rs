@@ -10,6 +10,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use boathook_core::model::error_chain;
+#[cfg(feature = "author")]
+use boathook_operator::admin::modules::{GraphView, Part};
 use boathook_operator::admin::{
     Client, ClientError, Letters, Refused, SnapshotQuery, Socket,
     render::{self, Style, Text},
@@ -55,7 +57,27 @@ fn client(at: typed::At) -> anyhow::Result<Client> {
 }
 
 pub(super) fn run(command: Admin) -> anyhow::Result<ExitCode> {
-    match block_on(ask(command)) {
+    ended(block_on(ask(command)))
+}
+
+/// Shows the values, the configuration or the patches of a module. The text is YAML, too.
+#[cfg(feature = "author")]
+pub(super) fn section(name: &str, part: Part, show_secrets: bool, how: typed::Show) -> anyhow::Result<ExitCode> {
+    let text = |data: &serde_json::Value, _: Style| yaml_serde::to_string(data).unwrap_or_default();
+    ended(block_on(async {
+        let (client, how) = split(how)?;
+        show(&how, async || client.section(name, part, show_secrets).await, text).await
+    }))
+}
+
+/// Gets the modules of the running operator in their order.
+#[cfg(feature = "author")]
+pub(super) fn graph(at: typed::At, then: impl FnOnce(GraphView) -> anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    ended(block_on(async { then(client(at)?.graph().await?) }))
+}
+
+fn ended(done: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    match done {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) if matches!(error.downcast_ref(), Some(ClientError::NoOperator { .. })) => {
             eprintln!("error: {}", error_chain(error.as_ref()));

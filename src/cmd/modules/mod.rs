@@ -15,15 +15,22 @@ use std::{
 
 use anyhow::{Context as _, anyhow, bail};
 use boathook_modules::{
-    Catalogue, Config, Layout, Maintenance, Module, ModuleName, Patch, Refused, Step, Store,
+    Catalogue, Config, Layout, Module, ModuleName, Patch, Refused, Step, Store,
     graph::{Answer, Graph, State, Unknown},
-    layout::{Chart, Class, Dependency},
+    layout::Chart,
+};
+use boathook_operator::{
+    admin::{
+        modules::{GraphView, Part},
+        render::{Style, Text as _},
+    },
+    app::module_node,
 };
 use serde_json::{Map, Value, json};
 
 pub(super) use develop::run as develop;
 
-use super::table::aligned;
+use super::{admin, table::aligned};
 use crate::cli::{
     Output,
     modules::{self as grammar, List, Modules, ModulesCommand, Sources, Values},
@@ -34,8 +41,18 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// The longest value in a line of text.
 const MAX_SHOWN: usize = 200;
 
-pub(super) fn run(args: Modules) -> ExitCode {
+pub(super) fn run(args: Modules) -> anyhow::Result<ExitCode> {
+    let section = |args: grammar::Section, part| admin::section(&args.name, part, args.show_secrets, args.show);
     let done = match args.command {
+        ModulesCommand::Config(args) => return section(args, Part::Config),
+        ModulesCommand::Patches(args) => return section(args, Part::Patches),
+        ModulesCommand::Values(args) if args.live.live => {
+            let how = args.live.show(args.sources.output);
+            return admin::section(&args.name, Part::Values, args.show_secrets, how);
+        }
+        ModulesCommand::Graph(args) if args.live.live => {
+            return admin::graph(args.live.at, |view| print_graph(&view, args.dot, args.sources.output));
+        }
         ModulesCommand::List(args) => list(&args),
         ModulesCommand::Values(args) => values(&args),
         ModulesCommand::Render(args) => render::run(&args),
@@ -48,7 +65,7 @@ pub(super) fn run(args: Modules) -> ExitCode {
         ModulesCommand::Enable(args) => cluster::turn(args, true),
         ModulesCommand::Disable(args) => cluster::turn(args, false),
     };
-    super::exit_code(done)
+    Ok(super::exit_code(done))
 }
 
 /// Whether all modules can be used.
@@ -105,109 +122,32 @@ fn graph(args: &grammar::Graph) -> anyhow::Result<bool> {
         if asks { Answer::Waiting } else { Answer::None }
     };
     let states = graph.states(vote, script);
-    let modules: Vec<Placed<'_>> = graph
-        .order()
-        .iter()
-        .filter_map(|name| Some((catalogue.module(name.as_str())?, states.get(name)?)))
-        .map(|(module, state)| Placed { module, state })
-        .collect();
-    if args.dot {
-        print!("{}", dot(&modules));
-    } else {
-        let rows: Vec<Value> = modules.iter().map(Placed::row).collect();
-        super::print(args.sources.output, &Value::Array(rows), || placed(&modules))?;
-    }
+    let placed = graph.order().iter().filter_map(|name| Some((catalogue.module(name.as_str())?, states.get(name)?)));
+    let modules = placed.map(|(module, state)| {
+        let (on, why) = decided(state);
+        module_node(module, on, why)
+    });
+    print_graph(&GraphView { modules: modules.collect() }, args.dot, args.sources.output)?;
     loaded.report();
     Ok(loaded.problems.is_empty() && catalogue.broken.is_empty())
 }
 
-/// A module in the graph.
-struct Placed<'a> {
-    module: &'a Module,
-    state: &'a State,
+fn print_graph(view: &GraphView, dot: bool, output: Output) -> anyhow::Result<()> {
+    if dot {
+        print!("{}", view.dot());
+        return Ok(());
+    }
+    super::print(output, &serde_json::to_value(&view.modules)?, || view.text(Style::Plain))
 }
 
-impl Placed<'_> {
-    fn on(&self) -> (&'static str, String) {
-        match self.state {
-            State::On(decision) => ("yes", decision.by.as_ref().map_or_else(String::new, ToString::to_string)),
-            State::Off(why) => ("no", why.to_string()),
-            State::Unknown(Unknown::Script) => ("?", "its script `enabled` decides".to_owned()),
-            State::Unknown(why) => ("?", why.to_string()),
-        }
+/// Whether a module is on as far as it is known without its script, and why.
+fn decided(state: &State) -> (Option<bool>, String) {
+    match state {
+        State::On(decision) => (Some(true), decision.by.as_ref().map_or_else(String::new, ToString::to_string)),
+        State::Off(why) => (Some(false), why.to_string()),
+        State::Unknown(Unknown::Script) => (None, "its script `enabled` decides".to_owned()),
+        State::Unknown(why) => (None, why.to_string()),
     }
-
-    fn class(&self) -> &'static str {
-        match self.module.definition.class {
-            Class::Critical => "critical",
-            Class::Functional => "functional",
-        }
-    }
-
-    fn needs(&self) -> Vec<String> {
-        let text = |one: &Dependency| {
-            let optional = if one.optional { "?" } else { "" };
-            let versions = one.versions.as_ref().map_or_else(String::new, |range| format!(" {range}"));
-            format!("{}{optional}{versions}", one.name)
-        };
-        self.module.definition.dependencies.iter().map(text).collect()
-    }
-
-    fn row(&self) -> Value {
-        let (on, why) = self.on();
-        let dependency = |one: &Dependency| {
-            let versions = one.versions.as_ref().map(ToString::to_string);
-            json!({"name": one.name.as_str(), "optional": one.optional, "versions": versions})
-        };
-        json!({
-            "name": self.module.name.as_str(),
-            "order": self.module.order,
-            "class": self.class(),
-            "version": self.module.definition.version.as_ref().map(ToString::to_string),
-            "needs": self.module.definition.dependencies.iter().map(dependency).collect::<Value>(),
-            "on": match on { "yes" => json!(true), "no" => json!(false), _ => Value::Null },
-            "why": why,
-        })
-    }
-}
-
-fn placed(modules: &[Placed<'_>]) -> String {
-    let mut rows = vec![["ORDER", "NAME", "VERSION", "CLASS", "NEEDS", "ON", "WHY"].map(str::to_owned)];
-    for placed in modules {
-        let (on, why) = placed.on();
-        let needs = placed.needs().join(", ");
-        let version = placed.module.definition.version.as_ref();
-        rows.push([
-            placed.module.order.to_string(),
-            placed.module.name.to_string(),
-            version.map_or_else(|| "-".to_owned(), ToString::to_string),
-            placed.class().to_owned(),
-            if needs.is_empty() { "-".to_owned() } else { needs },
-            on.to_owned(),
-            why,
-        ]);
-    }
-    aligned(&rows)
-}
-
-/// The graph in the DOT language: an arrow leads from a module to what it needs.
-fn dot(modules: &[Placed<'_>]) -> String {
-    let mut text = "digraph modules {\n".to_owned();
-    for placed in modules {
-        let name = &placed.module.name;
-        let style = match placed.state {
-            State::On(_) => "solid",
-            State::Off(_) => "dotted",
-            State::Unknown(_) => "dashed",
-        };
-        let _ = writeln!(text, "  \"{name}\" [label=\"{name}\\n{}\", style={style}];", placed.module.order);
-        for dependency in &placed.module.definition.dependencies {
-            let style = if dependency.optional { " [style=dashed]" } else { "" };
-            let _ = writeln!(text, "  \"{name}\" -> \"{}\"{style};", dependency.name);
-        }
-    }
-    text.push_str("}\n");
-    text
 }
 
 fn catalogue(sources: &Sources) -> anyhow::Result<Catalogue> {
@@ -329,10 +269,7 @@ fn row(module: &Module, store: &Store) -> Value {
 }
 
 fn maintenance(module: &Module, store: &Store) -> &'static str {
-    match store.maintenance(module.name.key()) {
-        Maintenance::Managed => "Managed",
-        Maintenance::NoResourceReconciliation => "NoResourceReconciliation",
-    }
+    store.maintenance(module.name.key()).as_str()
 }
 
 fn chart(chart: Chart) -> &'static str {

@@ -68,7 +68,7 @@ def run():
     values.remove_config("/web/gone")
 "#;
 
-async fn bench() -> Bench {
+pub(super) async fn bench() -> Bench {
     bench_of(guest("valued")).await
 }
 

@@ -166,6 +166,7 @@ async fn modules_run_where_the_leader_is_and_the_next_one_writes_nothing_that_is
     let second = start("second").await;
     second.is(Role::Standby).await;
     assert!(second.operator.app.modules().is_empty(), "a standby runs no module");
+    assert_eq!(second.operator.page("/status/converge").await, "STARTUP_CONVERGE_NOT_STARTED\n");
     first.operator.shutdown().await;
     at(&second.operator, "web", "ready").await;
     let after = bench.is_there("ConfigMap", "web").await;

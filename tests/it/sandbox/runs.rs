@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use boathook_core::model::{Failure, FailureKind, Limits};
 use boathook_sandbox::{Sandbox, SandboxConfig};
@@ -88,6 +91,23 @@ async fn further_runs_wait_for_a_slot() {
     for report in futures::future::join_all(runs).await {
         assert_eq!(report.outcome, Ok(()));
     }
+}
+
+// mutant: crates/sandbox/src/lib.rs: `let slot = slots.clone().acquire_owned().await.ok();` => `let slot = None::<OwnedSemaphorePermit>;`
+#[tokio::test]
+async fn no_more_runs_are_at_work_than_there_are_slots() {
+    // A pool would refuse a third run, and not only have it wait.
+    let config = SandboxConfig { max_concurrent_runs: 2, pooling: false, ..support::small() };
+    let sandbox = Sandbox::new(config).unwrap();
+    let hook = load(&sandbox, "waiting-call", &hostile("waiting-call")).await;
+    let host = Arc::new(Memory { answers_after: Duration::from_millis(20), ..Memory::default() });
+    let runs = (0..20).map(|_| sandbox.run(&hook, request(&hook, plenty()), host.clone()));
+    for report in futures::future::join_all(runs).await {
+        assert_eq!(report.outcome, Ok(()));
+    }
+    assert_eq!(host.gets.lock().unwrap().len(), 20);
+    let most = host.most.load(Ordering::SeqCst);
+    assert!(most <= 2, "{most} runs were at work at the same time");
 }
 
 #[tokio::test]

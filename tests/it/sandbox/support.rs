@@ -126,6 +126,9 @@ pub struct Memory {
     pub gets: Mutex<Vec<ObjectRef>>,
     pub operations: Mutex<Vec<Operation>>,
     pub moments: AtomicUsize,
+    /// How many guests wait for an answer that takes long, and the most that did so at the same time.
+    pub waiting: AtomicUsize,
+    pub most: AtomicUsize,
     /// How often `get` was asked by a thread of a guest.
     pub apart: Arc<AtomicUsize>,
 }
@@ -161,7 +164,10 @@ impl Host for Memory {
         let (apart, after) = (self.apart.clone(), self.answers_after);
         async move {
             apart.fetch_add(usize::from(std::thread::current().name() == Some("guest")), Ordering::Relaxed);
+            let waiting = self.waiting.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(waiting, Ordering::SeqCst);
             tokio::time::sleep(after).await;
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
             answer
         }
         .boxed()

@@ -105,7 +105,7 @@ impl State {
     fn waits_in(&self, item: &Item, queue: QueueState, behind: usize, now: Instant) -> Place {
         let state = match self.hooks.get(&item.trigger.hook) {
             Some(hook) if hook.held => return Place::Held,
-            Some(hook) if hook.paused => QueueState::Paused,
+            Some(hook) if hook.is_paused() => QueueState::Paused,
             Some(hook) => match hook.hold(item, &[]) {
                 Some(hold) => QueueState::of(hold, &item.trigger.hook),
                 None => hook

@@ -153,6 +153,11 @@ impl Handle {
         self.edit(|state| state.resume(hook))
     }
 
+    /// Pauses the hook with its module, or ends that. See [`State::suspend`].
+    pub fn suspend(&self, hook: &HookName, suspended: bool) -> bool {
+        self.edit(|state| state.suspend(hook, suspended))
+    }
+
     /// Starts nothing more of the hook, whether it is paused or not. See [`State::hold`].
     pub fn hold(&self, hook: &HookName) -> bool {
         self.0.state().hold(hook)

@@ -65,6 +65,8 @@ pub(super) struct Hook {
     pub(super) paused: bool,
     /// Nothing of it starts, for another reason than a pause: it is being replaced.
     pub(super) held: bool,
+    /// Nothing of it starts, because its module is paused.
+    pub(super) suspended: bool,
     /// Triggers that are not done.
     pub(super) outstanding: usize,
     /// Jobs that run.
@@ -90,7 +92,12 @@ pub(super) struct Hook {
 impl Hook {
     /// Whether nothing of the hook may start now.
     pub(super) fn stands_still(&self) -> bool {
-        self.paused || self.held
+        self.is_paused() || self.held
+    }
+
+    /// Whether somebody has paused it, or its module.
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused || self.suspended
     }
 
     fn in_background(&self, binding: &BindingName) -> bool {

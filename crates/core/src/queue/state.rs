@@ -471,6 +471,12 @@ impl State {
         self.stop(name, |hook| hook.held = true)
     }
 
+    /// Does the same for a third reason: the module of the hook is paused, or is not any more.
+    pub fn suspend(&mut self, name: &HookName, suspended: bool) -> bool {
+        let set = |hook: &mut Hook| hook.suspended = suspended;
+        if suspended { self.stop(name, set) } else { self.go_on(name, set) }
+    }
+
     fn stop(&mut self, name: &HookName, set: impl FnOnce(&mut Hook)) -> bool {
         let Some(hook) = self.hooks.get_mut(name) else { return false };
         let stood = hook.stands_still();

@@ -69,7 +69,7 @@ pub struct HookStats {
     pub unsynchronised: Vec<BindingName>,
     /// The same for bindings with `waitForSynchronization: false`: only their own events wait.
     pub unsynchronised_in_background: Vec<BindingName>,
-    /// Nothing of it starts until it is resumed.
+    /// Nothing of it starts until it, or its module, is resumed.
     pub paused: bool,
     /// Nothing of it starts until its next version has taken over.
     pub held: bool,
@@ -98,7 +98,7 @@ fn hook_stats(name: &HookName, hook: &Hook, debounced: usize) -> HookStats {
         starting: hook.starting(),
         unsynchronised,
         unsynchronised_in_background,
-        paused: hook.paused,
+        paused: hook.is_paused(),
         held: hook.held,
     }
 }
@@ -267,7 +267,7 @@ impl State {
             return QueueState::Empty;
         }
         let mut hooks = jobs.iter().map(|batch| &batch.hook).chain(firsts().map(|item| &item.trigger.hook));
-        let only_held = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.held && !hook.paused);
+        let only_held = |hook: &HookName| self.hooks.get(hook).is_some_and(|hook| hook.held && !hook.is_paused());
         if hooks.any(only_held) { QueueState::Held } else { QueueState::Paused }
     }
 

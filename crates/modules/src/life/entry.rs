@@ -1,7 +1,7 @@
 //! What is known of one module, and of one step that runs.
 
 use super::{Action, End, Parts, Step, Subject, TaskId};
-use crate::{graph::Answer, names::ModuleName};
+use crate::{config::Maintenance, graph::Answer, names::ModuleName};
 
 /// Why the next step does not begin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -145,7 +145,10 @@ pub(super) struct Entry {
     pub script: Option<Script>,
     /// Increases with each change of values that the module sees.
     pub values: u64,
+    /// Its objects stay as they are.
     pub maintained: bool,
+    /// None of its steps begins.
+    pub paused: bool,
     /// Its chart may have objects in the cluster.
     pub released: bool,
     /// Nothing is known of it but these objects.
@@ -162,6 +165,7 @@ impl Entry {
             script: parts.script.then(script),
             values: 0,
             maintained: false,
+            paused: false,
             released: false,
             gone: false,
         }
@@ -178,7 +182,7 @@ impl Entry {
         if let Some(script) = &mut self.script {
             script.slot.abort(name, actions);
         }
-        let Self { released, maintained, values, .. } = *self;
+        let Self { released, maintained, paused, values, .. } = *self;
         let fresh = Self::new(Parts { chart: parts.chart || released, ..parts });
         match self.phase {
             // What is being deleted goes on with the new files.
@@ -187,7 +191,7 @@ impl Entry {
             }
             _ => {
                 self.slot.abort(name, actions);
-                *self = Self { phase: Phase::Start, released, maintained, values, ..fresh };
+                *self = Self { phase: Phase::Start, released, maintained, paused, values, ..fresh };
             }
         }
     }
@@ -203,7 +207,37 @@ impl Entry {
 
     /// Whether modules with larger numbers may run.
     pub fn is_settled(&self) -> bool {
-        matches!(self.phase, Phase::Ready | Phase::Off) || self.phase.is_deletion() || self.slot.was_tried()
+        matches!(self.phase, Phase::Ready | Phase::Off)
+            || self.phase.is_deletion()
+            || self.slot.was_tried()
+            || self.paused
+    }
+
+    /// It is kept in this way from now on.
+    pub fn maintain(&mut self, maintenance: Maintenance, name: &ModuleName, actions: &mut Vec<Action>) {
+        let now = maintenance == Maintenance::NoResourceReconciliation;
+        let before = std::mem::replace(&mut self.maintained, now);
+        if maintenance == Maintenance::Paused && !self.paused {
+            self.give_up(name, actions);
+        }
+        self.paused = maintenance == Maintenance::Paused;
+        match (before, now) {
+            (true, false) => self.changed(None, name, actions),
+            (false, true) if self.phase == Phase::Chart => {
+                self.slot.abort(name, actions);
+                self.phase = Phase::AfterHelm;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the step that runs. It begins again later.
+    fn give_up(&mut self, name: &ModuleName, actions: &mut Vec<Action>) {
+        // What the step has not seen is seen by those that come then.
+        if self.slot.again && matches!(self.phase, Phase::Chart | Phase::AfterHelm) {
+            self.phase = Phase::BeforeHelm;
+        }
+        self.slot.abort(name, actions);
     }
 
     /// Its values changed. `by` is its own step, if that changed them.

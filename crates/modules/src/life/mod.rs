@@ -27,6 +27,7 @@ use std::{
 use entry::{Entry, Hold, Phase, Slot};
 
 use crate::{
+    config::Maintenance,
     graph::{Answer, Graph, State, Unknown},
     names::ModuleName,
     values::Decision,
@@ -94,8 +95,8 @@ pub enum Event {
     Begin,
     /// Which modules are on, before scripts and dependencies decide. A module that is missing is off.
     Votes(BTreeMap<ModuleName, Decision>),
-    /// The modules whose objects stay as they are.
-    Maintained(BTreeSet<ModuleName>),
+    /// How modules are kept. A module that is missing is managed.
+    Maintained(BTreeMap<ModuleName, Maintenance>),
     /// Values of the subject are different, because of a step of the subject itself, or for another reason.
     Changed(Subject, Option<Step>),
     /// These modules have objects in the cluster.
@@ -137,6 +138,8 @@ pub struct Report {
     pub failures: u32,
     /// Another try fails, too, until something changes.
     pub refused: bool,
+    /// Nothing of it begins, because of its maintenance.
+    pub paused: bool,
 }
 
 /// What a module consists of, as far as its life depends on it.
@@ -154,6 +157,8 @@ pub struct Life {
     begun: bool,
     votes: BTreeMap<ModuleName, Decision>,
     states: BTreeMap<ModuleName, State>,
+    /// How modules are kept, those that are not there included.
+    maintenance: BTreeMap<ModuleName, Maintenance>,
     global: Slot,
     round: Round,
     /// The first round got to the modules.
@@ -187,6 +192,7 @@ impl Life {
             begun: false,
             votes: BTreeMap::new(),
             states: BTreeMap::new(),
+            maintenance: BTreeMap::new(),
             global: Slot::default(),
             round: Round::Start,
             opened: false,
@@ -231,6 +237,8 @@ impl Life {
             self.unread.remove(&name);
             self.modules.entry(name).or_insert_with(Entry::gone);
         }
+        self.maintain(&mut actions);
+        let graph = &self.graph;
         self.modules.retain(|name, entry| graph.contains(name) || entry.phase != Phase::Off);
         for (name, entry) in &mut self.modules {
             entry.gone = !graph.contains(name);
@@ -252,7 +260,10 @@ impl Life {
         match event {
             Event::Begin => self.begun = true,
             Event::Votes(votes) => self.voted(votes),
-            Event::Maintained(names) => self.maintain(&names, &mut actions),
+            Event::Maintained(maintenance) => {
+                self.maintenance = maintenance;
+                self.maintain(&mut actions);
+            }
             Event::Changed(Subject::Global, by) => self.global_changed(by.as_ref(), &mut actions),
             Event::Changed(Subject::Module(name), by) => {
                 if let Some(entry) = self.modules.get_mut(&name) {
@@ -260,7 +271,10 @@ impl Life {
                     entry.changed(by.as_ref(), &name, &mut actions);
                 }
             }
-            Event::Installed(names) => self.installed(names),
+            Event::Installed(names) => {
+                self.installed(names);
+                self.maintain(&mut actions);
+            }
             Event::Drifted(name) => {
                 if let Some(entry) = self.modules.get_mut(&name) {
                     entry.drifted();
@@ -322,6 +336,7 @@ impl Life {
             error: self.global.error.clone(),
             failures: self.global.failures,
             refused: self.global.hold == Hold::Refused,
+            paused: false,
         };
         let gone = self.modules.keys().filter(|name| !self.graph.contains(name));
         let modules = self.graph.order().iter().chain(gone).filter_map(|name| Some((name, self.modules.get(name)?)));
@@ -348,6 +363,7 @@ impl Life {
             error: entry.slot.error.clone().or_else(|| script.and_then(|script| script.slot.error.clone())),
             failures: entry.slot.failures,
             refused: entry.slot.hold == Hold::Refused,
+            paused: entry.paused,
         }
     }
 
@@ -399,17 +415,10 @@ impl Life {
         }
     }
 
-    fn maintain(&mut self, names: &BTreeSet<ModuleName>, actions: &mut Vec<Action>) {
+    /// Has all modules kept as they should be.
+    fn maintain(&mut self, actions: &mut Vec<Action>) {
         for (name, entry) in &mut self.modules {
-            let before = std::mem::replace(&mut entry.maintained, names.contains(name));
-            match (before, entry.maintained) {
-                (true, false) => entry.changed(None, name, actions),
-                (false, true) if entry.phase == Phase::Chart => {
-                    entry.slot.abort(name, actions);
-                    entry.phase = Phase::AfterHelm;
-                }
-                _ => {}
-            }
+            entry.maintain(self.maintenance.get(name).copied().unwrap_or_default(), name, actions);
         }
     }
 
@@ -485,6 +494,9 @@ impl Life {
                 Some(State::Unknown(Unknown::Script)) => Some("its script `enabled`".to_owned()),
                 _ => None,
             };
+        }
+        if entry.paused {
+            return Some("the end of its maintenance, which is Paused".to_owned());
         }
         match entry.slot.hold {
             Hold::After(_) => return Some("its next try".to_owned()),

@@ -51,6 +51,7 @@ struct World {
     scripts: BTreeMap<ModuleName, bool>,
     known: BTreeMap<ModuleName, Known>,
     broken: BTreeSet<ModuleName>,
+    paused: BTreeSet<ModuleName>,
     running: BTreeMap<TaskId, (Subject, Step)>,
     waiting: BTreeSet<TaskId>,
     after_all: usize,
@@ -94,6 +95,7 @@ impl World {
             scripts: names.iter().map(|name| (name.clone(), !dice.one_in(4))).collect(),
             known: names.iter().map(|name| (name.clone(), Known::default())).collect(),
             broken: BTreeSet::new(),
+            paused: BTreeSet::new(),
             running: BTreeMap::new(),
             waiting: BTreeSet::new(),
             after_all: 0,
@@ -123,6 +125,7 @@ impl World {
 
     fn begin(&mut self) {
         self.vote();
+        self.pause();
         let installed = self.known.iter().filter(|(_, known)| known.applied).map(|(name, _)| name.clone()).collect();
         self.send(Event::Installed(installed));
         self.send(Event::Begin);
@@ -131,6 +134,11 @@ impl World {
     fn vote(&mut self) {
         let votes = self.votes.iter().map(|(name, on)| (name.clone(), Decision { on: *on, by: None })).collect();
         self.send(Event::Votes(votes));
+    }
+
+    fn pause(&mut self) {
+        let paused = self.paused.iter().map(|name| (name.clone(), Maintenance::Paused)).collect();
+        self.send(Event::Maintained(paused));
     }
 
     /// Which modules are on in the end.
@@ -169,6 +177,7 @@ impl World {
         if matches!(step, Step::Script { .. }) {
             return;
         }
+        assert!(!self.paused.contains(name), "{name} begins {step:?} and is paused");
         let others = self.running.values().filter(|(of, step)| of == subject && !matches!(step, Step::Script { .. }));
         assert_eq!(others.count(), 0, "one step of {name} at a time");
         let known = self.known[name].clone();
@@ -249,7 +258,7 @@ impl World {
 
     /// One thing happens.
     fn happen(&mut self) {
-        match self.dice.next(12) {
+        match self.dice.next(13) {
             0 => {
                 let name = self.some();
                 let on = self.votes.get_mut(&name).unwrap();
@@ -281,6 +290,13 @@ impl World {
                 let name = self.some();
                 self.send(Event::Drifted(name));
             }
+            7 => {
+                let name = self.some();
+                if !self.paused.remove(&name) {
+                    self.paused.insert(name);
+                }
+                self.pause();
+            }
             _ => drop(self.progress(3)),
         }
     }
@@ -306,6 +322,8 @@ impl World {
 
     /// Everything succeeds from now on, except modules that are broken.
     fn settle(&mut self) {
+        self.paused.clear();
+        self.pause();
         // What was refused waits for a change.
         let names: Vec<_> = self.known.keys().cloned().collect();
         for name in names {

@@ -112,7 +112,7 @@ impl Life {
         let names: Vec<ModuleName> = self.graph.order().iter().cloned().chain(gone).collect();
         for name in names {
             let Some(entry) = self.modules.get(&name) else { continue };
-            let Some(step) = entry.phase.step().filter(|_| entry.slot.is_free()) else { continue };
+            let Some(step) = entry.phase.step().filter(|_| entry.slot.is_free() && !entry.paused) else { continue };
             // What no directory explains is deleted after everything else was tried.
             let early = !self.graph.contains(&name) && !self.settled_once;
             if early || self.blocker(&name, entry).is_some() {
@@ -136,7 +136,7 @@ impl Life {
             let later = |other: &ModuleName| number.is_some_and(|number| self.graph.number(other) > Some(number));
             return others()
                 .filter(|(_, entry)| entry.phase.is_deletion())
-                .find(|(other, entry)| dependant(other) || (later(other) && !entry.slot.was_tried()))
+                .find(|(other, entry)| dependant(other) || (later(other) && !entry.slot.was_tried() && !entry.paused))
                 .map(|(other, _)| other.clone());
         }
         let is_on = |other: &ModuleName| matches!(self.states.get(other), Some(State::On(_)));
@@ -163,6 +163,7 @@ impl Life {
             let slots = std::iter::once(&entry.slot).chain(entry.script.as_ref().map(|script| &script.slot));
             let quiet = slots.into_iter().all(|slot| slot.running.is_none() || slot.was_tried());
             let idle = entry.phase.step().is_none()
+                || entry.paused
                 || !entry.slot.is_free()
                 || !self.graph.contains(name)
                 || self.blocker(name, entry).is_some();

@@ -325,10 +325,76 @@ fn a_maintained_module_runs_its_hooks_and_keeps_its_objects() {
     let mut run = Run::of(&["web"]);
     run.vote(&["web"]).open().all();
     run.took();
-    run.send(Event::Maintained([name("web")].into())).send(Event::Changed(Subject::Module(name("web")), None)).all();
+    let kept = Event::Maintained([(name("web"), Maintenance::NoResourceReconciliation)].into());
+    run.send(kept).send(Event::Changed(Subject::Module(name("web")), None)).all();
     assert_eq!(run.took(), ["web BeforeHelm", "web AfterHelm"]);
-    run.send(Event::Maintained(BTreeSet::new())).all();
+    run.send(Event::Maintained(BTreeMap::new())).all();
     assert_eq!(run.took(), ["web BeforeHelm", "web Chart", "web AfterHelm"]);
+}
+
+fn paused(module: &str) -> Event {
+    Event::Maintained([(name(module), Maintenance::Paused)].into())
+}
+
+// mutant: crates/modules/src/life/plan.rs: `entry.slot.is_free() && !entry.paused` => `entry.slot.is_free()`
+#[test]
+fn no_step_of_a_paused_module_begins_and_nobody_waits_for_it() {
+    let mut run = Run::of(&["low 1", "web 2", "high 3"]);
+    run.vote(&["low", "web", "high"]).open();
+    run.done("low Start").done("low BeforeHelm").done("low Chart").done("low AfterHelm");
+    run.took();
+    run.send(paused("web"));
+    assert_eq!(run.took(), ["abort the module web", "high Start"]);
+    run.all();
+    assert_eq!(run.took(), ["high BeforeHelm", "high Chart", "high AfterHelm", "global AfterAll"]);
+    let report = run.report("web");
+    assert_eq!((report.at, report.paused), ("Start", true));
+    assert_eq!(report.waits.as_deref(), Some("the end of its maintenance, which is Paused"));
+    run.send(Event::Changed(Subject::Module(name("web")), None)).send(Event::Drifted(name("web")));
+    assert!(run.running.is_empty(), "{:?}", run.running);
+    run.send(Event::Maintained(BTreeMap::new())).all();
+    assert_eq!(run.took(), ["web Start", "web BeforeHelm", "web Chart", "web AfterHelm"]);
+    // It is not deleted while it is paused, and nothing waits for that.
+    run.send(paused("web")).vote(&[]).all();
+    assert_eq!((run.report("high").at, run.report("low").at), ("off", "off"));
+    assert!(!run.took().iter().any(|step| step.starts_with("web ")));
+    run.send(Event::Maintained(BTreeMap::new())).all();
+    assert_eq!(run.took(), ["web BeforeDeleteHelm", "web Delete", "web AfterDeleteHelm", "web Stop"]);
+}
+
+// mutant: crates/modules/src/life/entry.rs: `if self.slot.again && matches!(self.phase, Phase::Chart | Phase::AfterHelm) {` => `if false {`
+#[test]
+fn a_pause_loses_no_change() {
+    let mut run = Run::of(&["web"]);
+    run.vote(&["web"]).open().done("web Start").done("web BeforeHelm").done("web Chart");
+    // The step that runs does not see it.
+    run.send(Event::Changed(Subject::Module(name("web")), None));
+    run.took();
+    run.send(paused("web")).all();
+    assert_eq!(run.took(), ["abort the module web", "global AfterAll"]);
+    run.send(Event::Maintained(BTreeMap::new())).all();
+    assert_eq!(run.took(), ["web BeforeHelm", "web Chart", "web AfterHelm"]);
+}
+
+#[test]
+fn what_is_paused_from_the_beginning_does_not_start_and_is_not_deleted() {
+    let mut run = Run::of(&["web"]);
+    run.send(Event::Maintained(
+        [(name("web"), Maintenance::Paused), (name("gone"), Maintenance::Paused), (name("new"), Maintenance::Paused)]
+            .into(),
+    ));
+    run.send(Event::Installed(vec![name("gone")])).vote(&["web"]).send(Event::Begin).all();
+    assert_eq!(run.took(), ["global Start", "global BeforeAll", "global AfterAll"]);
+    run.replace(&["web", "new"], &[], &[]).all();
+    assert!(!run.took().iter().any(|step| step.starts_with("new ")));
+    assert_eq!(run.report("new").at, "Start");
+    assert!(run.report("gone").paused);
+    run.send(Event::Maintained(BTreeMap::new())).all();
+    let took = run.took();
+    assert!(
+        ["gone Delete", "web Start", "new Start"].iter().all(|step| took.iter().any(|one| one == step)),
+        "{took:?}"
+    );
 }
 
 #[test]
@@ -486,7 +552,7 @@ fn what_is_in_the_cluster_of_a_module_that_comes_later_is_kept_and_is_deleted_wi
     assert!(run.took().contains(&"web Delete".to_owned()), "what it has in the cluster is deleted");
 }
 
-// mutant: crates/modules/src/life/entry.rs: `*self = Self { phase: Phase::Start, released, maintained, values, ..fresh };` => ``
+// mutant: crates/modules/src/life/entry.rs: `*self = Self { phase: Phase::Start, released, maintained, paused, values, ..fresh };` => ``
 #[test]
 fn a_new_version_starts_again_and_ends_what_the_old_one_does() {
     let mut run = Run::of(&["web", "other"]);

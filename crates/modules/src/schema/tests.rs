@@ -119,6 +119,26 @@ fn rules_see_the_value_and_what_it_replaces() {
     assert!(schema.check(&small, Some(&json!({"disk": {"size": 1}}))).is_empty());
 }
 
+/// A module's author cannot have the operator compute without an end.
+// mutant: crates/cel/src/budget.rs: `Err(Error::TooExpensive)` => `Ok(())`
+#[test]
+fn all_rules_of_a_schema_have_one_budget() {
+    let costs = "self.all(x, self.all(y, x + y >= 0))";
+    let rules = |count: usize| vec![json!({"expression": costs}); count];
+    let schema = |count| {
+        config(json!({"type": "object", "properties": {
+            "list": {"type": "array", "items": {"type": "integer"}, "x-deckhouse-validations": rules(count)},
+        }}))
+    };
+    let list = |length: i32| json!({"list": (0..length).collect::<Vec<_>>()});
+    assert!(wrong(&schema(1), list(100)).is_empty(), "one such rule is no problem");
+    let found = wrong(&schema(1_000), list(100));
+    assert!(!found.is_empty() && found.len() < 1_000, "{} of 1000 rules ran out of the budget", found.len());
+    assert!(found.iter().all(|why| why.starts_with("list: the rule ") && why.contains("has no value: ")), "{found:?}");
+    // One rule alone may cost too much, too.
+    assert_eq!(wrong(&schema(1), list(20_000)).len(), 1);
+}
+
 #[test]
 fn types_formats_and_null_are_those_of_openapi() {
     let schema = config(json!({"type": "object", "properties": {

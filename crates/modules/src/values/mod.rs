@@ -280,6 +280,13 @@ impl Store {
         self.maintenance.iter().rev().find_map(|maintenance| maintenance.get(key)).copied().unwrap_or_default()
     }
 
+    /// The same for each module that the configuration or a `Module` resource names, whether there is such a module or not:
+    /// the objects of one that is gone may be paused, too.
+    pub fn maintained(&self) -> BTreeMap<ModuleName, Maintenance> {
+        let keys = self.maintenance.iter().flat_map(BTreeMap::keys);
+        keys.filter_map(|key| Some((ModuleName::of_key(key).ok()?, self.maintenance(key)))).collect()
+    }
+
     /// What a module's hooks and its chart see: its own section, and `global`. `None` if there is no such module.
     ///
     /// # Errors

@@ -226,6 +226,10 @@ fn the_last_of_static_values_hooks_and_configuration_decides() {
     let kept = json!({"webMaintenance": "NoResourceReconciliation"});
     store.configure(&Config::of_data("cm", kept.as_object().unwrap()).unwrap());
     assert_eq!(store.maintenance("web"), Maintenance::NoResourceReconciliation);
+    let paused = json!({"webMaintenance": "", "goneMaintenance": "Paused"});
+    store.configure(&Config::of_data("cm", paused.as_object().unwrap()).unwrap());
+    let gone = ("gone".parse().unwrap(), Maintenance::Paused);
+    assert_eq!(store.maintained(), [gone, ("web".parse().unwrap(), Maintenance::Managed)].into());
     store.configure(&Config::default());
     assert_eq!(by(&store), (false, "the hook a".to_owned()));
     assert_eq!(store.decision("other"), Decision { on: false, by: None });

@@ -52,6 +52,13 @@ impl Store {
         written(kept, &BTreeMap::new()).get_mut("changes").map(Value::take).unwrap_or_default()
     }
 
+    /// The same, and the modules that global hooks turn on or off.
+    pub fn patches(&self, key: &str) -> Value {
+        let [_, of_hooks, ..] = &self.votes;
+        let nobody = BTreeMap::new();
+        written(self.parts.get(key).map(|part| &part.kept), if key == GLOBAL { of_hooks } else { &nobody })
+    }
+
     /// Takes what was kept of a section before a restart. Returns false if there is no such section any more.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     bill::BillView,
+    modules::{GraphView, Part},
     operator::{Letters, SnapshotQuery},
     views::{
         Count, DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SetLogLevel, SnapshotsView,
@@ -109,6 +110,22 @@ impl Client {
 
     pub async fn dead_letters(&self, hook: Option<&str>) -> Result<DeadLettersView, ClientError> {
         self.view(&format!("/dead-letters?{}", of_hook(hook).trim_start_matches('&'))).await
+    }
+
+    /// Gets the values, the configuration or the patches of a module, or of `global`.
+    pub async fn section(
+        &self,
+        module: &str,
+        part: Part,
+        show_secrets: bool,
+    ) -> Result<serde_json::Value, ClientError> {
+        let path = format!("/modules/{}/{}?showSecrets={show_secrets}", escaped(module), part.as_str());
+        self.view(&path).await
+    }
+
+    /// Gets the modules in their order.
+    pub async fn graph(&self) -> Result<GraphView, ClientError> {
+        self.view("/graph").await
     }
 
     /// Gets the last writes of hooks to an object, each with what led to it.

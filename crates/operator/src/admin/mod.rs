@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | [`operator`] | what can be requested from the operator, and how it refuses |
 //! | [`views`] | what the operator answers, field by field |
-//! | [`modules`] | what modules do |
+//! | [`modules`] | what modules do, in which order, and what makes their values |
 //! | [`bill`] | what hooks, bundles and namespaces use |
 //! | [`details`] | what the console shows in addition: writes, runs that have not ended, log lines, sets |
 //! | [`why`] | what caused what, and why a hook did not run |

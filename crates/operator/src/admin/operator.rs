@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bill::BillView;
 use super::details::{EffectsView, LiveRunsView, LogsView, SetsView, WritesQuery, WritesView};
-use super::modules::ModulesView;
+use super::modules::{GraphView, ModulesView, Part};
 use super::views::{DeadLettersView, HooksView, LogLevelView, QueuesView, RetriedView, RunsView, SnapshotsView};
 use super::why::{WhyNotView, WhyView};
 
@@ -23,13 +23,15 @@ pub(crate) type Shared = Arc<OnceLock<Weak<dyn Operator>>>;
 pub enum Refused {
     #[error("hook {name:?} does not exist: {}", listed("the hooks are", known))]
     UnknownHook { name: String, known: Vec<String> },
+    #[error("module {name:?} does not exist: {}", listed("the modules are", known))]
+    UnknownModule { name: String, known: Vec<String> },
     #[error("hook {hook} has no kubernetes binding {name:?}: {}", listed("it has", known))]
     UnknownBinding { hook: String, name: String, known: Vec<String> },
     #[error("no dead letter has the ID {}: `boathook dead-letters` lists the existing ones", ids(.0))]
     UnknownLetter(Vec<u64>),
     #[error(
-        "there is no {0}: try /hooks, /queues, /runs, /live-runs, /writes, /top, /why, /why-not, /logs, /effects, /modules, /sets, \
-         /dead-letters, /log-level"
+        "there is no {0}: try /hooks, /queues, /runs, /live-runs, /writes, /top, /why, /why-not, /logs, /effects, /modules, /graph, \
+         /sets, /dead-letters, /log-level"
     )]
     UnknownPath(String),
     #[error("the operator is still loading its hooks: try again soon")]
@@ -122,6 +124,22 @@ pub trait Operator: Send + Sync {
     /// Shows what modules do.
     fn modules(&self) -> Result<ModulesView, Refused> {
         Err(Refused::Unsupported("show modules: it runs none; start it with --modules"))
+    }
+
+    /// Shows in which order modules run, what they need, and whether they are on.
+    fn graph(&self) -> Result<GraphView, Refused> {
+        Err(Refused::Unsupported("show modules: it runs none; start it with --modules"))
+    }
+
+    /// Lists the hooks of a module that run, or those of `global`.
+    fn hooks_of(&self, _module: &str) -> Result<Vec<String>, Refused> {
+        Err(Refused::Unsupported("show modules: it runs none; start it with --modules"))
+    }
+
+    /// Shows the values, the configuration or the patches of a module, or of `global`. What may be secret is hidden, unless
+    /// `show_secrets` is set.
+    fn section(&self, _module: &str, _part: Part, _show_secrets: bool) -> Result<serde_json::Value, Refused> {
+        Err(Refused::Unsupported("show values of modules: it runs none; start it with --modules"))
     }
 
     /// Shows the last writes of hooks to an object, `KIND/NAME` or `KIND/NAMESPACE/NAME`, each with what led to it.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     operator::{Refused, SnapshotQuery},
-    views::{BindingSnapshot, SnapshotItem},
+    views::{BindingSnapshot, HIDDEN, SnapshotItem},
 };
 
 /// The number of items in a page if the request does not say.
@@ -17,8 +17,6 @@ pub const MOST_ITEMS: usize = 1_000;
 /// A page ends with the item that makes it larger than this.
 pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Shown in place of a hidden value.
-const HIDDEN: &str = "(hidden)";
 /// kubectl stores the whole object in this annotation, including its data.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -3,7 +3,8 @@
 //! | path | answer |
 //! | --- | --- |
 //! | `GET /` | that the operator is alive |
-//! | `GET /hooks`, `/queues`, `/runs`, `/live-runs`, `/top`, `/modules`, `/sets`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /hooks`, `/queues`, `/runs`, `/live-runs`, `/top`, `/modules`, `/graph`, `/sets`, `/dead-letters`, `/log-level` | the view |
+//! | `GET /modules/NAME/values`, `config`, `patches` | what makes the values of a module, or of `global` |
 //! | `GET /hooks/NAME` | one hook |
 //! | `GET /why?object=`, `/why?run=`, `/why-not?hook=&object=` | what led to an object or a run, and why a hook did not run for it |
 //! | `GET /writes?contains=&run=&limit=` | the last writes |
@@ -13,10 +14,11 @@
 //! | `POST /dead-letters/retry`, `/dead-letters/drop` | how many |
 //! | `POST /log-level` | the new level |
 //! | `GET /queue/list`, `/queue/main`, `/hook/list`, `/hook/NAME/snapshots`, `/config/list`, `POST /config/set` | as in shell-operator |
+//! | `GET /module/list`, `/module/NAME/values`, `config`, `patches`, `snapshots`, the same below `/global`, `/graph?format=text` | as in addon-operator |
 //!
 //! Paths of views can end in `.json` (the default), `.yaml` or `.text`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::{
     Form, Json, Router,
@@ -29,12 +31,17 @@ use axum::{
     routing::{get, post},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 use super::{
+    modules::Part,
     operator::{Letters, Operator, Refused, Shared, SnapshotQuery},
     render::{Style, Text},
     views::{Count, Parameter, QueueView, QueuesView, SetLogLevel},
 };
+
+/// What all modules see.
+const GLOBAL: &str = "global";
 
 /// What changes nothing and shows no objects.
 pub(crate) fn views(operator: Shared) -> Router {
@@ -54,6 +61,10 @@ pub(super) fn routes(operator: Shared) -> Router {
         .route("/log-level", get(log_level).post(set_log_level))
         .route("/dead-letters/{action}", post(letters))
         .route("/hooks/{name}/{action}", get(snapshots).post(command))
+        .route("/modules/{name}/{file}", get(section))
+        .route("/module/{file}", get(module_list))
+        .route("/module/{name}/{file}", get(addon_section))
+        .route("/global/{file}", get(addon_global))
         .route("/hook/{file}", get(hook_list))
         .route("/hook/{name}/{file}", get(shell_snapshots))
         .route("/queue/{file}", get(queue))
@@ -134,6 +145,28 @@ struct HookAndObject {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Drawn {
+    format: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AboutSection {
+    #[serde(default)]
+    show_secrets: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AboutAddonSection {
+    #[serde(default)]
+    global: bool,
+    #[serde(default)]
+    show_secrets: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ShowEmpty {
     #[serde(default)]
     show_empty: bool,
@@ -159,6 +192,18 @@ async fn top(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri)
             Ok(view(&operator.dead_letters(asked.hook.as_deref())?, format))
         }
         "modules" => query::<Nothing>(&uri).and_then(|Nothing {}| Ok(view(&operator.modules()?, format))),
+        "graph" => {
+            // `/graph?format=text` is addon-operator's path of the graph in the DOT language.
+            let Drawn { format: drawn } = query(&uri)?;
+            let graph = operator.graph()?;
+            match drawn.as_deref() {
+                None => Ok(view(&graph, format)),
+                Some("dot" | "text") => Ok(plain(StatusCode::OK, graph.dot())),
+                Some(other) => {
+                    Err(Refused::Bad(format!("{other:?} is not a format of the graph: use dot, or leave it out")))
+                }
+            }
+        }
         "log-level" => Ok(view(&operator.log_level()?, format)),
         "why" => {
             let view_of = match query(&uri)? {
@@ -271,6 +316,66 @@ async fn shell_snapshots(
     Ok(if format == Format::Text { view(&found, format) } else { data(&found.bindings, format) })
 }
 
+async fn section(State(operator): State<Shared>, Path((module, file)): Path<(String, String)>, uri: Uri) -> Answer {
+    let (name, format) = split(&file)?;
+    let part = Part::parse(name).ok_or_else(|| nowhere(&uri))?;
+    let AboutSection { show_secrets } = query(&uri)?;
+    Ok(data(&running(&operator)?.section(&module, part, show_secrets)?, format))
+}
+
+/// The modules that are on.
+async fn module_list(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
+    let ("list", format) = split(&file)? else { return Err(nowhere(&uri)) };
+    let modules = running(&operator)?.modules()?.modules;
+    let on = modules.into_iter().filter(|module| module.on == Some(true) && module.name != GLOBAL);
+    let mut names: Vec<_> = on.map(|module| module.name).collect();
+    names.sort();
+    Ok(match format {
+        Format::Text => plain(StatusCode::OK, names.iter().map(|name| format!("{name}\n")).collect()),
+        _ => data(&json!({ "enabledModules": names }), format),
+    })
+}
+
+async fn addon_section(
+    State(operator): State<Shared>,
+    Path((module, file)): Path<(String, String)>,
+    uri: Uri,
+) -> Answer {
+    addon(&*running(&operator)?, &module, &file, &uri)
+}
+
+async fn addon_global(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
+    let operator = running(&operator)?;
+    match split(&file)? {
+        ("list", format) => Ok(data(&json!({ "globalHooks": operator.hooks_of(GLOBAL)? }), format)),
+        _ => addon(&*operator, GLOBAL, &file, &uri),
+    }
+}
+
+/// A path of addon-operator about a module, or about what is global.
+fn addon(operator: &dyn Operator, module: &str, file: &str, uri: &Uri) -> Answer {
+    let (name, format) = split(file)?;
+    if name == "snapshots" {
+        let asked: SnapshotQuery = query(uri)?;
+        let each = operator.hooks_of(module)?.into_iter().map(|hook| {
+            let found = operator.snapshots(&hook, &asked)?;
+            Ok((hook, found.bindings))
+        });
+        return Ok(data(&each.collect::<Result<BTreeMap<_, _>, Refused>>()?, format));
+    }
+    let part = Part::parse(name).ok_or_else(|| nowhere(uri))?;
+    let AboutAddonSection { global, show_secrets } = query(uri)?;
+    let found = operator.section(module, part, show_secrets)?;
+    // Without `global`, addon-operator shows the section alone.
+    let own = match &found {
+        Value::Object(sections) if part != Part::Patches && !global => {
+            sections.iter().find(|(key, _)| (*key == GLOBAL) == (module == GLOBAL)).map(|(_, own)| own)
+        }
+        _ => None,
+    };
+    Ok(data(own.unwrap_or(&found), format))
+}
+
 async fn queue(State(operator): State<Shared>, Path(file): Path<String>, uri: Uri) -> Answer {
     let (name, format) = split(&file)?;
     let operator = running(&operator)?;
@@ -360,9 +465,11 @@ pub(super) fn plain(status: StatusCode, text: String) -> Response {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let status = match &self {
-            Self::UnknownHook { .. } | Self::UnknownBinding { .. } | Self::UnknownLetter(_) | Self::UnknownPath(_) => {
-                StatusCode::NOT_FOUND
-            }
+            Self::UnknownHook { .. }
+            | Self::UnknownModule { .. }
+            | Self::UnknownBinding { .. }
+            | Self::UnknownLetter(_)
+            | Self::UnknownPath(_) => StatusCode::NOT_FOUND,
             Self::Starting | Self::Ending => StatusCode::SERVICE_UNAVAILABLE,
             Self::Bad(_) => StatusCode::BAD_REQUEST,
             Self::Conflict(_) => StatusCode::CONFLICT,

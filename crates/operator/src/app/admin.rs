@@ -20,7 +20,7 @@ use boathook_core::{
 use boathook_modules::life::{Report, Subject};
 use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
-use tokio::sync::watch;
+use serde_json::Value;
 use tracing::{info, warn};
 
 use super::{
@@ -28,6 +28,8 @@ use super::{
     history::{first, stamp},
     hook_manager::{HookManager, ReloadError},
     hooks::Hook,
+    module_values::ModuleValues,
+    modules::Seen,
     why,
 };
 use crate::{
@@ -35,7 +37,7 @@ use crate::{
         Letters, Operator, Refused, Server, SnapshotQuery, Socket, SocketError,
         bill::{BillView, HookUse, Used},
         details::{EffectsView, LiveRunsView, LogsView, SetsView, WritesQuery, WritesView},
-        modules::{ModuleView, ModulesView},
+        modules::{GraphView, ModuleView, ModulesView, Part},
         pages,
         views::{
             BindingKind, BindingView, DeadLetterView, DeadLettersView, HookState, HookView, HooksView, LogLevelView,
@@ -66,7 +68,7 @@ pub(super) struct Admin {
     hook_manager: Arc<HookManager>,
     services: Arc<Services>,
     log: Option<LogControl>,
-    modules: Option<watch::Receiver<Vec<Report>>>,
+    modules: Option<Seen>,
     kept: Kept,
 }
 
@@ -78,17 +80,24 @@ pub(super) struct Kept {
 }
 
 impl Admin {
-    pub fn new(
-        hook_manager: Arc<HookManager>,
-        log: Option<LogControl>,
-        modules: Option<watch::Receiver<Vec<Report>>>,
-        kept: Kept,
-    ) -> Self {
+    pub fn new(hook_manager: Arc<HookManager>, log: Option<LogControl>, modules: Option<Seen>, kept: Kept) -> Self {
         Self { services: hook_manager.services.clone(), hook_manager, log, modules, kept }
     }
 
     fn log(&self) -> Result<&LogControl, Refused> {
         self.log.as_ref().ok_or(Refused::Unsupported("tell or change what is logged: it did not set up its log"))
+    }
+
+    fn seen(&self) -> Result<(&Seen, &ModuleValues), Refused> {
+        match (&self.modules, &self.services.module_values) {
+            (Some(seen), Some(values)) => Ok((seen, values)),
+            _ => Err(Refused::Unsupported("show modules: it runs none; start it with --modules")),
+        }
+    }
+
+    fn subject(&self, module: &str) -> Result<Subject, Refused> {
+        let found = self.seen()?.1.subject(module);
+        found.map_err(|known| Refused::UnknownModule { name: module.to_owned(), known })
     }
 
     /// Finds a hook that runs.
@@ -256,10 +265,38 @@ impl Operator for Admin {
     }
 
     fn modules(&self) -> Result<ModulesView, Refused> {
-        let (Some(reports), Some(values)) = (&self.modules, &self.services.module_values) else {
-            return Err(Refused::Unsupported("show modules: it runs none; start it with --modules"));
+        let (seen, values) = self.seen()?;
+        Ok(ModulesView { modules: seen.reports().iter().map(module).collect(), problems: values.problems() })
+    }
+
+    fn graph(&self) -> Result<GraphView, Refused> {
+        Ok(GraphView { modules: self.seen()?.0.graph() })
+    }
+
+    fn hooks_of(&self, module: &str) -> Result<Vec<String>, Refused> {
+        let subject = self.subject(module)?;
+        let live = self.services.hook_registry.live().into_iter();
+        let mut names: Vec<_> =
+            live.filter(|hook| hook.module.as_ref() == Some(&subject)).map(|hook| hook.spec.name.to_string()).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn section(&self, module: &str, part: Part, show_secrets: bool) -> Result<Value, Refused> {
+        let (subject, (_, values)) = (self.subject(module)?, self.seen()?);
+        if self.services.health.readiness().role == Role::Standby {
+            let why = "this replica does not lead, and knows neither the configuration nor what hooks changed: ask the leader";
+            return Err(Refused::Conflict(why.to_owned()));
+        }
+        let mut data = match part {
+            Part::Values => values.values(&subject).map_err(Refused::Failed)?,
+            Part::Config => values.configuration(&subject),
+            Part::Patches => values.patches(&subject),
         };
-        Ok(ModulesView { modules: reports.borrow().iter().map(module).collect(), problems: values.problems() })
+        if !show_secrets {
+            part.hide(&mut data);
+        }
+        Ok(data)
     }
 
     fn why<'a>(&'a self, object: &'a str) -> BoxFuture<'a, Result<WhyView, Refused>> {
@@ -330,7 +367,16 @@ impl Operator for Admin {
     }
 
     fn resume(&self, hook: &str) -> Result<(), Refused> {
-        let name = &self.live(hook)?.spec.name;
+        let found = self.live(hook)?;
+        let name = &found.spec.name;
+        if let (Some(values), Some(Subject::Module(module))) = (&self.services.module_values, &found.module)
+            && values.is_paused(module)
+        {
+            return Err(Refused::Conflict(format!(
+                "the module {module} of the hook {hook} is paused, and so is the hook: change the module's maintenance, which \
+                 is Paused"
+            )));
+        }
         if !self.services.queue.resume(name) {
             return Err(self.unknown(hook));
         }

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     registration::Wanted,
-    telemetry::{HookReadiness, Metrics, Readiness, Role},
+    telemetry::{Converge, HookReadiness, Metrics, Readiness, Role},
 };
 
 /// The state of all hooks.
@@ -48,6 +48,8 @@ pub struct Health {
     /// The API server's address, and the watches there.
     server: OnceLock<(String, Streams)>,
     causes: OnceLock<Arc<Causes>>,
+    /// How far modules are. `None`: the operator runs none.
+    modules: Mutex<Option<Converge>>,
 }
 
 struct HookHealth {
@@ -79,7 +81,17 @@ impl Health {
             contact,
             server: OnceLock::new(),
             causes: OnceLock::new(),
+            modules: Mutex::default(),
         }
+    }
+
+    /// Takes a note of how far modules are. An operator that runs modules does so before it starts.
+    pub fn note_converge(&self, converge: Converge) {
+        *self.modules() = Some(converge);
+    }
+
+    fn modules(&self) -> MutexGuard<'_, Option<Converge>> {
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The sources of hooks.
@@ -230,8 +242,9 @@ impl Health {
         let role = self.role();
         let ended = self.tasks.first_ended().map(|ended| ended.to_string());
         let api_server = self.api_server();
+        let modules = *self.modules();
         let Some(queue) = self.queue.get() else {
-            return Readiness { role, ended, api_server, ..Readiness::default() };
+            return Readiness { role, ended, api_server, modules, ..Readiness::default() };
         };
         let standby = role == Role::Standby;
         let registered = self.registered.get().map(|registered| registered.borrow().hooks.clone());
@@ -265,7 +278,8 @@ impl Health {
         let hooks = hooks.into_iter().map(|(_, hook)| hook).collect();
         let sources = self.sources.readiness(starting);
         let loops = self.causes.get().map(|causes| loops::all(causes)).unwrap_or_default();
-        Readiness { started: true, role, ended, api_server, serves, hooks, sources, loops, quarantined: Vec::new() }
+        let quarantined = Vec::new();
+        Readiness { started: true, role, ended, api_server, serves, modules, hooks, sources, loops, quarantined }
     }
 }
 

@@ -93,7 +93,7 @@ use crate::{
     record::{self, Recorder},
     registration::PendingModules,
     telemetry::{
-        HookMetrics, Metrics, Readiness, Server,
+        Converge, HookMetrics, Metrics, Readiness, Server,
         metrics::{HookCounts, MetricsError},
         server::{Probe, ServerError, Shown},
     },
@@ -126,6 +126,7 @@ pub use hooks::{Bundled, Hook, HookLoadError, bad_conditions, component, load};
 pub use modules::{
     Adoption as ModuleAdoption, Changed as ModuleChange, CommandError as ModuleCommandError, Entry as ModuleRevision,
     InCluster as ModulesInCluster, ModulesError, Planned as ModulePlanned, Preview as ModulePreview,
+    node as module_node,
 };
 pub use operators::{Kept as KeptRevision, OfParent as RevisionsOfParent};
 pub use options::{LoopPolicy, ModuleResources, ModulesOptions, Options, RunEnded};
@@ -195,6 +196,7 @@ impl App {
             Arc::new(Health::new(metrics.clone(), leadership.clone(), &options.awaited, tasks.clone(), contact));
         if options.modules.is_some() {
             health.sources().note_modules(PendingModules::Unknown);
+            health.note_converge(Converge::default());
         }
         let hook_registry = Arc::new(HookRegistry::default());
         let shown = Shown {
@@ -253,9 +255,9 @@ impl App {
             }
             _ => None,
         };
-        let shown = modules.as_ref().map(Modules::shown);
+        let seen = modules.as_ref().map(Modules::seen);
         let kept = admin::Kept { lines: options.kept_lines.clone(), effects: kept_effects };
-        let operator = Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone(), shown, kept));
+        let operator = Arc::new(admin::Admin::new(hook_manager.clone(), options.log.clone(), seen, kept));
         if let Some(admin) = &mut admin {
             admin.operate(operator.clone());
         }

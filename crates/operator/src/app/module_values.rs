@@ -132,6 +132,31 @@ impl ModuleValues {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What users configured of the values that a run sees.
+    pub fn configuration(&self, of: &Subject) -> Value {
+        self.store().configuration(name(of))
+    }
+
+    /// What hooks changed in a section, in order.
+    pub fn patches(&self, of: &Subject) -> Value {
+        self.store().patches(key(of))
+    }
+
+    /// The module with this name, or `global`.
+    ///
+    /// # Errors
+    /// Lists the names that there are.
+    pub fn subject(&self, of: &str) -> Result<Subject, Vec<String>> {
+        let modules = self.modules();
+        match modules.iter().find(|name| name.as_str() == of) {
+            Some(name) => Ok(Subject::Module(name.clone())),
+            None if of == GLOBAL => Ok(Subject::Global),
+            None => {
+                Err([GLOBAL].into_iter().chain(modules.iter().map(ModuleName::as_str)).map(str::to_owned).collect())
+            }
+        }
+    }
+
     /// All modules.
     fn modules(&self) -> Vec<ModuleName> {
         self.modules.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -143,17 +168,20 @@ impl ModuleValues {
         self.modules().into_iter().map(|name| (name.clone(), store.decision(name.key()))).collect()
     }
 
-    /// The modules whose objects stay as they are.
-    pub fn maintained(&self) -> impl Iterator<Item = ModuleName> {
-        let store = self.store();
-        let kept = |name: &ModuleName| store.maintenance(name.key()) == Maintenance::NoResourceReconciliation;
-        self.modules().into_iter().filter(kept).collect::<Vec<_>>().into_iter()
+    /// How modules are kept. A module that is missing is managed.
+    pub fn maintained(&self) -> BTreeMap<ModuleName, Maintenance> {
+        self.store().maintained()
+    }
+
+    /// Whether no step of a module begins, and its hooks do not run.
+    pub fn is_paused(&self, module: &ModuleName) -> bool {
+        self.store().maintenance(module.key()) == Maintenance::Paused
     }
 
     /// What a run sees.
     pub fn of(&self, of: &Subject) -> Result<HookValues, Failure> {
         let values = self.values(of).map_err(failure)?;
-        let config = self.store().configuration(name(of));
+        let config = self.configuration(of);
         Ok(HookValues { values: values.to_string().into(), config: config.to_string().into() })
     }
 
@@ -209,8 +237,8 @@ impl ModuleValues {
         let subjects = || modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
         let sections = |store: &Store| subjects().map(|of| store.section(key(&of))).collect::<Vec<_>>();
         let flags = |store: &Store| {
-            let of = |name: &ModuleName| (store.decision(name.key()), store.maintenance(name.key()));
-            modules.iter().map(of).collect::<Vec<_>>()
+            let decisions: Vec<_> = modules.iter().map(|name| store.decision(name.key())).collect();
+            (decisions, store.maintained())
         };
         let mut store = self.store();
         let (values_before, flags_before) = (sections(&store), flags(&store));

@@ -89,7 +89,8 @@ pub struct ModuleSpec {
     #[schemars(range(min = 1, max = 1_000_000))]
     pub settings_version: Option<u32>,
 
-    /// How the objects of the module's chart are kept. If unset, the ConfigMap decides.
+    /// How the module is kept. With NoResourceReconciliation, the objects of its chart stay as they are. With Paused, its
+    /// hooks do not run either, and nothing of it is deleted. If unset, the ConfigMap decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<MaintenanceMode>,
 
@@ -155,13 +156,15 @@ pub struct ModuleRepository {
     pub insecure: bool,
 }
 
-/// How the objects of a module's chart are kept.
+/// How a module is kept.
 #[derive(JsonSchema, Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MaintenanceMode {
-    /// They are kept as they should be.
+    /// Its objects are kept as they should be.
     Managed,
-    /// They stay as they are.
+    /// Its objects stay as they are. Its hooks run.
     NoResourceReconciliation,
+    /// Nothing of it goes on: no step begins, its hooks do not run, and its objects stay as they are.
+    Paused,
 }
 
 /// The observed state of a Module.
@@ -216,6 +219,7 @@ impl ModuleSpec {
         let maintenance = self.maintenance.map(|mode| match mode {
             MaintenanceMode::Managed => Maintenance::Managed,
             MaintenanceMode::NoResourceReconciliation => Maintenance::NoResourceReconciliation,
+            MaintenanceMode::Paused => Maintenance::Paused,
         });
         let enabled = self.enabled.or(self.source.as_ref().map(|_| true));
         Wish { settings, settings_version: self.settings_version, enabled, maintenance }

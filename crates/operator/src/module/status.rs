@@ -134,6 +134,9 @@ fn ready(facts: &Facts<'_>) -> (Says, Says) {
             "no directory of the operator has a module with this name: correct the name, or set spec.source",
         );
     };
+    if is_held(report) {
+        return stuck("Paused", &format!("its maintenance is Paused: it stays before the step {}", report.at));
+    }
     if let Some(error) = &report.error {
         let reason = format!("{}Failed", state(report.at));
         return match report.refused {
@@ -154,6 +157,11 @@ fn ready(facts: &Facts<'_>) -> (Says, Says) {
     }
 }
 
+/// Whether a step comes next that does not begin, because the module is paused.
+fn is_held(report: &Report) -> bool {
+    report.paused && !matches!(report.at, "ready" | "off")
+}
+
 fn deleting(facts: &Facts<'_>) -> String {
     let Some(report) = facts.report else { return "nothing of it is left".to_owned() };
     let step = format!("the step {} goes on", report.at);
@@ -164,7 +172,8 @@ fn deleting(facts: &Facts<'_>) -> String {
 fn reconciling(facts: &Facts<'_>, ready: &Says) -> Says {
     let Says(ready, reason, message) = ready;
     let fetches = facts.sourced && !facts.current && facts.source.is_none_or(|problem| !problem.refused);
-    let steps = facts.report.is_some_and(|report| !report.refused && !matches!(report.at, "ready" | "off"));
+    let moves = |report: &Report| !report.refused && !is_held(report) && !matches!(report.at, "ready" | "off");
+    let steps = facts.report.is_some_and(moves);
     match !ready && (fetches || steps || facts.deleting) {
         true => Says::of(true, reason, message.clone()),
         false => Says::of(false, "Settled", "nothing is under way"),
@@ -226,6 +235,7 @@ mod tests {
             error: None,
             failures: 0,
             refused: false,
+            paused: false,
         }
     }
 
@@ -255,6 +265,7 @@ mod tests {
     #[test]
     fn conditions_say_what_a_module_does_and_what_stands_in_the_way() {
         let error = |report: Report, refused| Report { error: Some("hook main.web: no".into()), refused, ..report };
+        let paused = |report: Report| Report { paused: true, ..report };
         let waits = |report: Report| Report { waits: Some("the module db".into()), ..report };
         for (report, wanted) in [
             (report("ready", Some(true)), "True Ready / False Settled / False Progressing"),
@@ -265,6 +276,8 @@ mod tests {
                 error(report("BeforeHelm", Some(true)), false),
                 "False BeforeHelmFailed / True BeforeHelmFailed / False Progressing",
             ),
+            (paused(error(report("Chart", Some(true)), false)), "False Paused / False Settled / True Paused"),
+            (paused(report("ready", Some(true))), "True Ready / False Settled / False Progressing"),
             (error(report("Chart", Some(true)), true), "False ChartFailed / False Settled / True ChartFailed"),
         ] {
             let status = status(&facts(Some(&report)), &ModuleStatus::default());

@@ -13,6 +13,6 @@ pub mod traces;
 pub use hook_metrics::HookMetrics;
 pub use log::{LogControl, LogFormat};
 pub use metrics::Metrics;
-pub use readiness::{HookReadiness, Readiness, Role, SourceReadiness};
+pub use readiness::{Converge, HookReadiness, Readiness, Role, SourceReadiness};
 pub use server::Server;
 pub use traces::{TRACE_TARGET, Traces};

@@ -45,6 +45,50 @@ impl Role {
     }
 }
 
+/// How far modules are where they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Converge {
+    /// The first round has begun.
+    pub begun: bool,
+    /// Each module was tried once. A module that fails was tried, too.
+    pub tried: bool,
+    /// How many modules are neither ready nor off, the global hooks included.
+    pub moving: usize,
+}
+
+/// A state of addon-operator, with its number of tasks if it has one.
+type ConvergeState = (&'static str, Option<usize>);
+
+impl Converge {
+    /// The states in addon-operator's words. An operator without modules has nothing left to do.
+    fn states(this: Option<Self>) -> Vec<ConvergeState> {
+        const DONE: ConvergeState = ("STARTUP_CONVERGE_DONE", None);
+        match this {
+            Some(Self { begun: false, .. }) => vec![("STARTUP_CONVERGE_NOT_STARTED", None)],
+            Some(Self { tried: false, moving, .. }) => vec![("STARTUP_CONVERGE_IN_PROGRESS", Some(moving))],
+            None | Some(Self { moving: 0, .. }) => vec![DONE, ("CONVERGE_WAIT_TASK", None)],
+            Some(Self { moving, .. }) => vec![DONE, ("CONVERGE_IN_PROGRESS", Some(moving))],
+        }
+    }
+
+    /// A line for each state.
+    pub(super) fn text(this: Option<Self>) -> String {
+        let line = |(state, tasks): ConvergeState| match tasks {
+            Some(tasks) => format!("{state}: {tasks} tasks\n"),
+            None => format!("{state}\n"),
+        };
+        Self::states(this).into_iter().map(line).collect()
+    }
+
+    /// A key for each state: a number of tasks, or `true`.
+    pub(super) fn json(this: Option<Self>) -> serde_json::Value {
+        let key = |(state, tasks): ConvergeState| {
+            (state.to_owned(), tasks.map_or(serde_json::Value::Bool(true), serde_json::Value::from))
+        };
+        serde_json::Value::Object(Self::states(this).into_iter().map(key).collect())
+    }
+}
+
 /// Whether the operator has started, and is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
@@ -61,6 +105,8 @@ pub struct Readiness {
     pub serves: bool,
     /// Every source except the directory.
     pub sources: Vec<SourceReadiness>,
+    /// How far modules are. `None`: the operator runs none.
+    pub modules: Option<Converge>,
     /// Every loaded hook.
     pub hooks: Vec<HookReadiness>,
     /// Loops of hooks. They make nothing unready, because another process would have them, too.
@@ -70,13 +116,20 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Whether the operator has started, all sources that count are loaded, and no hook that counts waits for anything.
+    /// Whether the operator has started, all sources that count are loaded, each module was tried, and no hook that counts
+    /// waits for anything.
     pub fn ready(&self) -> bool {
         let loaded = self.sources.iter().all(|source| !source.counts || source.missing.is_empty());
         self.started
             && self.ended.is_none()
             && loaded
+            && self.converge().is_none_or(|modules| modules.tried)
             && self.hooks.iter().all(|hook| !hook.counts || hook.missing.is_empty())
+    }
+
+    /// How far modules are, if they run here. A standby runs none, and waits for none.
+    fn converge(&self) -> Option<Converge> {
+        self.modules.filter(|_| self.role != Role::Standby)
     }
 
     /// One line for each hook, in the format of the API server's `/readyz?verbose`.
@@ -98,6 +151,14 @@ impl Readiness {
                 "" => writeln!(out, "[+]{source} ok"),
                 missing => writeln!(out, "{}{source} is missing: {}", mark(*counts), missing.replace('\n', " ")),
             };
+        }
+        match self.converge() {
+            Some(Converge { tried: true, .. }) => out.push_str("[+]modules were tried\n"),
+            Some(Converge { begun: true, moving, .. }) => {
+                let _ = writeln!(out, "[-]modules are being tried: {moving} of them are neither ready nor off");
+            }
+            Some(_) => out.push_str("[-]modules are not being tried yet: see the log\n"),
+            None => {}
         }
         for hook in &self.hooks {
             let _ = match hook.missing.as_slice() {
@@ -137,6 +198,9 @@ impl Readiness {
             "ended": self.ended,
             "apiServer": self.api_server,
             "serves": self.serves,
+            "modules": self.modules.map(|modules| {
+                serde_json::json!({ "begun": modules.begun, "tried": modules.tried, "moving": modules.moving })
+            }),
             "sources": self.sources.iter().map(source).collect::<Vec<_>>(),
             "hooks": self.hooks.iter().map(hook).collect::<Vec<_>>(),
             "loops": self.loops,

@@ -20,7 +20,7 @@ use super::{
     hook_metrics::HookMetrics,
     metrics::Metrics,
     page::{Page, Version},
-    readiness::Readiness,
+    readiness::{Converge, Readiness},
 };
 use crate::{
     connections::{Connections, accept},
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// What is served, and at which path. Health is served as JSON if `Accept` or `?format=json` requests it.
-pub const ROUTES: [(&str, &str); 6] = [
+pub const ROUTES: [(&str, &str); 7] = [
     (
         "/healthz",
         "200 as long as the process works, 503 once a task of it has ended by itself; says how each hook is doing",
@@ -36,9 +36,10 @@ pub const ROUTES: [(&str, &str); 6] = [
     ("/startupz", "200 once all hooks were loaded or refused, 503 before"),
     (
         "/readyz",
-        "200 when no hook waits for anything, else 503 with what each waits for; with `?exclude=hooks`, 200 when reviews \
-         may be routed to this replica",
+        "200 when no hook waits for anything and each module was tried, else 503 with what is waited for; with \
+         `?exclude=hooks`, 200 when reviews may be routed to this replica",
     ),
+    ("/status/converge", "how far modules are, in addon-operator's words; JSON with `?output=json`"),
     ("/metrics", "metrics of the operator, Prometheus text format"),
     ("/metrics/hooks", "metrics that hooks report, Prometheus text format"),
     ("/discovery", "this list"),
@@ -111,6 +112,9 @@ struct Health {
     /// The first line is a word about liveness. The other lines are what the operator waits for.
     text: String,
     json: String,
+    /// How far modules are.
+    converge: String,
+    converge_json: String,
 }
 
 impl Health {
@@ -118,7 +122,16 @@ impl Health {
         let works = readiness.ended.is_none();
         let text = format!("{}\n{}", if works { OK } else { BROKEN }, readiness.text());
         let (started, ready, serves) = (readiness.started, readiness.ready(), readiness.serves);
-        Self { works, started, ready, serves, text, json: readiness.json().to_string() }
+        Self {
+            works,
+            started,
+            ready,
+            serves,
+            text,
+            json: readiness.json().to_string(),
+            converge: Converge::text(readiness.modules),
+            converge_json: Converge::json(readiness.modules).to_string(),
+        }
     }
 
     fn waits_for(&self) -> &str {
@@ -204,6 +217,7 @@ fn routes(pages: Pages) -> Router {
         .route("/healthz", get(healthz))
         .route("/startupz", get(startupz))
         .route("/readyz", get(readyz))
+        .route("/status/converge", get(converge))
         .route("/metrics", get(show_metrics))
         .route("/metrics/hooks", get(show_hook_metrics))
         .route("/discovery", get(discovery))
@@ -230,6 +244,15 @@ async fn readyz(State(pages): State<Pages>, asked: Asked) -> Response {
     let without_hooks = has(asked.0.0.as_deref(), "exclude=hooks");
     health(pages, asked, if without_hooks { |health| health.serves } else { |health| health.ready }, Health::waits_for)
         .await
+}
+
+/// A client reads the state from the body. The status says only that there is one, as in addon-operator.
+async fn converge(State(pages): State<Pages>, (RawQuery(query), headers, Extension(reading)): Asked) -> Response {
+    let Some(version) = pages.health.get().await else { return ending() };
+    let json = has(query.as_deref(), "output=json") || wants_json(query.as_deref(), &headers);
+    let (format, part): (_, fn(&Health) -> &str) =
+        if json { (JSON, |health| &health.converge_json) } else { (TEXT, |health| &health.converge) };
+    ([(header::CONTENT_TYPE, format)], Answer::body(reading, version, part)).into_response()
 }
 
 /// The parts of a health request that matter for its answer.
@@ -293,6 +316,7 @@ mod tests {
     use std::sync::Mutex;
 
     use boathook_core::model::{HookName, MetricOp, MetricSample, MetricValue};
+    use serde_json::json;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::TcpStream,
@@ -300,7 +324,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::telemetry::readiness::{HookReadiness, SourceReadiness};
+    use crate::telemetry::readiness::{HookReadiness, Role, SourceReadiness};
 
     struct Stage {
         server: Server,
@@ -383,6 +407,51 @@ mod tests {
         }
         stage.readiness.lock().unwrap().hooks[1].missing.clear();
         assert_eq!(statuses().await, [200, 200, 200, 404]);
+    }
+
+    // mutant: crates/operator/src/telemetry/readiness.rs: `self.modules.filter(|_| self.role != Role::Standby)` => `self.modules`
+    #[tokio::test]
+    async fn converge_has_addon_operators_words_and_readiness_waits_for_it() {
+        let stage = stage().await;
+        let shows = async |modules: Option<Converge>, role: Role| {
+            *stage.readiness.lock().unwrap() = Readiness { started: true, modules, role, ..Default::default() };
+            let (text, json) =
+                (stage.get("/status/converge", "").await, stage.get("/status/converge?output=json", "").await);
+            assert_eq!((text.status, json.status), (200, 200));
+            assert!(json.head.contains("content-type: application/json"), "{}", json.head);
+            let ready = stage.get("/readyz", "").await;
+            (text.body, serde_json::from_str::<serde_json::Value>(&json.body).unwrap(), ready.status, ready.body)
+        };
+        let done = json!({"STARTUP_CONVERGE_DONE": true, "CONVERGE_WAIT_TASK": true});
+        let (text, json, status, _) = shows(None, Role::Alone).await;
+        assert_eq!((text.as_str(), status), ("STARTUP_CONVERGE_DONE\nCONVERGE_WAIT_TASK\n", 200));
+        assert_eq!(json, done);
+
+        let before = Converge::default();
+        let (text, json, status, body) = shows(Some(before), Role::Alone).await;
+        assert_eq!((text.as_str(), status), ("STARTUP_CONVERGE_NOT_STARTED\n", 503));
+        assert_eq!(json, json!({"STARTUP_CONVERGE_NOT_STARTED": true}));
+        assert!(body.contains("[-]modules are not being tried yet: see the log\n"), "{body}");
+        // A standby tries no modules.
+        let (text, _, status, _) = shows(Some(before), Role::Standby).await;
+        assert_eq!((text.as_str(), status), ("STARTUP_CONVERGE_NOT_STARTED\n", 200));
+
+        let first = Converge { begun: true, moving: 3, ..before };
+        let (text, json, status, body) = shows(Some(first), Role::Leader).await;
+        assert_eq!((text.as_str(), status), ("STARTUP_CONVERGE_IN_PROGRESS: 3 tasks\n", 503));
+        assert_eq!(json, json!({"STARTUP_CONVERGE_IN_PROGRESS": 3}));
+        assert!(body.contains("[-]modules are being tried: 3 of them are neither ready nor off\n"), "{body}");
+
+        let broken = Converge { tried: true, moving: 1, ..first };
+        let (text, json, status, body) = shows(Some(broken), Role::Leader).await;
+        assert_eq!((text.as_str(), status), ("STARTUP_CONVERGE_DONE\nCONVERGE_IN_PROGRESS: 1 tasks\n", 200));
+        assert_eq!(json, json!({"STARTUP_CONVERGE_DONE": true, "CONVERGE_IN_PROGRESS": 1}));
+        assert!(body.contains("[+]modules were tried\n"), "{body}");
+        assert_eq!(shows(Some(Converge { moving: 0, ..broken }), Role::Leader).await.1, done);
+        // The webhooks of this replica may be what the modules wait for.
+        *stage.readiness.lock().unwrap() =
+            Readiness { started: true, serves: true, modules: Some(first), ..Default::default() };
+        assert_eq!(stage.get("/readyz?exclude=hooks", "").await.status, 200);
     }
 
     #[tokio::test]

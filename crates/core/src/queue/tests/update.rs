@@ -151,3 +151,19 @@ fn a_new_version_is_tried_at_once_and_begins_to_count_anew() {
         assert!(q.state.is_idle());
     }
 }
+
+#[test]
+fn a_hook_of_a_paused_module_stands_still_whatever_becomes_of_its_own_pause() {
+    let mut q = Bench::new(&[("h", 1)]);
+    q.push("h", &own("h"), tick(1));
+    assert!(q.state.suspend(&hook("h"), true) && q.state.pause(&hook("h")));
+    q.nothing();
+    q.state.resume(&hook("h"));
+    q.nothing();
+    q.state.pause(&hook("h"));
+    q.state.suspend(&hook("h"), false);
+    q.nothing();
+    q.state.resume(&hook("h"));
+    assert_eq!(q.rest(), [words("t1")]);
+    assert!(!q.state.suspend(&hook("unknown"), true));
+}

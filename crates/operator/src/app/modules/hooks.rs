@@ -1,8 +1,9 @@
 //! The hooks of modules: which files they are, their start, and their runs at the stages of a module's life.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -14,7 +15,7 @@ use boathook_core::{
         Trigger, error_chain,
     },
 };
-use boathook_modules::life::Subject;
+use boathook_modules::{ModuleName, life::Subject};
 use futures::future::{join_all, select_all};
 use tracing::warn;
 
@@ -38,6 +39,8 @@ pub(super) struct ModuleHooks {
     hook_manager: Arc<HookManager>,
     runs: Runs,
     global: Option<PathBuf>,
+    /// Modules whose hooks stand still.
+    paused: Mutex<BTreeSet<ModuleName>>,
 }
 
 /// The files of hooks, and what is wrong with others.
@@ -49,7 +52,24 @@ struct NotLoaded(String);
 impl ModuleHooks {
     pub fn new(services: Arc<Services>, hook_manager: Arc<HookManager>, global: Option<PathBuf>) -> Self {
         let runs = Runs::new(services.clone());
-        Self { services, hook_manager, runs, global }
+        Self { services, hook_manager, runs, global, paused: Mutex::default() }
+    }
+
+    /// The hooks of these modules stand still from now on, and those of all others do not.
+    pub fn pause(&self, modules: BTreeSet<ModuleName>) {
+        *self.paused() = modules;
+        self.services.hook_registry.live().iter().for_each(|hook| self.suspend(hook));
+    }
+
+    fn paused(&self) -> MutexGuard<'_, BTreeSet<ModuleName>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn suspend(&self, hook: &Hook) {
+        if let Some(Subject::Module(name)) = &hook.module {
+            let paused = self.paused().contains(name);
+            self.services.queue.suspend(&hook.spec.name, paused);
+        }
     }
 
     /// The hooks that run.
@@ -190,6 +210,8 @@ impl ModuleHooks {
         let loaded = self.load_all(of, module).await.map_err(|NotLoaded(why)| why)?;
         let names: Vec<_> = loaded.iter().map(|hook| hook.spec.name.clone()).collect();
         self.hook_manager.begin_all(loaded);
+        // The pause may have come after the step had begun.
+        self.live(of).iter().for_each(|hook| self.suspend(hook));
         let started = join_all(names.iter().map(async |name| {
             if let Some(states) = self.services.health.states(name) {
                 states.passed().await;

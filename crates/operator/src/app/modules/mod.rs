@@ -25,7 +25,7 @@ use std::{
 
 use boathook_core::{model::Stage, tasks::Task};
 use boathook_modules::{
-    Catalogue, Layout, LayoutError, ModuleName, Store,
+    Catalogue, Layout, LayoutError, Maintenance, ModuleName, Store,
     graph::{Graph, GraphError},
     layout::Class,
     life::{End, Event, Life, Report, Step, Subject, TaskId},
@@ -43,7 +43,11 @@ use super::{
     module_values::{ModuleValues, News},
     options::ModulesOptions,
 };
-use crate::{module::Fetcher, registration::PendingModules, telemetry::metrics::ModuleInfo};
+use crate::{
+    module::Fetcher,
+    registration::PendingModules,
+    telemetry::{Converge, metrics::ModuleInfo},
+};
 pub use adopt::Adoption;
 pub use charts::revisions::Entry;
 pub use commands::{CommandError, InCluster};
@@ -52,6 +56,8 @@ use keeper::Heard;
 pub use preview::{Changed, Planned, Preview};
 use releases::Releases;
 use resources::Resources;
+pub(super) use seen::Seen;
+pub use seen::node;
 use shelf::Shelf;
 use steps::Steps;
 
@@ -133,6 +139,7 @@ impl Read {
 pub(super) struct Modules {
     _task: Task<()>,
     reports: watch::Receiver<Vec<Report>>,
+    shelf: Arc<Shelf>,
     releases: Arc<dyn Releases>,
 }
 
@@ -171,7 +178,7 @@ impl Modules {
             places: BTreeMap::new(),
             options,
             shown,
-            shelf,
+            shelf: shelf.clone(),
             broken,
             resources: None,
             leaving: BTreeSet::new(),
@@ -180,12 +187,7 @@ impl Modules {
             measured: BTreeSet::new(),
         };
         let task = services.tasks.spawn("modules", driver.run(news, inbox));
-        Self { _task: task, reports, releases }
-    }
-
-    /// Follows what everything does.
-    pub fn shown(&self) -> watch::Receiver<Vec<Report>> {
-        self.reports.clone()
+        Self { _task: task, reports, shelf, releases }
     }
 }
 
@@ -293,9 +295,27 @@ impl Driver {
     }
 
     fn flags(&mut self) {
-        let maintained = self.values.maintained().collect();
-        self.take(Event::Maintained(maintained));
+        self.maintain();
         self.take(Event::Votes(self.values.votes()));
+    }
+
+    /// Has modules kept as the configuration and Modules say. Hooks stand still before the steps of their module end.
+    fn maintain(&mut self) {
+        let maintained = self.values.maintained();
+        let paused = maintained.iter().filter(|(_, how)| **how == Maintenance::Paused);
+        self.steps.hooks.pause(paused.map(|(name, _)| name.clone()).collect());
+        self.take(Event::Maintained(maintained));
+    }
+
+    /// How far modules are, for people and probes.
+    fn converge(&self, now: &[Report]) -> Converge {
+        let rests = |report: &&Report| match report.at {
+            "ready" | "waiting for modules" => true,
+            "off" => report.on.is_some(),
+            _ => report.paused,
+        };
+        let moving = now.iter().filter(|report| !rests(report)).count();
+        Converge { begun: self.begun, tried: self.life.were_tried(), moving }
     }
 
     fn news(&mut self, news: News) {
@@ -335,7 +355,7 @@ impl Driver {
     }
 
     fn wait(&mut self, task: TaskId, failures: u32) {
-        let pause = self.pause(failures);
+        let pause = pause(&self.options, failures, rand::random());
         self.running.spawn(async move {
             tokio::time::sleep(pause).await;
             Event::Due(task)
@@ -381,7 +401,7 @@ impl Driver {
 
     /// Shows all modules as metrics.
     fn show_metrics(&mut self, now: &[Report]) {
-        let maintained: BTreeSet<_> = self.values.maintained().collect();
+        let maintained = self.values.maintained();
         let mut shown = BTreeSet::new();
         for report in now {
             let Subject::Module(name) = &report.subject else {
@@ -403,19 +423,13 @@ impl Driver {
                 enabled: report.on,
                 critical,
                 ready: report.at == "ready",
-                maintained: maintained.contains(name),
+                maintenance: maintained.get(name).copied().unwrap_or_default().as_str(),
             });
             shown.insert(name.clone());
         }
         for gone in std::mem::replace(&mut self.measured, shown).difference(&self.measured) {
             self.services.metrics.forget_module(gone.as_str());
         }
-    }
-
-    fn pause(&self, failures: u32) -> Duration {
-        let doubled = self.options.retry_initial.saturating_mul(1 << failures.saturating_sub(1).min(16));
-        let pause = doubled.min(self.options.retry_max);
-        pause + pause.mul_f64(rand::random::<f64>() * 0.1)
     }
 
     /// Modules whose hooks may not be loaded: what these registered at the API server stays. Hooks that are loaded say
@@ -444,6 +458,7 @@ impl Driver {
     fn show(&mut self) {
         let now = self.life.reports();
         self.services.health.sources().note_modules(self.pending(&now));
+        self.services.health.note_converge(self.converge(&now));
         let before = self.shown.borrow().clone();
         for report in &now {
             let old = before.iter().find(|old| old.subject == report.subject);
@@ -468,6 +483,13 @@ impl Driver {
     }
 }
 
+/// How long to wait after so many failures. `jitter`: between 0 and 1, so that what failed together is not tried together.
+fn pause(options: &ModulesOptions, failures: u32, jitter: f64) -> Duration {
+    let doubled = options.retry_initial.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    let pause = doubled.min(options.retry_max);
+    pause + pause.mul_f64(jitter * 0.1)
+}
+
 /// What is heard of Modules next, if they are followed.
 async fn heard(resources: Option<&mut Resources>) -> Heard {
     match resources {
@@ -484,5 +506,21 @@ fn step(stage: Stage) -> Step {
         Stage::AfterHelm => Step::AfterHelm,
         Stage::BeforeDeleteHelm => Step::BeforeDeleteHelm,
         Stage::AfterDeleteHelm => Step::AfterDeleteHelm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // mutant: crates/operator/src/app/modules/mod.rs: `let pause = doubled.min(options.retry_max);` => `let pause = doubled;`
+    // mutant: crates/operator/src/app/modules/mod.rs: `failures.saturating_sub(1).min(16)` => `0`
+    #[test]
+    fn the_pause_doubles_with_each_failure_until_its_bound() {
+        let options = ModulesOptions::new(Vec::new());
+        let seconds = |failures, jitter| pause(&options, failures, jitter).as_secs_f64();
+        let first: Vec<f64> = (1..=5).map(|failures| seconds(failures, 0.0)).collect();
+        assert_eq!(first, [5.0, 10.0, 20.0, 32.0, 32.0]);
+        assert_eq!((seconds(u32::MAX, 0.0), seconds(u32::MAX, 1.0)), (32.0, 35.2));
     }
 }

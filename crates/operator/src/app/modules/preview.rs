@@ -197,6 +197,11 @@ impl InCluster {
 
     async fn one(&self, known: &Known<'_>, name: &ModuleName) -> Result<Preview, CommandError> {
         let record = known.records.get(name).filter(|record| !record.is_ending());
+        if known.store.maintenance(name.key()) == Maintenance::Paused {
+            let why = "its maintenance is Paused: nothing of it goes on".to_owned();
+            let module = name.clone();
+            return Ok(Preview { module, planned: Planned::Stay, why, objects: Vec::new(), hooks: Vec::new() });
+        }
         let done = match (known.states.get(name), known.catalogue.module(name.as_str())) {
             (Some(State::On(_) | State::Unknown(_)), Some(module)) => {
                 self.on(known, module, record, None).await.map(|(preview, _)| preview)

@@ -1,14 +1,73 @@
-//! What an operator shows of its modules to the program that it is a part of.
+//! What an operator shows of its modules: to admins, and to the program that it is a part of.
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use boathook_modules::{
-    ModuleName,
+    Module, ModuleName,
+    layout::Class,
     life::{Report, Subject},
 };
 use serde_json::Value;
+use tokio::sync::watch;
 
-use super::{super::App, Modules};
+use super::{super::App, Modules, shelf::Shelf};
+use crate::admin::modules::{NeedView, NodeView};
+
+/// What modules do, and in which order.
+pub(in super::super) struct Seen {
+    reports: watch::Receiver<Vec<Report>>,
+    shelf: Arc<Shelf>,
+}
+
+impl Seen {
+    /// What everything does, the global hooks first. Empty before this replica leads.
+    pub fn reports(&self) -> Vec<Report> {
+        self.reports.borrow().clone()
+    }
+
+    /// All modules in their order.
+    pub fn graph(&self) -> Vec<NodeView> {
+        let reports = self.reports();
+        let states: BTreeMap<_, _> = reports.iter().map(|report| (&report.subject, (report.on, &report.why))).collect();
+        let graph = self.shelf.graph(None).unwrap_or_default();
+        let shelved = graph.order().iter().filter_map(|name| self.shelf.get(name));
+        let node = |module: &Module| match states.get(&Subject::Module(module.name.clone())) {
+            Some((on, why)) => node(module, *on, (*why).clone()),
+            None => node(module, None, "no module runs before this replica leads".to_owned()),
+        };
+        shelved.map(|shelved| node(&shelved.module)).collect()
+    }
+}
+
+/// A module in the graph.
+pub fn node(module: &Module, on: Option<bool>, why: String) -> NodeView {
+    let definition = &module.definition;
+    let needs = definition.dependencies.iter().map(|one| NeedView {
+        name: one.name.to_string(),
+        optional: one.optional,
+        versions: one.versions.as_ref().map(ToString::to_string),
+    });
+    let class = match definition.class {
+        Class::Critical => "critical",
+        Class::Functional => "functional",
+    };
+    NodeView {
+        name: module.name.to_string(),
+        order: module.order,
+        class: class.to_owned(),
+        version: definition.version.as_ref().map(ToString::to_string),
+        needs: needs.collect(),
+        on,
+        why,
+    }
+}
 
 impl Modules {
+    /// What admins see.
+    pub fn seen(&self) -> Seen {
+        Seen { reports: self.reports.clone(), shelf: self.shelf.clone() }
+    }
+
     /// What everything does, the global hooks first. Empty before this replica leads.
     fn reports(&self) -> Vec<Report> {
         let mut reports = self.reports.borrow().clone();

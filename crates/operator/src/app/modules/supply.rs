@@ -222,6 +222,8 @@ impl Driver {
         };
         let graph = self.with_unread(graph);
         let shelf = self.shelf.clone();
+        // Nothing of a new module may begin if it is paused.
+        self.maintain();
         let actions = self.life.replace(graph, self.values.votes(), |name| shelf.parts(name), renewed);
         self.act(actions);
     }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use super::{Metrics, NONE};
 
+/// How a module can be kept.
+const MAINTENANCE: [&str; 3] = ["Managed", "NoResourceReconciliation", "Paused"];
+
 /// A module, as its metrics show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModuleInfo<'a> {
@@ -12,8 +15,8 @@ pub struct ModuleInfo<'a> {
     pub enabled: Option<bool>,
     pub critical: bool,
     pub ready: bool,
-    /// Its objects stay as they are.
-    pub maintained: bool,
+    /// How it is kept: one of [`MAINTENANCE`].
+    pub maintenance: &'static str,
 }
 
 impl Metrics {
@@ -35,7 +38,7 @@ impl Metrics {
 
     /// Shows a module.
     pub fn set_module(&self, module: ModuleInfo<'_>) {
-        let ModuleInfo { name, enabled, critical, ready, maintained } = module;
+        let ModuleInfo { name, enabled, critical, ready, maintenance } = module;
         let enabled = match enabled {
             Some(true) => "true",
             Some(false) => "false",
@@ -52,11 +55,10 @@ impl Metrics {
         }
         self.vecs.module_info.with_label_values(&[name, enabled, critical]).set(1);
         self.vecs.module_ready.with_label_values(&[name]).set(i64::from(ready));
-        let states = ["Managed", "NoResourceReconciliation"];
-        let [managed, kept] = states;
-        let (state, other) = if maintained { (kept, managed) } else { (managed, kept) };
-        let _ = self.vecs.module_maintenance.remove_label_values(&[name, other]);
-        self.vecs.module_maintenance.with_label_values(&[name, state]).set(1);
+        for other in MAINTENANCE.into_iter().filter(|other| *other != maintenance) {
+            let _ = self.vecs.module_maintenance.remove_label_values(&[name, other]);
+        }
+        self.vecs.module_maintenance.with_label_values(&[name, maintenance]).set(1);
     }
 
     /// Forgets a module that is gone.
@@ -79,9 +81,10 @@ mod tests {
     #[test]
     fn a_module_has_one_series_of_each_and_none_when_it_is_gone() {
         let metrics = Metrics::new("x_").unwrap();
-        let web = ModuleInfo { name: "web", enabled: None, critical: true, ready: false, maintained: false };
+        let web = ModuleInfo { name: "web", enabled: None, critical: true, ready: false, maintenance: "Managed" };
         metrics.set_module(web);
-        metrics.set_module(ModuleInfo { enabled: Some(true), ready: true, maintained: true, ..web });
+        metrics.set_module(ModuleInfo { maintenance: "NoResourceReconciliation", ..web });
+        metrics.set_module(ModuleInfo { enabled: Some(true), ready: true, maintenance: "Paused", ..web });
         metrics.module_step("web", "Chart", Duration::from_secs(1), true, false);
         metrics.module_step("web", "Delete", Duration::from_secs(1), true, true);
         metrics.module_drifted("web");
@@ -93,7 +96,7 @@ mod tests {
         let shown = lines(&metrics);
         for line in [
             r#"x_mm_module_info{critical="true",enabled="true",module="web"} 1"#,
-            r#"x_mm_module_maintenance{module="web",state="NoResourceReconciliation"} 1"#,
+            r#"x_mm_module_maintenance{module="web",state="Paused"} 1"#,
             r#"x_module_ready{module="web"} 1"#,
             r#"x_module_run_errors_total{module="web"} 1"#,
             r#"x_module_delete_errors_total{module="web"} 1"#,
@@ -103,7 +106,9 @@ mod tests {
         ] {
             assert!(shown.iter().any(|one| one == line), "{line} is not in {shown:#?}");
         }
-        assert_eq!(shown.iter().filter(|line| line.contains("mm_module_info")).count(), 1);
+        for one in ["mm_module_info", "mm_module_maintenance"] {
+            assert_eq!(shown.iter().filter(|line| line.contains(one)).count(), 1, "{one}");
+        }
         metrics.forget_module("web");
         assert_eq!(lines(&metrics), [""; 0]);
     }

@@ -140,7 +140,7 @@ table! {
     modules_drifted: IntCounterVec = counter("modules_drifted_total", &["module"], "Times that objects of a module no longer were as they were applied.");
     module_info: IntGaugeVec = gauge("mm_module_info", &["module", "enabled", "critical"], "1 for each module; enabled and critical are true or false, and enabled is unknown before that is decided.");
     module_ready: IntGaugeVec = gauge("module_ready", &["module"], "1 when all steps of the module are done, else 0.");
-    module_maintenance: IntGaugeVec = gauge("mm_module_maintenance", &["module", "state"], "1 for each module, with how its objects are kept: Managed or NoResourceReconciliation.");
+    module_maintenance: IntGaugeVec = gauge("mm_module_maintenance", &["module", "state"], "1 for each module, with its maintenance: Managed, NoResourceReconciliation or Paused.");
     convergences: IntCounterVec = counter("convergence_total", &[], "Rounds in which each module was tried.");
     convergence_seconds: CounterVec = counter("convergence_seconds", &[], "Time of these rounds, from their beginning until each module was tried.");
     hook_run: HistogramVec = histogram("hook_run_seconds", Buckets::Seconds, RUN, "Duration of a run, host calls included.");

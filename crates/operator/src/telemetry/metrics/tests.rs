@@ -84,7 +84,13 @@ fn record_all(metrics: &Metrics, name: &str) {
     let answer = AnswerLabels { hook: &labels.0, binding: &labels.1, kind: "validating" };
     metrics.answer_ended(answer, "allowed", Duration::from_millis(1));
     metrics.set_certificate_expiry(1_900_000_000);
-    metrics.set_module(ModuleInfo { name: "web", enabled: None, critical: false, ready: false, maintained: false });
+    metrics.set_module(ModuleInfo {
+        name: "web",
+        enabled: None,
+        critical: false,
+        ready: false,
+        maintenance: "Managed",
+    });
     metrics.module_step("web", "Chart", Duration::from_millis(1), true, false);
     metrics.module_step("web", "Delete", Duration::from_millis(1), true, true);
     metrics.module_drifted("web");
