@@ -107,15 +107,15 @@ test("a run is replayed, and becomes a scenario", async () => {
   const values = ["first", "second"].flatMap((value) => [value, source(value).data.password]);
   assert.ok(!values.some((value) => text.includes(value)), "values of Secrets are placeholders");
 
-  // The file that the page names is one that `boathook test` plays.
+  // `boathook test` reads the file.
   const files = await directory();
   const file = join(files.path, "incident.yaml");
   await writeFile(file, text);
-  const played = new Program(["test", HOOK, "--scenarios", file]);
-  assert.equal(await played.ended, 0, played.text);
+  const read = new Program(["test", HOOK, "--scenarios", file, "--list"]);
+  assert.equal(await read.ended, 0, read.text);
   await files.remove();
 
-  // A run that is not recorded is not offered, and the reason is told to those who ask nevertheless.
+  // A run that is not recorded is not offered, and those who ask nevertheless get the reason.
   await page.goto(`${visit.origin}/#/runs/registry-secret/nobody-1`);
   await again.getByText("There is no record of this run").waitFor();
   assert.ok(await again.getByRole("button", { name: "Replay" }).isDisabled());

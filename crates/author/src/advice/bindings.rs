@@ -3,23 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boathook_core::model::{Content, HookSpec, KubernetesBinding, WatchEventKind, is_variable};
+use boathook_core::model::{Content, KubernetesBinding, WatchEventKind, is_variable};
 use serde_json::{Value, json};
 
 use super::{
     ENOUGH, FEW, Item, OfBinding, SOME, Subject,
     document::Change,
-    probe::{Probe, Without, spared},
+    probe::{Probe, Without, of_document, spared},
     seen::Place,
 };
 
 /// Labels that say which object it is, and not what it is for.
 const OWN_LABELS: [&str; 3] = ["kubernetes.io/metadata.name", "pod-template-hash", "controller-revision-hash"];
-
-/// The bindings that are entries of the document's `kubernetes`, with their numbers.
-pub(super) fn of_document(spec: &HookSpec) -> impl Iterator<Item = (usize, &KubernetesBinding)> {
-    spec.kubernetes.iter().filter(|binding| binding.role.is_none()).enumerate()
-}
 
 /// One binding, and what is known of it.
 struct One<'a> {

@@ -6,7 +6,7 @@ use boathook_core::model::{BindingName, Cause, Content, HookSpec, Item, Kubernet
 use boathook_operator::record::Record;
 use serde_json::{Map, Value};
 
-use super::{ENOUGH, FEW, Seen, bindings::of_document};
+use super::{ENOUGH, FEW, Seen};
 
 /// What of an object is neither a part of its identity nor of its type.
 const KEPT: [&str; 3] = ["apiVersion", "kind", "metadata"];
@@ -50,6 +50,11 @@ pub fn probes(spec: &HookSpec, seen: &Seen) -> Vec<Probe> {
         }
     }
     probes
+}
+
+/// The bindings that are entries of the document's `kubernetes`, with their numbers.
+pub(super) fn of_document(spec: &HookSpec) -> impl Iterator<Item = (usize, &KubernetesBinding)> {
+    spec.kubernetes.iter().filter(|binding| binding.role.is_none()).enumerate()
 }
 
 /// Without a filter, the hook then runs only for changes of the metadata.

@@ -115,7 +115,7 @@ impl Reviews {
     }
 }
 
-/// Whether a failure is told now. A page that stays open asks every few seconds.
+/// Whether the log has a failure now. A page that stays open asks every few seconds.
 fn tells(silent: &mut Option<Instant>, now: Instant) -> bool {
     if silent.is_some_and(|until| until > now) {
         return false;
