@@ -16,13 +16,35 @@ const TABS = [
   ["modules", "Modules"],
 ];
 
-/** `boathook dev` sends the browser here with a secret, which neither the address nor the history keeps. */
+/**
+ * `boathook dev` sends the browser here with a secret, which neither the address nor the history keeps. Any page can send it
+ * here with another one, so a token that is accepted stays. Returns the secret if it is one to try.
+ */
 function takeSecret() {
-  const secret = /^#secret=(.+)$/.exec(location.hash)?.[1];
-  if (secret) {
-    token.set(decodeURIComponent(secret));
-    history.replaceState(null, "", "#/hooks");
+  const given = /^#secret=(.*)$/.exec(location.hash)?.[1];
+  if (given === undefined) return null;
+  history.replaceState(null, "", "#/hooks");
+  try {
+    return decodeURIComponent(given) || null;
+  } catch {
+    // Somebody typed it.
+    return null;
   }
+}
+
+/** Takes the secret unless the tab has a token that is accepted. */
+async function useSecret(secret) {
+  const before = token.get();
+  if (before !== null) {
+    try {
+      await get("live-runs");
+      return;
+    } catch (error) {
+      // Without an answer, nothing is known of the token.
+      if (error.status !== 401) return;
+    }
+  }
+  token.set(secret);
 }
 
 function route() {
@@ -61,7 +83,8 @@ function App() {
 
   useEffect(() => {
     const onHash = () => {
-      takeSecret();
+      const secret = takeSecret();
+      if (secret) useSecret(secret).then(() => (refuse(null), enter(true)));
       go(route());
       main.current?.focus({ preventScroll: true });
       scrollTo(0, 0);
@@ -135,9 +158,13 @@ function SignIn({ refused, onIn }) {
       <p>
         If <code>boathook dev</code> serves it, open the address that the command printed.
       </p>
-      {error instanceof Refused && (
+      {error instanceof Refused ? (
         <p class="notice bad" role="alert">
           {error.message}
+        </p>
+      ) : (
+        <p class="notice" role="status">
+          This tab has no token, so the console shows nothing.
         </p>
       )}
       <form onSubmit={onSubmit}>
@@ -149,5 +176,7 @@ function SignIn({ refused, onIn }) {
   );
 }
 
-takeSecret();
-render(<App />, document.getElementById("app"));
+const start = () => render(<App />, document.getElementById("app"));
+const secret = takeSecret();
+if (secret) useSecret(secret).then(start);
+else start();

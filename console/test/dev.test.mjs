@@ -1,8 +1,10 @@
 // `boathook dev` with its console, as an author uses it.
 import assert from "node:assert/strict";
+import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Visit, launch } from "./browser.mjs";
-import { Program, namespace, send, until } from "./operator.mjs";
+import { Program, directory, namespace, send, until } from "./operator.mjs";
 
 const HOOK = process.env.BOATHOOK_HOOK ?? new URL("../../hooks-wasm/dist/registry-secret.wasm", import.meta.url).pathname;
 const SECRETS = "/api/v1/namespaces/default/secrets";
@@ -86,6 +88,99 @@ test("a person learns in four clicks why a Secret was changed", async () => {
   await visit.end();
 });
 
+test("a run is replayed, and becomes a scenario", async () => {
+  const visit = await Visit.start(browser, url);
+  const { page } = visit;
+  await page.goto(`${visit.origin}/#/changes`);
+  await page.getByRole("searchbox").fill("secret team-a");
+  await rows(page).first().click();
+  await page.getByRole("list", { name: "What led to this" }).getByRole("link", { name: /-\d+$/ }).first().click();
+  const again = page.getByRole("region", { name: "Again" });
+  await again.getByRole("button", { name: "Replay" }).click();
+  await again.getByRole("status").getByText("The replay did the same").waitFor();
+  await visit.picture("replay");
+  await again.getByRole("button", { name: "Make a scenario" }).click();
+  const scenario = again.getByLabel("Scenario");
+  await scenario.waitFor();
+  const text = await scenario.innerText();
+  for (const part of ["given:", NAME, "team-a"]) assert.ok(text.includes(part), `no ${part} in ${text}`);
+  const values = ["first", "second"].flatMap((value) => [value, source(value).data.password]);
+  assert.ok(!values.some((value) => text.includes(value)), "values of Secrets are placeholders");
+
+  // `boathook test` reads the file.
+  const files = await directory();
+  const file = join(files.path, "incident.yaml");
+  await writeFile(file, text);
+  const read = new Program(["test", HOOK, "--scenarios", file, "--list"]);
+  assert.equal(await read.ended, 0, read.text);
+  await files.remove();
+
+  // A run that is not recorded is not offered, and those who ask nevertheless get the reason.
+  await page.goto(`${visit.origin}/#/runs/registry-secret/nobody-1`);
+  await again.getByText("There is no record of this run").waitFor();
+  assert.ok(await again.getByRole("button", { name: "Replay" }).isDisabled());
+  const headers = { Authorization: `Bearer ${url.split("#secret=")[1]}` };
+  const answer = await fetch(new URL("/api/replay?run=nobody-1", url), { headers });
+  assert.equal(answer.status, 409);
+  assert.match(await answer.text(), /no record of run nobody-1/);
+  await visit.end();
+});
+
+test("an address with another secret neither signs out nor breaks the page", async () => {
+  const visit = await Visit.start(browser, url);
+  const { page } = visit;
+  await rows(page).first().waitFor();
+  for (const secret of ["wrong", "%", "%E0%A4%A", ""]) {
+    await page.goto(`${visit.origin}/#/queues`);
+    await page.getByRole("heading", { name: "Queues" }).waitFor();
+    await page.evaluate((hash) => (location.hash = hash), `#secret=${secret}`);
+    await page.getByRole("heading", { name: "Hooks" }).waitFor();
+    await rows(page).first().waitFor();
+    assert.ok(!page.url().includes("secret"), page.url());
+    // The same when the page is loaded with it.
+    await page.evaluate((hash) => history.replaceState(null, "", hash), `#secret=${secret}`);
+    await page.reload();
+    await rows(page).first().waitFor();
+    assert.ok(!page.url().includes("secret"), page.url());
+  }
+  await visit.end();
+  const stranger = await Visit.start(browser, `${visit.origin}/#secret=%`);
+  await stranger.page.getByRole("status").getByText("This tab has no token").waitFor();
+  // The right one signs in, in place of one that is not accepted.
+  await stranger.page.evaluate(() => sessionStorage.setItem("boathook-token", "old"));
+  await stranger.page.evaluate((hash) => (location.hash = hash), `#${url.split("#")[1]}`);
+  await rows(stranger.page).first().waitFor();
+  await stranger.end();
+});
+
+test("--open gives the browser a private file that leads to the console", async () => {
+  const files = await directory();
+  const [program, given] = ["browser", "given"].map((name) => join(files.path, name));
+  await writeFile(program, `#!/bin/sh\necho "$#" "$1" > "${given}.new" && mv "${given}.new" "${given}"\n`);
+  await chmod(program, 0o755);
+  const opened = new Program(["dev", HOOK, "-o", "json", "--open"], { BROWSER: program });
+  const address = (await opened.next("the console is there", (line) => line.type === "console")).url;
+  const secret = address.split("#secret=")[1];
+  const text = await until("the browser is started", () => readFile(given, "utf8").catch(() => undefined));
+  const [count, file] = text.trim().split(" ");
+  assert.equal(count, "1");
+  assert.ok(!text.includes(secret), "other users see the arguments of commands");
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(`file://${file}`);
+  await page.getByRole("heading", { name: "Hooks" }).waitFor();
+  await rows(page).first().waitFor();
+  assert.ok(!page.url().includes(secret), page.url());
+  await page.context().close();
+  await opened.stop();
+
+  const missing = new Program(["dev", HOOK, "-o", "json", "--open"], { BROWSER: join(files.path, "none") });
+  const line = await missing.next("it says that there is no browser", (line) => line.type === "warning");
+  assert.match(line.message, /cannot open the console in a browser: cannot run .*none.*: open its address yourself/);
+  await missing.stop();
+  await files.remove();
+});
+
 test("everything can be done with the keyboard", async () => {
   const visit = await Visit.start(browser, url);
   const { page } = visit;
@@ -167,6 +262,7 @@ test("ten thousand hooks are a list like any other", async () => {
 test("without its secret, the console of dev shows nothing", async () => {
   const visit = await Visit.start(browser, `${new URL(url).origin}/`);
   const { page } = visit;
+  await page.getByRole("status").getByText("This tab has no token, so the console shows nothing").waitFor();
   await page.getByText("open the address that the command printed").waitFor();
   await page.getByLabel("Token").fill("wrong");
   await page.keyboard.press("Enter");

@@ -83,6 +83,13 @@ test("a visitor is refused with the reason, or let in", async () => {
   await page.getByRole("alert").getByText("system:serviceaccount:default:stranger may not see the console").waitFor();
   await signIn(page, await token("viewer"));
   await page.getByText("registry-secret").first().waitFor();
+  // Runs are repeated on the machine of an author, and not here.
+  const absent = page.waitForResponse((answer) => answer.url().includes("/api/again"));
+  await page.goto(`${visit.origin}/#/runs/registry-secret/x-1`);
+  assert.equal((await absent).status(), 404);
+  await page.getByRole("heading", { name: "What it wrote, and why" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /Replay|scenario/ }).count(), 0);
+  await page.goto(`${visit.origin}/#/hooks`);
   // The tab stays signed in, and another one is not.
   await page.reload();
   await page.getByText("registry-secret").first().waitFor();

@@ -1,4 +1,4 @@
-//! The command line for records of runs: the flags of `boathook serve` that write them, and `boathook replay`.
+//! The command line for records of runs: the flags of `boathook serve` that write them, `boathook replay` and `boathook advise`.
 
 use std::path::PathBuf;
 
@@ -11,6 +11,9 @@ use super::Output;
 pub enum Record {
     /// Repeat recorded runs without a cluster, and show the differences
     Replay(Replay),
+    /// Show what records prove that hooks' documents may leave out: limits, permissions, selectors and filters that are
+    /// wider than what runs used, each as a patch
+    Advise(Advise),
 }
 
 /// Flags for records of runs.
@@ -92,6 +95,41 @@ pub struct Replay {
     /// Number of runs at the same time [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: Option<u16>,
+    /// Directory for compiled components [default: the user's cache directory]
+    #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
+    pub cache_dir: Option<PathBuf>,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// `boathook advise`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  boathook advise records/                          # all hooks
+  boathook advise records/ --hook node-taint
+  boathook advise records/ --crds crds/             # with permissions for kinds that these CRDs define
+  boathook advise records/ --hook node-taint -o json | jq '.hooks[0].patch'   # an RFC 6902 patch
+
+The advice is about the document of the newest recorded component of each hook, and rests on the records of that
+component. A hook needs 10 of them. No cluster is contacted.
+
+Exit codes: 0 when there is no advice, 1 when there is, 2 when a record or a component cannot be used, or when
+there is none.")]
+pub struct Advise {
+    /// Records, or directories of them
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Only this hook
+    #[arg(long, value_name = "NAME")]
+    pub hook: Option<String>,
+    /// CustomResourceDefinitions of kinds that hooks call; may be repeated
+    #[arg(long, value_name = "FILE|DIR")]
+    pub crds: Vec<PathBuf>,
+    /// Additional directory to search for the recorded components; may be repeated [default: `components` next to the
+    /// records]
+    #[arg(long, value_name = "DIR")]
+    pub component_dir: Vec<PathBuf>,
     /// Directory for compiled components [default: the user's cache directory]
     #[arg(long, value_name = "DIR", env = "BOATHOOK_CACHE_DIR")]
     pub cache_dir: Option<PathBuf>,

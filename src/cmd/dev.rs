@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use boathook_author::{
     author::Tools,
-    dev::{Format, Look, Session, Show, Source},
+    dev::{Format, Look, Repeating, Session, Show, Source},
     module::is_module,
     rbac::Kinds,
 };
@@ -22,7 +22,8 @@ use boathook_core::{
 };
 use boathook_operator::{
     app::{App, CertificateSource, Options, Reached, WebhookOptions},
-    console::{self, Access, KeptLines},
+    console::{self, Access, Again, KeptLines},
+    record::RecordConfig,
     registration,
     telemetry::{LogFormat, log},
 };
@@ -80,7 +81,13 @@ pub(super) fn run(args: Dev) -> anyhow::Result<ExitCode> {
         let mut options = options(&place, &hooks, &args, &show)?;
         options.kept_lines = kept;
         let console = (!args.no_console).then(Access::random);
-        options.console = console.clone().map(|access| console::Options { listen: ([127, 0, 0, 1], 0).into(), access });
+        if let Some(access) = console.clone() {
+            let records = directory.path().join("records");
+            options.record = Some(RecordConfig::new(&records, &hooks));
+            let repeating = Repeating::new(records, super::replay::repeating(None)?);
+            let (listen, again) = (([127, 0, 0, 1], 0).into(), Some(Again(Arc::new(repeating))));
+            options.console = Some(console::Options { listen, access, again });
+        }
         let app = tokio::select! {
             app = App::start(options) => app?,
             () = stop.requested() => return Ok(ExitCode::SUCCESS),

@@ -2,6 +2,8 @@
 //! the local cluster, are behind features, and the operator's image does not include them.
 
 mod admin;
+#[cfg(feature = "author")]
+mod advise;
 
 use std::{
     ffi::OsString,
@@ -131,6 +133,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Author(Author::Completion(args)) => print_whole(&args.script()),
         #[cfg(feature = "author")]
         Command::Record(Record::Replay(args)) => replay::run(&args),
+        #[cfg(feature = "author")]
+        Command::Record(Record::Advise(args)) => advise::run(&args),
         Command::Remove(Remove::Uninstall(args)) => uninstall::run(args),
         Command::Admin(args) => admin::run(args),
         Command::SettingsWorker(args) => Ok(boathook_operator::app::serve_settings(args.into())),

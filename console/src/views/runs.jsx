@@ -1,5 +1,5 @@
-import { useMemo, useState } from "preact/hooks";
-import { query, useView } from "../api.js";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get, query, useView } from "../api.js";
 import { bytes, has, link, millis, value } from "../format.js";
 import { List } from "../list.jsx";
 import { Facts, HookLink, Search, State, Status, Table, Time } from "../parts.jsx";
@@ -118,6 +118,7 @@ export function Run({ hook, id }) {
           It is under way since <Time of={under.began} />, because of {under.reasons.map(because).join(", ") || "its start"}.
         </p>
       )}
+      <Again id={id} />
       {!run && !under && runs.data && live.data && <p class="faint">The run itself is not remembered any more. What it wrote may be.</p>}
       <h2>Log</h2>
       {logs.error ? (
@@ -135,6 +136,93 @@ export function Run({ hook, id }) {
         ))}
       </Status>
     </section>
+  );
+}
+
+/** Only the console of `boathook dev` repeats runs. Others do not have this view, so nothing is shown. */
+function Again({ id }) {
+  const [absent, leave] = useState(false);
+  const again = useView(absent ? null : `again?run=${encodeURIComponent(id)}`, 3000);
+  useEffect(() => {
+    if (again.error?.status === 404) leave(true);
+  }, [again.error]);
+  const [done, set] = useState(null);
+  const [busy, work] = useState(false);
+  if (!again.data) return null;
+  const ask = (what) => async () => {
+    work(true);
+    set(null);
+    try {
+      set({ [what]: await get(`${what}?run=${encodeURIComponent(id)}`) });
+    } catch (error) {
+      set({ error });
+    } finally {
+      work(false);
+    }
+  };
+  const { recorded } = again.data;
+  return (
+    <section aria-label="Again" aria-busy={busy}>
+      <p class="again">
+        <button disabled={!recorded || busy} onClick={ask("replay")}>
+          Replay
+        </button>
+        <button disabled={!recorded || busy} onClick={ask("scenario")}>
+          Make a scenario
+        </button>
+        {!recorded && <span class="faint"> There is no record of this run yet, or not any more.</span>}
+        {busy && <span class="faint"> working…</span>}
+      </p>
+      {done?.error && (
+        <p class="notice bad" role="alert">
+          {done.error.message}
+        </p>
+      )}
+      {done?.replay && <Replayed of={done.replay} />}
+      {done?.scenario && <Scenario of={done.scenario} />}
+    </section>
+  );
+}
+
+function Replayed({ of }) {
+  const said = {
+    same: "The replay did the same: the same calls, and the same end.",
+    differs: "The replay differs from the recorded run:",
+    incomplete: `The run cannot be repeated: ${of.reason}`,
+  };
+  return (
+    <>
+      <p class={of.result === "same" ? "notice" : "notice bad"} role="status">
+        {said[of.result] ?? of.result}
+      </p>
+      {of.differences.length > 0 && <pre class="log">{of.differences.join("\n")}</pre>}
+      {of.log.length > 0 && (
+        <details>
+          <summary>{of.log.length === 1 ? "1 log line" : `${of.log.length} log lines`} of the replay</summary>
+          <pre class="log">{of.log.join("\n")}</pre>
+        </details>
+      )}
+    </>
+  );
+}
+
+function Scenario({ of }) {
+  const [copied, set] = useState(false);
+  const copy = () => navigator.clipboard.writeText(of.text).then(() => set(true), () => set(false));
+  return (
+    <>
+      <p class="notice" role="status">
+        Save it as <code>scenarios/{of.file}</code> in the hook's project, and run <code>boathook test</code>.
+      </p>
+      <p>
+        <button class="quiet" onClick={copy}>
+          {copied ? "Copied" : "Copy"}
+        </button>
+      </p>
+      <pre class="log" aria-label="Scenario" tabIndex={0}>
+        {of.text}
+      </pre>
+    </>
   );
 }
 

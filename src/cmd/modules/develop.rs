@@ -1,11 +1,12 @@
-//! `boathook dev MODULE`: renders a module's chart whenever one of its files changes, and shows what is different.
+//! `boathook dev MODULE`: renders a module's chart whenever one of its files or the values that it shares change, and shows
+//! what is different.
 
 use std::{path::Path, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use boathook_author::{
     dev::{Folder, Show},
-    module::{Alone, manifests, name_of, unified},
+    module::{Alone, manifests, name_of, shared, unified},
 };
 use boathook_sandbox::Sandbox;
 use serde_json::json;
@@ -29,6 +30,13 @@ pub(in crate::cmd) fn run(args: &Dev, directory: &Path, show: &Show) -> anyhow::
         ("--save", args.save.is_some()),
         ("--write-kubeconfig", args.write_kubeconfig.is_some()),
         ("--hooks", args.hooks.is_some()),
+        ("--open", args.open),
+        ("--http-private-host and BOATHOOK_HTTP_PRIVATE_HOSTS", !args.http.http_private_host.is_empty()),
+        ("--http-insecure-host and BOATHOOK_HTTP_INSECURE_HOSTS", !args.http.http_insecure_host.is_empty()),
+        ("--http-ca and BOATHOOK_HTTP_CA", args.http.http_ca.is_some()),
+        ("--http-credentials and BOATHOOK_HTTP_CREDENTIALS", args.http.http_credentials.is_some()),
+        ("--dir and BOATHOOK_DIRS", !args.directories.directories.is_empty()),
+        ("--var", !args.variables.variables.is_empty()),
     ];
     if let Some((flag, _)) = flags.iter().find(|(_, is_set)| *is_set) {
         bail!("{} is a module, whose chart is rendered without a cluster: leave out {flag}", directory.display());
@@ -36,8 +44,10 @@ pub(in crate::cmd) fn run(args: &Dev, directory: &Path, show: &Show) -> anyhow::
     let name = name_of(directory)?;
     block_on(async {
         let mut stop = Stop::new()?;
+        let files: Vec<_> =
+            [shared(directory)].into_iter().chain(args.config.clone()).chain(args.patch.clone()).collect();
         // What changes during a rendering is rendered next.
-        let mut folder = Folder::new(directory)?;
+        let mut folder = Folder::new(directory, &files)?;
         let sandbox = Sandbox::new(sandbox::config(None).map(compiles)?)?;
         let mut last: Option<String> = None;
         loop {

@@ -27,7 +27,7 @@ use kube::Client;
 use super::{connect, projects, runtime::block_on, sandbox};
 use crate::cli::{Output, rbac::Rbac};
 
-pub(super) use self::used::{note, read as read_records};
+pub(super) use self::used::read as read_records;
 
 /// Exit code if `--check` found differences.
 const DIFFERENCES: u8 = 1;

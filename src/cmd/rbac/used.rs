@@ -8,9 +8,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use boathook_author::rbac::{self, Calls, Evidence, Refused, Usage};
-use boathook_core::model::{CallError, HookName};
-use boathook_operator::record::{self, Answer, Call, Request, SUFFIX};
+use boathook_author::rbac::{self, Evidence, Refused, Usage};
+use boathook_core::model::HookName;
+use boathook_operator::record::{self, SUFFIX};
 use serde_json::{Value, json};
 
 use super::{Subject, report};
@@ -140,7 +140,7 @@ pub(in crate::cmd) fn read(path: &Path, evidence: &mut Evidence) -> anyhow::Resu
         let record = record::read(&file)?;
         let calls = evidence.of(HookName::new(&record.header.hook)?);
         calls.partial |= record.header.incomplete.is_some();
-        record.calls.iter().for_each(|call| note(call, calls));
+        record.calls.iter().for_each(|call| calls.recorded(call));
     }
     Ok(())
 }
@@ -157,43 +157,4 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
-}
-
-/// Notes the accesses that a call needed.
-pub(in crate::cmd) fn note(call: &Call, calls: &mut Calls) {
-    let answer = call.answer.as_ref();
-    match &call.request {
-        Request::Get { target, subresource } => calls.got(target, subresource.as_deref(), answer.and_then(error)),
-        Request::List { query } => calls.listed(query, answer.and_then(error)),
-        Request::Write { operation, .. } => calls.wrote(operation, answer.and_then(error)),
-        Request::Batch { operations, .. } => {
-            let answers: &[_] = if let Some(Answer::Batch(answers)) = answer { answers } else { &[] };
-            for (index, operation) in operations.iter().enumerate() {
-                calls.wrote(operation, answers.get(index).and_then(|answer| answer.as_ref().err()));
-            }
-        }
-        Request::EmitEvent { event } => calls.emitted(event, answer.and_then(error)),
-        Request::Http { .. }
-        | Request::Resolve { .. }
-        | Request::Kinds
-        | Request::Allowed { .. }
-        | Request::Metric { .. }
-        | Request::Open { .. } => {}
-    }
-}
-
-fn error(answer: &Answer) -> Option<&CallError> {
-    match answer {
-        Answer::Object(answer) => answer.as_ref().err(),
-        Answer::Page(answer) => answer.as_ref().err(),
-        Answer::Written(answer) => answer.as_ref().err(),
-        Answer::Emitted(answer) => answer.as_ref().err(),
-        Answer::Batch(_)
-        | Answer::Http(_)
-        | Answer::Resolved(_)
-        | Answer::Kinds(_)
-        | Answer::Allowed(_)
-        | Answer::Metric(_)
-        | Answer::Opened => None,
-    }
 }

@@ -28,10 +28,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::{rbac::local, runtime::block_on, sandbox};
-use crate::{
-    cli::{Output, record::Replay},
-    cmd::rbac::note,
-};
+use crate::cli::{Output, record::Replay};
 
 /// Like `println`, but a closed pipe does not end the replay.
 macro_rules! say {
@@ -129,8 +126,15 @@ async fn replay_all(args: &Replay) -> anyhow::Result<ExitCode> {
     summarise(args.output, &all)
 }
 
+/// A sandbox for recorded runs.
+pub(super) fn repeating(cache: Option<PathBuf>) -> anyhow::Result<Sandbox> {
+    // The maxima of the operator that recorded the runs already applied to them.
+    let maxima = Limits { memory: 4 << 30, ..SandboxConfig::default().maxima };
+    Ok(Sandbox::new(SandboxConfig { maxima, ..sandbox::config(cache)? })?)
+}
+
 /// The records at a path, ordered by time.
-fn records(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn records(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -170,11 +174,8 @@ struct Loaded {
 impl Player {
     fn new(args: &Replay) -> anyhow::Result<Arc<Self>> {
         let read = |path: &PathBuf| std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-        // The maxima of the operator that recorded the runs already applied to them.
-        let maxima = Limits { memory: 4 << 30, ..SandboxConfig::default().maxima };
-        let config = SandboxConfig { maxima, ..sandbox::config(args.cache_dir.clone())? };
         Ok(Arc::new(Self {
-            sandbox: Sandbox::new(config)?,
+            sandbox: repeating(args.cache_dir.clone())?,
             components: Components::new(&args.component_dir)?,
             with: args.with.as_ref().map(read).transpose()?,
             hook: args.hook.clone(),
@@ -337,7 +338,7 @@ fn refuses(spec: &HookSpec, kinds: Kinds) -> Arc<Refuses> {
         // The rights that an apply needs depend on the objects that the API server finds. The operator checks for
         // `patch`.
         let answer = matches!(request, Request::Write { .. }).then(|| Answer::Written(Err(refusal(String::new()))));
-        note(&Call { request: request.clone(), answer }, &mut calls);
+        calls.recorded(&Call { request: request.clone(), answer });
         let denied = denied(&permissions, &calls, &kinds)?;
         Some(refusal(format!("hook {:?} may not {denied}: add it to permissions.kubernetes", hook.as_str())))
     })

@@ -253,7 +253,8 @@ async fn options(args: Serve, parts: Parts) -> anyhow::Result<Options> {
     }
     options.listen = args.listen;
     options.admin_socket = admin::socket(args.admin_socket);
-    options.console = args.console.map(|listen| console::Options { listen, access: console::Access::Reviewed });
+    let reviewed = |listen| console::Options { listen, access: console::Access::Reviewed, again: None };
+    options.console = args.console.map(reviewed);
     options.metrics_prefix = args.metrics_prefix;
     options.hook_metrics_series = usize::try_from(args.hook_metrics_series).unwrap_or(usize::MAX);
     options.grace_period = args.grace_period;

@@ -1,7 +1,13 @@
 //! Who may see the console.
 
+use std::sync::Arc;
+
 use boathook_cluster::{Options, User};
-use boathook_operator::console::Access;
+use boathook_operator::{
+    admin::Refused,
+    console::{Access, Again, Repeats, ReplayView, ScenarioView},
+};
+use futures::{FutureExt as _, future::BoxFuture};
 use serde_json::{Value, json};
 
 use super::Shown;
@@ -96,6 +102,13 @@ async fn an_operator_that_may_not_ask_says_so_in_its_log() {
         lines.iter().any(said).then_some(())
     };
     until("the operator says what is missing", said).await;
+    // A page that stays open does not fill the log, whatever it sends.
+    for token in ["of-jane", "of-jane", "of-joe", "of-nobody"] {
+        assert_eq!(shown.get_with("/api/hooks", token).await.status, 503, "{token}");
+    }
+    let lines = shown.pipeline.operator.log.lines();
+    let said = lines.iter().filter(|line| line.to_string().contains("boathook rbac --console")).count();
+    assert_eq!(said, 1);
 }
 
 #[tokio::test]
@@ -111,8 +124,55 @@ async fn a_secret_of_dev_is_needed_whole_and_only_on_loopback() {
     assert!(log.iter().all(|line| !line.to_string().contains(&shown.token)), "no log line has it");
 
     let listen = ([0, 0, 0, 0], 0).into();
-    let options = boathook_operator::console::Options { listen, access: Access::random() };
+    let options = boathook_operator::console::Options { listen, access: Access::random(), again: None };
     let client = shown.pipeline.cluster.admin.client.clone();
     let error = boathook_operator::console::Server::start(&options, client, &Default::default()).await.err().unwrap();
     assert!(error.to_string().contains("choose a loopback address"), "{error}");
+}
+
+/// Repeats nothing, and counts who asks.
+struct Nothing;
+
+impl Repeats for Nothing {
+    fn is_recorded<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, Refused>> {
+        async move { Ok(run == "p-1") }.boxed()
+    }
+
+    fn replay<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<ReplayView, Refused>> {
+        async move { Err(Refused::Conflict(format!("there is no record of run {run}"))) }.boxed()
+    }
+
+    fn scenario<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<ScenarioView, Refused>> {
+        async move { Err(Refused::Conflict(format!("there is no record of run {run}"))) }.boxed()
+    }
+}
+
+// mutant: crates/operator/src/console/server.rs: `if matches!(options.access, Access::Reviewed) && options.again.is_some() {` => `if false {`
+#[tokio::test]
+async fn runs_are_repeated_only_for_the_secret_of_dev() {
+    let again = || Some(Again(Arc::new(Nothing)));
+    let with = |options: &mut boathook_operator::app::Options| {
+        if let Some(console) = &mut options.console {
+            console.again = again();
+        }
+    };
+    let shown = Shown::on(TestCluster::start().await, &[], Access::random(), with).await;
+    assert_eq!(shown.view("/api/again?run=p-1").await["recorded"], true);
+    assert_eq!(shown.view("/api/again?run=p-2").await["recorded"], false);
+    for path in ["/api/again?run=p-1", "/api/replay?run=p-1", "/api/scenario?run=p-1"] {
+        assert_eq!(shown.get_with(path, "wrong").await.status, 401, "{path}");
+    }
+    for path in ["/api/replay?run=p-2", "/api/scenario?run=p-2"] {
+        let got = shown.get(path).await;
+        assert_eq!((got.status, got.body.contains("no record of run p-2")), (409, true), "{path}: {}", got.body);
+    }
+    for path in ["/api/replay", "/api/replay?run=a&run=b", "/api/again?other=x"] {
+        assert_eq!(shown.get(path).await.status, 400, "{path}");
+    }
+
+    let listen = ([127, 0, 0, 1], 0).into();
+    let options = boathook_operator::console::Options { listen, access: Access::Reviewed, again: again() };
+    let client = shown.pipeline.cluster.admin.client.clone();
+    let error = boathook_operator::console::Server::start(&options, client, &Default::default()).await.err().unwrap();
+    assert!(error.to_string().contains("repeats no runs"), "{error}");
 }

@@ -47,8 +47,17 @@ async fn nothing_can_be_changed_and_no_object_is_shown() {
             assert!(got.head.contains("allow: get, head"), "{}", got.head);
         }
     }
-    for path in ["/api/hooks/noop/snapshots", "/api/hook/noop/snapshots.json", "/api/hook/list", "/api/../hooks", "/x"]
-    {
+    for path in [
+        "/api/hooks/noop/snapshots",
+        "/api/hook/noop/snapshots.json",
+        "/api/hook/list",
+        "/api/../hooks",
+        "/x",
+        // Only `boathook dev` repeats runs.
+        "/api/again?run=x",
+        "/api/replay?run=x",
+        "/api/scenario?run=x",
+    ] {
         assert_eq!(shown.get(path).await.status, 404, "{path}");
     }
     assert_eq!(shown.ask("HEAD", "/api/hooks", &[&host, &token]).await.body, "");

@@ -48,7 +48,7 @@ impl Shown {
     ) -> Self {
         let token = access.secret().unwrap_or_default().to_owned();
         let pipeline = Pipeline::on(cluster, hooks, |options| {
-            options.console = Some(console::Options { listen: ([127, 0, 0, 1], 0).into(), access });
+            options.console = Some(console::Options { listen: ([127, 0, 0, 1], 0).into(), access, again: None });
             options.kept_lines = Some(KeptLines::default());
             adjust(options);
         })

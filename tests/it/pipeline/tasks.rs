@@ -102,7 +102,8 @@ fn everything(options: &mut Options, files: &TempDir) {
     let resources = Some(ModuleResources { sources: Some(sources) });
     options.modules = Some(ModulesOptions { resources, ..ModulesOptions::new(Vec::new()) });
     options.admin_socket = Some(Socket::At(files.path().join("private/socket")));
-    options.console = Some(console::Options { listen: ([127, 0, 0, 1], 0).into(), access: Access::random() });
+    options.console =
+        Some(console::Options { listen: ([127, 0, 0, 1], 0).into(), access: Access::random(), again: None });
 }
 
 /// An operator with everything, at work.

@@ -2,6 +2,7 @@
 //!
 //! Never looks into a file but through `record::read`.
 
+mod advice;
 mod answers;
 mod bad;
 mod causes;

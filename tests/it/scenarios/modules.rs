@@ -429,6 +429,9 @@ async fn dev_renders_a_module_with_each_save() {
     web.put("modules/010-web/templates/map.yaml", &MAP.replace("port:", "number:"));
     let has = |line: &Value, part: &str| line["difference"].as_str().is_some_and(|text| text.contains(part));
     line(&mut dev, |line| has(line, "\n-  port: \"80\"\n+  number: \"80\"\n")).await;
+    // The values that the module shares with others.
+    web.put("modules/values.yaml", "web: {port: 81}\n");
+    line(&mut dev, |line| has(line, "\n-  number: \"80\"\n+  number: \"81\"\n")).await;
     web.put("modules/010-web/templates/map.yaml", "{{ fail \"broken\" }}\n");
     let failed = line(&mut dev, |line| line["type"] == "failed").await;
     let error = failed["error"].as_str().unwrap();
@@ -438,6 +441,11 @@ async fn dev_renders_a_module_with_each_save() {
 
     for (arguments, part) in [
         (&["dev", "modules/010-web", "--plan"][..], "leave out --plan"),
+        (&["dev", "modules/010-web", "--http-private-host", "a.internal"], "leave out --http-private-host"),
+        (&["dev", "modules/010-web", "--http-ca", "ca.pem"], "leave out --http-ca"),
+        (&["dev", "modules/010-web", "--dir", "keys=/tmp"], "leave out --dir"),
+        (&["dev", "modules/010-web", "--var", "NODE_NAME=a"], "leave out --var"),
+        (&["dev", "modules/010-web", "--open"], "leave out --open"),
         (&["dev", "modules/010-web", "."], "modules/010-web is a module: name it alone"),
         (&["dev", "modules", "--patch", "a.json"], "--config and --patch are for a module: name its directory"),
     ] {

@@ -5,11 +5,13 @@
 //!  source ─▶ watch ─changed─▶ build ─component─▶ App::swap ─▶ runs ─▶ show
 //! ```
 
+mod again;
 mod session;
 mod show;
 mod source;
 mod watch;
 
+pub use again::Repeating;
 pub use session::{Session, SessionError};
 pub use show::{Format, Lines, Look, Show};
 pub use source::{Source, SourceError};

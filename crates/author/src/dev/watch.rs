@@ -46,17 +46,25 @@ struct Shared {
     came: Notify,
 }
 
-/// Watches a folder with all that is in it, except hidden files and what editors write next to a file.
+/// Watches a folder with all that is in it, except hidden files and what editors write next to a file, and files elsewhere.
 pub struct Folder(Watch);
 
 impl Folder {
+    /// The files need not exist yet, but their folders do.
+    ///
     /// # Errors
-    /// The folder cannot be watched.
-    pub fn new(folder: &Path) -> Result<Self, WatchError> {
-        let unreadable = |error| WatchError { path: folder.to_owned(), source: notify::Error::io(error) };
+    /// The folder, or that of a file, cannot be watched.
+    pub fn new(folder: &Path, files: &[PathBuf]) -> Result<Self, WatchError> {
+        let unreadable = |path: &Path, error| WatchError { path: path.to_owned(), source: notify::Error::io(error) };
         // Changes are reported with the whole paths of files.
-        let folder = folder.canonicalize().map_err(unreadable)?;
-        Watch::new(vec![Scope::Project { folder, written: Vec::new(), locks: &[] }]).map(Self)
+        let whole = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
+        let mut scopes = vec![Scope::Project { folder: whole, written: Vec::new(), locks: &[] }];
+        for file in files {
+            let above = file.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let above = above.canonicalize().map_err(|error| unreadable(file, error))?;
+            scopes.push(Scope::File(above.join(file.file_name().unwrap_or_default())));
+        }
+        Watch::new(scopes).map(Self)
     }
 
     /// Returns after a change. Cancel-safe.

@@ -47,6 +47,14 @@ pub fn is_module(directory: &Path) -> bool {
     Language::of(directory).is_none() && PARTS.iter().any(|part| directory.join(part).exists())
 }
 
+/// The file with the values that a module shares with the other modules of its directory. It may be missing.
+pub fn shared(module: &Path) -> PathBuf {
+    match module.file_name() {
+        Some(_) => module.with_file_name(SHARED),
+        None => module.join("..").join(SHARED),
+    }
+}
+
 /// A directory of modules in which one module is alone, with the shared values of its own directory of modules. It is
 /// removed when this is dropped.
 #[derive(Debug)]
@@ -89,10 +97,7 @@ impl Alone {
 
     /// The shared values, where the author has them.
     fn shared(&self) -> PathBuf {
-        match self.own.file_name() {
-            Some(_) => self.own.with_file_name(SHARED),
-            None => self.own.join("..").join(SHARED),
-        }
+        shared(&self.own)
     }
 
     /// Reads the module, with the schemas of a directory of global hooks.

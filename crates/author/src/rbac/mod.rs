@@ -9,14 +9,17 @@
 //!                 └─▶ reviews: one request for each access             └─ what a review refused, as text
 //!  documents + recorded calls ─▶ usage: unused, refused, and the permissions to write
 //!  uses of a script + recorded calls ─▶ propose: the permissions to write, with their lines
+//!  one permission + recorded calls ─▶ narrow: what is left of it
 //! ```
 
 mod access;
 mod evidence;
 mod kinds;
+mod narrow;
 mod needs;
 mod objects;
 mod propose;
+mod recorded;
 mod rules;
 mod suspects;
 mod usage;
@@ -29,6 +32,7 @@ pub use self::usage::denied;
 pub use access::{Access, Part, Place, Reason, Tenant, Who};
 pub use evidence::{Calls, Evidence, Ruling, Used};
 pub use kinds::{Kinds, ServedKind};
+pub use narrow::{Narrowed, narrow};
 pub use needs::{Needs, needs};
 pub use objects::{Manifest, manifest};
 pub(crate) use propose::IMPORTED;

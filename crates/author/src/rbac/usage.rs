@@ -101,6 +101,10 @@ impl<'a> Use<'a> {
     pub fn group(&self) -> &str {
         &self.group
     }
+
+    pub fn times(&self) -> u64 {
+        self.times
+    }
 }
 
 fn judge(spec: &HookSpec, calls: &Calls, kinds: &Kinds) -> Usage {
@@ -187,7 +191,7 @@ fn is_known(asked: &Asked, permission: &Permission, calls: &Calls, uses: &[Use<'
     }
 }
 
-fn is_pattern(asked: &Asked) -> bool {
+pub(super) fn is_pattern(asked: &Asked) -> bool {
     asked.group == "*" || asked.resource.contains('*')
 }
 

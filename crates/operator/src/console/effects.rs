@@ -7,7 +7,6 @@ use std::{
 };
 
 use boathook_core::effect::{Effect, Sink, json};
-use serde_json::Value;
 
 use crate::admin::details::EffectsView;
 
@@ -34,7 +33,8 @@ struct Kept {
 
 #[derive(Default)]
 struct OfRun {
-    effects: Vec<Value>,
+    /// As texts, because a tree takes several times as much memory.
+    effects: Vec<Box<str>>,
     bytes: usize,
     dropped: u64,
 }
@@ -47,8 +47,10 @@ impl KeptEffects {
     /// The effects of a run.
     pub fn of(&self, run: &str) -> EffectsView {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (effects, dropped) =
+        let (texts, dropped) =
             kept.runs.get(run).map(|of_run| (of_run.effects.clone(), of_run.dropped)).unwrap_or_default();
+        drop(kept);
+        let effects = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         EffectsView { run: run.to_owned(), effects, dropped }
     }
 }
@@ -56,15 +58,15 @@ impl KeptEffects {
 impl Sink for KeptEffects {
     fn effect(&self, effect: Effect) {
         // Values of Secrets are hidden.
-        let shown = json(&effect, false);
-        let size = shown.to_string().len();
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(effect.run.as_str(), shown, size, BYTES);
+        let shown = json(&effect, false).to_string();
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(effect.run.as_str(), shown, BYTES);
         self.to.effect(effect);
     }
 }
 
 impl Kept {
-    fn push(&mut self, run: &str, effect: Value, size: usize, bytes: usize) {
+    fn push(&mut self, run: &str, effect: String, bytes: usize) {
+        let size = effect.len();
         if !self.runs.contains_key(run) {
             self.order.push_back(run.into());
         }
@@ -72,7 +74,7 @@ impl Kept {
         if of_run.effects.len() == OF_RUN.0 || size > OF_RUN.1 {
             of_run.dropped += 1;
         } else {
-            of_run.effects.push(effect);
+            of_run.effects.push(effect.into());
             of_run.bytes += size;
             self.bytes += size;
         }
@@ -90,10 +92,11 @@ mod tests {
     #[test]
     fn effects_are_bounded_for_each_run_and_in_all() {
         let mut kept = Kept::default();
-        (0..OF_RUN.0 + 2).for_each(|_| kept.push("a", Value::Null, 10, 10_000));
-        kept.push("a", Value::Null, OF_RUN.1 + 1, 10_000);
+        let effect = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+        (0..OF_RUN.0 + 2).for_each(|_| kept.push("a", effect(10), 10_000));
+        kept.push("a", effect(OF_RUN.1 + 1), 10_000);
         assert_eq!((kept.runs["a"].effects.len(), kept.runs["a"].dropped), (OF_RUN.0, 3));
-        (0..20).for_each(|n| kept.push(&n.to_string(), Value::Null, 900, 10_000));
+        (0..20).for_each(|n| kept.push(&n.to_string(), effect(900), 10_000));
         assert!(!kept.runs.contains_key("a") && kept.bytes <= 10_000);
         assert_eq!((kept.order.len(), kept.bytes), (kept.runs.len(), 900 * kept.runs.len()));
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::json;
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -52,9 +52,19 @@ struct Kept {
 struct OfRun {
     hook: Box<str>,
     number: u64,
-    lines: VecDeque<LineView>,
+    lines: VecDeque<KeptLine>,
     bytes: usize,
     dropped: u64,
+}
+
+/// One line. Its fields are kept as text, because a tree takes several times as much memory.
+#[derive(Debug, Default)]
+struct KeptLine {
+    at: Box<str>,
+    level: &'static str,
+    message: Box<str>,
+    /// A JSON object, or empty.
+    fields: Box<str>,
 }
 
 #[derive(Debug, Default)]
@@ -89,15 +99,26 @@ impl KeptLines {
     pub fn of(&self, run: &str) -> LogsView {
         let kept = self.kept();
         let (lines, dropped) = match kept.runs.get(run) {
-            Some(of_run) => (of_run.lines.iter().cloned().collect(), of_run.dropped),
+            Some(of_run) => (of_run.lines.iter().map(LineView::from).collect(), of_run.dropped),
             None => (Vec::new(), 0),
         };
         LogsView { run: run.to_owned(), lines, dropped }
     }
 }
 
+impl From<&KeptLine> for LineView {
+    fn from(line: &KeptLine) -> Self {
+        Self {
+            at: line.at.to_string(),
+            level: line.level.to_owned(),
+            message: line.message.to_string(),
+            fields: serde_json::from_str(&line.fields).unwrap_or_default(),
+        }
+    }
+}
+
 impl Kept {
-    fn push(&mut self, hook: &str, run: &str, line: LineView, bounds: Bounds) {
+    fn push(&mut self, hook: &str, run: &str, line: KeptLine, bounds: Bounds) {
         let size = size(&line);
         let next = self.next;
         let of_run = self.runs.entry(run.into()).or_insert_with(|| OfRun {
@@ -152,9 +173,8 @@ impl Kept {
     }
 }
 
-fn size(line: &LineView) -> usize {
-    let fields: usize = line.fields.iter().map(|(name, value)| name.len() + 2 * value.to_string().len()).sum();
-    OVERHEAD + line.message.len() + fields
+fn size(line: &KeptLine) -> usize {
+    OVERHEAD + line.message.len() + line.fields.len()
 }
 
 struct Taking(KeptLines);
@@ -164,13 +184,13 @@ impl<S: Subscriber> Layer<S> for Taking {
         let mut line = Line::default();
         event.record(&mut line);
         let (Some(hook), Some(run)) = (line.hook, line.run) else { return };
-        let view = LineView {
-            at: format!("{:.3}", Timestamp::now()),
-            level: event.metadata().level().as_str().to_owned(),
-            message: line.message,
-            fields: line.fields,
+        let kept = KeptLine {
+            at: format!("{:.3}", Timestamp::now()).into(),
+            level: event.metadata().level().as_str(),
+            message: line.message.into(),
+            fields: line.fields.into(),
         };
-        self.0.kept().push(&hook, &run, view, BOUNDS);
+        self.0.kept().push(&hook, &run, kept, BOUNDS);
     }
 }
 
@@ -179,7 +199,7 @@ struct Line {
     hook: Option<String>,
     run: Option<String>,
     message: String,
-    fields: Map<String, Value>,
+    fields: String,
 }
 
 impl Visit for Line {
@@ -189,13 +209,9 @@ impl Visit for Line {
             "run" => self.run = Some(value.to_owned()),
             "message" => self.message = cut(value),
             "fields" if value.len() > LINE => {
-                self.fields.insert("fields".to_owned(), format!("{} bytes, not kept", value.len()).into());
+                self.fields = json!({"fields": format!("{} bytes, not kept", value.len())}).to_string();
             }
-            "fields" => {
-                if let Ok(Value::Object(fields)) = serde_json::from_str(value) {
-                    self.fields = fields;
-                }
-            }
+            "fields" => self.fields = value.to_owned(),
             _ => {}
         }
     }
@@ -218,8 +234,8 @@ mod tests {
 
     use super::*;
 
-    fn line(message: &str) -> LineView {
-        LineView { message: message.to_owned(), ..LineView::default() }
+    fn line(message: &str) -> KeptLine {
+        KeptLine { message: message.into(), ..KeptLine::default() }
     }
 
     #[test]
@@ -240,13 +256,26 @@ mod tests {
         assert_eq!(kept.of("p-3"), LogsView { run: "p-3".to_owned(), ..LogsView::default() });
     }
 
+    // mutant: crates/operator/src/console/lines.rs: `OVERHEAD + line.message.len() + line.fields.len()` => `OVERHEAD + line.message.len()`
+    #[test]
+    fn a_line_counts_for_all_that_it_keeps() {
+        let fields = format!("{{{}}}", (0..500).map(|n| format!(r#""{n}":[]"#)).collect::<Vec<_>>().join(","));
+        let many = KeptLine { fields: fields.clone().into(), ..line("x") };
+        // It has no tree, so the text is what it takes.
+        let taken = size_of::<KeptLine>() + many.message.len() + many.fields.len() + many.at.len();
+        assert!(taken <= size(&many) && size(&many) >= fields.len(), "{taken}");
+        assert_eq!(LineView::from(&many).fields.len(), 500);
+        // What is no object has no fields.
+        assert!(LineView::from(&KeptLine { fields: "[1]".into(), ..line("x") }).fields.is_empty());
+    }
+
     #[test]
     fn runs_hooks_and_all_are_bounded() {
         let bounds = Bounds { run: 400, hook: 800, all: 1_600 };
         let mut kept = Kept::default();
         (0..9).for_each(|n| kept.push("a", "a-1", line(&n.to_string()), bounds));
         let of_run = &kept.runs["a-1"];
-        assert_eq!((of_run.lines.len(), of_run.dropped, of_run.lines[1].message.as_str()), (2, 7, "8"));
+        assert_eq!((of_run.lines.len(), of_run.dropped, &*of_run.lines[1].message), (2, 7, "8"));
         // A hook with many runs forgets its own.
         kept.push("b", "b-1", line("b"), bounds);
         (2..9).for_each(|n| kept.push("a", &format!("a-{n}"), line("x"), bounds));

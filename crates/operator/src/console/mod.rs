@@ -9,10 +9,12 @@
 //! | `origin` | which hosts and origins a request may name |
 //! | `assets` | the page, as `console/` builds it |
 //! | [`lines`], [`effects`] | what is kept of runs for the page |
+//! | [`again`] | recorded runs again, for an author |
 //!
 //! The views are those of the admin socket. This module decides nothing about hooks.
 
 pub mod access;
+pub mod again;
 mod assets;
 mod denied;
 pub mod effects;
@@ -22,6 +24,7 @@ mod reviews;
 pub mod server;
 
 pub use access::Access;
+pub use again::{Again, Repeats, ReplayView, ScenarioView};
 pub use effects::KeptEffects;
 pub use lines::KeptLines;
 pub use server::{Server, ServerError};
@@ -36,4 +39,6 @@ pub struct Options {
     /// Port 0 takes a free port.
     pub listen: SocketAddr,
     pub access: Access,
+    /// Repeats recorded runs. Only with a secret of this process. Default: none, and the console has no such paths.
+    pub again: Option<Again>,
 }

@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long an answer counts. A right that is taken away, or a token that ends, is noticed after this.
 const ALLOWED: Duration = Duration::from_secs(30);
 const REFUSED: Duration = Duration::from_secs(5);
+/// How long the operator does not say again that the API server does not answer.
+const SILENCE: Duration = Duration::from_secs(60);
 /// How many answers of each kind are remembered. Those who send wrong tokens make no right one be forgotten.
 const MOST: usize = 256;
 
@@ -37,6 +39,8 @@ pub(super) struct Reviews {
     client: Client,
     known: Mutex<Known>,
     turns: Semaphore,
+    /// Until when the log has nothing about questions that failed.
+    silent: Mutex<Option<Instant>>,
 }
 
 /// What is known, by the digests of tokens: the tokens themselves are not kept.
@@ -48,7 +52,7 @@ struct Known {
 
 impl Reviews {
     pub fn new(client: Client) -> Self {
-        Self { client, known: Mutex::default(), turns: Semaphore::new(AT_A_TIME) }
+        Self { client, known: Mutex::default(), turns: Semaphore::new(AT_A_TIME), silent: Mutex::default() }
     }
 
     /// Lets a token pass, or says why not.
@@ -94,18 +98,30 @@ impl Reviews {
 
     async fn post(&self, path: &str, review: &Value) -> Result<Value, Denied> {
         let failed = |error: &dyn std::error::Error| {
-            warn!(
-                error = error_chain(error),
-                path,
-                "cannot ask the API server who may see the console: allow the operator to create TokenReviews and \
-                 SubjectAccessReviews; `boathook rbac --console` prints the role"
-            );
+            let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+            if tells(&mut silent, Instant::now()) {
+                warn!(
+                    error = error_chain(error),
+                    path,
+                    "cannot ask the API server who may see the console: allow the operator to create TokenReviews and \
+                     SubjectAccessReviews; `boathook rbac --console` prints the role"
+                );
+            }
             Denied::NoAnswer
         };
         let request = http::Request::post(path).header(http::header::CONTENT_TYPE, "application/json");
         let request = request.body(review.to_string().into_bytes()).map_err(|error| failed(&error))?;
         self.client.request(request).await.map_err(|error| failed(&error))
     }
+}
+
+/// Whether the log has a failure now. A page that stays open asks every few seconds.
+fn tells(silent: &mut Option<Instant>, now: Instant) -> bool {
+    if silent.is_some_and(|until| until > now) {
+        return false;
+    }
+    *silent = Some(now + SILENCE);
+    true
 }
 
 fn is(answer: &Value, pointer: &str) -> bool {
@@ -144,12 +160,12 @@ impl Known {
                 self.refused.remove(&digest);
                 self.allowed.insert(digest, now + ALLOWED);
             }
-            Err(denied @ (Denied::BadToken | Denied::Forbidden { .. })) => {
+            // The last one says nothing about the token, but each further question would wait for as long.
+            Err(denied @ (Denied::BadToken | Denied::Forbidden { .. } | Denied::NoAnswer)) => {
                 make_room(&mut self.refused, |(until, _)| *until);
                 self.allowed.remove(&digest);
                 self.refused.insert(digest, (now + REFUSED, denied.clone()));
             }
-            // It says nothing about the token.
             Err(_) => {}
         }
     }
@@ -174,7 +190,10 @@ mod tests {
         known.keep([3; 32], &Err(Denied::NoAnswer), now);
         assert_eq!(known.find(&[1; 32], now), Some(Ok(())));
         assert_eq!(known.find(&[2; 32], now), Some(Err(Denied::BadToken)));
-        assert_eq!(known.find(&[3; 32], now), None);
+        assert_eq!(known.find(&[3; 32], now), Some(Err(Denied::NoAnswer)));
+        assert_eq!(known.find(&[3; 32], now + REFUSED), None);
+        known.keep([4; 32], &Err(Denied::Busy), now);
+        assert_eq!(known.find(&[4; 32], now), None);
         assert_eq!(known.find(&[2; 32], now + REFUSED), None);
         assert_eq!(known.find(&[1; 32], now + ALLOWED), None);
         // A token can lose its rights, and get them back.
@@ -182,6 +201,14 @@ mod tests {
         assert!(known.find(&[1; 32], now + ALLOWED).is_some_and(|known| known.is_err()));
         known.keep([1; 32], &Ok(()), now + ALLOWED);
         assert_eq!(known.find(&[1; 32], now + ALLOWED), Some(Ok(())));
+    }
+
+    // mutant: crates/operator/src/console/reviews.rs: `if silent.is_some_and(|until| until > now) {` => `if false {`
+    #[test]
+    fn an_api_server_that_does_not_answer_is_told_once_a_minute() {
+        let (mut silent, now) = (None, Instant::now());
+        let told = (0..180).filter(|second| tells(&mut silent, now + Duration::from_secs(*second))).count();
+        assert_eq!(told, 3);
     }
 
     // mutant: crates/operator/src/console/reviews.rs: `if answers.len() >= MOST {` => `if false {`

@@ -26,6 +26,7 @@ use tracing::warn;
 use super::{
     Options, TEXT,
     access::{Access, Gate},
+    again::{self, Again},
     assets,
     origin::{self, Hosts},
 };
@@ -74,6 +75,8 @@ pub enum ServerError {
     },
     #[error("a console with a secret of its own cannot listen on {address}: choose a loopback address")]
     NotLoopback { address: SocketAddr },
+    #[error("a console whose visitors give tokens repeats no runs: `boathook dev` has a console that does")]
+    RepeatsForVisitors,
 }
 
 /// The running server. Dropping it ends it.
@@ -92,6 +95,9 @@ impl Server {
         if matches!(options.access, Access::Secret(_)) && !address.ip().is_loopback() {
             return Err(ServerError::NotLoopback { address });
         }
+        if matches!(options.access, Access::Reviewed) && options.again.is_some() {
+            return Err(ServerError::RepeatsForVisitors);
+        }
         let bind = async {
             let listener = TcpListener::bind(address).await?;
             Ok((listener.local_addr()?, listener))
@@ -102,7 +108,8 @@ impl Server {
         }
         let (shared, stop) = (Shared::default(), CancellationToken::new());
         let hosts = Hosts::of(address, matches!(options.access, Access::Reviewed));
-        let router = router(Gate::new(&options.access, client), hosts, shared.clone());
+        let gate = Gate::new(&options.access, client);
+        let router = router(gate, hosts, shared.clone(), options.again.clone());
         let task = tasks.spawn("console", serve_all(listener, router, stop.clone()));
         Ok(Self { address, shared, operator: None, stop, task })
     }
@@ -133,7 +140,7 @@ fn serve_all(listener: TcpListener, router: Router, stop: CancellationToken) -> 
     accept(listener, Connections::new(CONNECTIONS), until, failed, serve)
 }
 
-fn router(gate: Gate, hosts: Hosts, operator: Shared) -> Router {
+fn router(gate: Gate, hosts: Hosts, operator: Shared, again: Option<Again>) -> Router {
     let (gate, answers) = (Arc::new(gate), Arc::new(Semaphore::new(ANSWERS.0)));
     let admit = move |request: Request, next: Next| {
         let gate = gate.clone();
@@ -146,8 +153,9 @@ fn router(gate: Gate, hosts: Hosts, operator: Shared) -> Router {
     };
     let bound = move |request: Request, next: Next| bounded(answers.clone(), request, next);
     let check = move |request: Request, next: Next| checked(hosts, request, next);
+    let views = routes::views(operator).merge(again.map(again::routes).unwrap_or_default());
     // The last layer sees a request first.
-    let api = routes::views(operator).layer(middleware::from_fn(bound)).layer(middleware::from_fn(admit));
+    let api = views.layer(middleware::from_fn(bound)).layer(middleware::from_fn(admit));
     Router::new()
         .nest("/api", api)
         .fallback(assets::serve)

@@ -35,12 +35,12 @@ fn shell() -> InterpreterRef {
 }
 
 /// Whether the interpreter is not there, because nothing could build it.
-fn left_out() -> bool {
+pub(crate) fn left_out() -> bool {
     !has_go()
 }
 
 /// A component of these files; the first one is the entry.
-fn packed(files: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn packed(files: &[(&str, &str)]) -> Vec<u8> {
     let file = |(path, content): &(&str, &str)| ScriptFile { path: (*path).into(), content: (*content).into() };
     let script = Script { interpreter: shell(), entry: files[0].0.into(), files: files.iter().map(file).collect() };
     script.pack().unwrap()

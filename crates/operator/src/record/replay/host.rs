@@ -15,13 +15,14 @@ use boathook_core::model::{
 use boathook_sandbox::{Ambient, Host, Written};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::sync::Notify;
+use tracing::Level;
 
 use super::{
     Refuses,
     compare::{Difference, Secrets, canonical, place, same_call},
     interrupted,
 };
-use crate::record::{AmbientValues, Answer, Call, Record, Request, secrets::Key, tape::sample_line};
+use crate::record::{AmbientValues, Answer, Call, LogLine, Record, Request, secrets::Key, tape::sample_line};
 
 /// How calls are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +54,13 @@ struct State {
     difference: Option<Difference>,
     /// Whether the run came as far as the recorded one.
     over: bool,
+    log: Vec<LogLine>,
 }
 
 /// What the run did.
 pub(super) struct Seen {
     pub made: Vec<Call>,
+    pub log: Vec<LogLine>,
     pub difference: Option<Difference>,
     pub over: bool,
 }
@@ -66,7 +69,7 @@ impl ReplayHost {
     pub fn new(record: Arc<Record>, key: Option<Key>, refuses: Option<Arc<Refuses>>, ambient: Replayed) -> Self {
         let found = if refuses.is_some() { Found::new(&record) } else { Found::default() };
         let order = (0..record.calls.len()).collect();
-        let state = State { made: Vec::new(), order, found, difference: None, over: false };
+        let state = State { made: Vec::new(), order, found, difference: None, over: false, log: Vec::new() };
         Self {
             moment: snapshot_set(&record),
             ambient: Arc::new(ambient),
@@ -85,7 +88,8 @@ impl ReplayHost {
 
     pub fn seen(&self) -> Seen {
         let mut state = self.lock();
-        Seen { made: std::mem::take(&mut state.made), difference: state.difference.take(), over: state.over }
+        let (made, log) = (std::mem::take(&mut state.made), std::mem::take(&mut state.log));
+        Seen { made, log, difference: state.difference.take(), over: state.over }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -241,6 +245,11 @@ impl Host for ReplayHost {
 
     fn opened(&self, binding: &BindingName, _: Option<&Items>) {
         let _ = self.answer(Request::Open { binding: binding.unique().to_owned() });
+    }
+
+    fn logged(&self, level: Level, message: &str, fields: &str) {
+        let (level, message) = (level.as_str().to_owned(), message.to_owned());
+        self.lock().log.push(LogLine { level, message, fields: fields.to_owned() });
     }
 
     fn ambient(&self) -> Option<Arc<dyn Ambient>> {

@@ -19,7 +19,7 @@ use boathook_core::model::{
 use boathook_sandbox::{LoadedHook, RunReport, RunRequest, Sandbox};
 
 use super::{
-    Asked, Given, Record, RecordedAnswer, Request,
+    Asked, Given, LogLine, Record, RecordedAnswer, Request,
     recorder::{COMPONENTS, component_file},
     secrets::Key,
     tape::metric_line,
@@ -70,6 +70,31 @@ pub async fn replay(
     tried: Option<&Tried>,
     key: Option<&Key>,
 ) -> Result<Vec<Difference>, Unusable> {
+    Ok(repeat(sandbox, component, record, tried, key).await?.differences)
+}
+
+/// A run that was replayed.
+#[derive(Debug, Clone, Default)]
+pub struct Repeated {
+    pub differences: Vec<Difference>,
+    /// The lines that the hook logged this time.
+    pub log: Vec<LogLine>,
+}
+
+impl From<Vec<Difference>> for Repeated {
+    fn from(differences: Vec<Difference>) -> Self {
+        Self { differences, log: Vec::new() }
+    }
+}
+
+/// Like [`replay`], with the log.
+pub async fn repeat(
+    sandbox: &Sandbox,
+    component: &LoadedHook,
+    record: Arc<Record>,
+    tried: Option<&Tried>,
+    key: Option<&Key>,
+) -> Result<Repeated, Unusable> {
     let mode = if tried.is_some() { Mode::Matching } else { Mode::Exact };
     let asked = asked(&record, tried)?;
     if interrupted(&record) && mode == Mode::Matching {
@@ -77,7 +102,7 @@ pub async fn replay(
         return Err(Unusable::Incomplete(why.to_owned()));
     }
     if interrupted(&record) && record.calls.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Repeated::default());
     }
     let ambient = Replayed::new(&record.ambient, record.header.started).ok_or(Unusable::Random)?;
     let key = key.filter(|_| record.header.redacted);
@@ -88,15 +113,17 @@ pub async fn replay(
         () = host.stopped() => None,
         report = asked.call(sandbox, component, host.clone()) => Some(report),
     };
-    let seen = host.seen();
+    let mut seen = host.seen();
     if let Some(difference) = seen.difference {
-        return Ok(vec![difference]);
+        return Ok(vec![difference].into());
     }
+    let log = std::mem::take(&mut seen.log);
     if seen.over {
-        return Ok(Vec::new());
+        return Ok(Repeated { differences: Vec::new(), log });
     }
     let secrets = Secrets { key, made: record.header.redacted && record.ambient.random.is_none() };
-    Ok(report.map(|report| differences(&record, &seen, &report, mode, secrets)).unwrap_or_default())
+    let differences = report.map(|report| differences(&record, &seen, &report, mode, secrets)).unwrap_or_default();
+    Ok(Repeated { differences, log })
 }
 
 /// The differences of a run that ended.
