@@ -29,6 +29,7 @@ mod modules_charts;
 mod modules_commands;
 mod modules_failures;
 mod modules_revisions;
+mod modules_settings;
 mod modules_values;
 mod namespaces;
 mod node_agent;
