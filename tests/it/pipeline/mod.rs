@@ -30,6 +30,7 @@ mod modules_commands;
 mod modules_failures;
 mod modules_paused;
 mod modules_revisions;
+mod modules_settings;
 mod modules_shown;
 mod modules_values;
 mod namespaces;

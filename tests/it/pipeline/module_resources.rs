@@ -38,9 +38,9 @@ const TEMPLATE: &str =
 const SCHEMA: &str = "type: object\nproperties:\n  port: {type: integer, default: 80}\n  size:\n    type: integer\n    \
                       x-deckhouse-validations: [{expression: self >= oldSelf, message: never shrinks}]\n";
 
-struct Bench {
-    cluster: TestCluster,
-    modules: TempDir,
+pub(super) struct Bench {
+    pub cluster: TestCluster,
+    pub modules: TempDir,
     store: TempDir,
     registry: Option<Registry>,
 }
@@ -68,7 +68,7 @@ impl Bench {
     }
 
     /// With the module `web` in a directory.
-    async fn web() -> Self {
+    pub async fn web() -> Self {
         let bench = Self::new().await;
         for (file, text) in [("010-web/templates/web.yaml", TEMPLATE), ("010-web/openapi/config-values.yaml", SCHEMA)] {
             let path = bench.modules.path().join(file);
@@ -82,7 +82,7 @@ impl Bench {
         self.start_with(|_| ()).await
     }
 
-    async fn start_with(&self, adjust: impl FnOnce(&mut Options)) -> Operator {
+    pub async fn start_with(&self, adjust: impl FnOnce(&mut Options)) -> Operator {
         self.start_as(self.cluster.admin.client.clone(), adjust).await
     }
 
@@ -121,11 +121,11 @@ impl Bench {
     }
 
     /// Writes the Module `web`, as a whole.
-    async fn module(&self, spec: Value) {
+    pub async fn module(&self, spec: Value) {
         self.try_module(spec).await.unwrap();
     }
 
-    async fn try_module(&self, spec: Value) -> Result<(), String> {
+    pub async fn try_module(&self, spec: Value) -> Result<(), String> {
         let mut module = object(spec.clone());
         module["spec"] = spec;
         for _ in 0..20 {
@@ -156,7 +156,7 @@ impl Bench {
     }
 
     /// Waits for a condition of the Module: `Ready=True/Ready`.
-    async fn condition(&self, wanted: &str) -> Value {
+    pub async fn condition(&self, wanted: &str) -> Value {
         let last = std::cell::RefCell::new(Value::Null);
         let look = async || {
             let found = self.get("Module", "web").await?;
@@ -169,7 +169,7 @@ impl Bench {
         waited.unwrap_or_else(|_| panic!("never: {wanted}: {:#}", last.borrow()))
     }
 
-    async fn port(&self, port: &str) {
+    pub async fn port(&self, port: &str) {
         let has = async || (self.get("ConfigMap", "web").await?["data"]["port"] == port).then_some(());
         until(&format!("the port is {port}"), has).await;
     }
@@ -218,7 +218,7 @@ fn object(spec: Value) -> Value {
 }
 
 /// Has the operator serve webhooks.
-fn webhooks(options: &mut Options) {
+pub(super) fn webhooks(options: &mut Options) {
     options.webhooks = Some(WebhookOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         settings: Settings::default(),

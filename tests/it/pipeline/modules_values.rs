@@ -9,7 +9,8 @@ use kube::{Client, client::Body};
 use serde_json::{Value, json};
 
 use super::{
-    fixture::Pipeline,
+    fixture::{Operator, Pipeline},
+    module_resources::webhooks,
     modules_charts::{Bench, at, failed},
 };
 use crate::{
@@ -17,6 +18,7 @@ use crate::{
     support::{
         cluster::client,
         guests::{compile, go_guest, guest},
+        until,
     },
 };
 
@@ -73,7 +75,7 @@ pub(super) async fn bench() -> Bench {
 }
 
 /// With this hook in the module `web`.
-async fn bench_of(hook: Vec<u8>) -> Bench {
+pub(super) async fn bench_of(hook: Vec<u8>) -> Bench {
     let bench = Bench::new(&[
         ("values.yaml", "webEnabled: true\nglobal: {region: eu}\nweb: {port: 80}\n"),
         ("010-web/templates/web.yaml", TEMPLATE),
@@ -184,4 +186,66 @@ async fn a_component_outside_of_modules_has_no_values() {
     let why =
         "no values: the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module";
     pipeline.operator.said("valued", why).await;
+}
+
+/// Definitions of the guest `valued-answers`.
+fn definition(kind: &str, plural: &str, versions: &[&str]) -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let version = |name: &&str| json!({"name": name, "served": true, "storage": *name == "v1", "schema": schema, "subresources": {"status": {}}});
+    let versions: Vec<_> = versions.iter().map(version).collect();
+    let names = json!({"plural": plural, "singular": kind.to_lowercase(), "kind": kind});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.valued.test")},
+        "spec": {"group": "valued.test", "scope": "Namespaced", "names": names, "versions": versions}})
+}
+
+// mutant: crates/operator/src/app/modules/mod.rs: `self.steps.hooks.ask_again(&of);` => ``
+// mutant: crates/operator/src/app/module_values.rs: `seen(&self.store(), of, false)` => `seen(&self.store(), of, true)`
+// mutant: crates/operator/src/app/hooks.rs: `["boathook:hook/kube", "boathook:hook/snapshots", "boathook:hook/values", "wasi:http/"]` => `["boathook:hook/kube", "boathook:hook/snapshots", "wasi:http/"]`
+#[tokio::test]
+async fn what_a_hook_of_a_module_answers_follows_its_values_and_does_not_change_them() {
+    let bench = bench_of(guest("valued-answers")).await;
+    let scales = definition("Scale", "scales", &["v1", "v2"]);
+    for object in [&scales, &definition("Gauge", "gauges", &["v1"])] {
+        bench.cluster.admin.create(object).await.unwrap();
+    }
+    let client = bench.cluster.admin.client.clone();
+    let operator = Operator::start(client, &[], |options| {
+        bench.adjust(options);
+        webhooks(options);
+    })
+    .await;
+    at(&operator, "web", "ready").await;
+    let custom = |version: &str, kind: &str| {
+        json!({"apiVersion": format!("valued.test/{version}"), "kind": kind, "metadata": {"namespace": "default", "name": "one"},
+            "spec": {}})
+    };
+    until("the hook converts", async || {
+        let found = bench.cluster.admin.get(&scales).await.unwrap().unwrap();
+        (found["spec"]["conversion"]["strategy"] == "Webhook").then_some(())
+    })
+    .await;
+    for kind in ["Scale", "Gauge"] {
+        bench.cluster.admin.create(&custom("v1", kind)).await.unwrap();
+    }
+    for port in ["80", "81"] {
+        if port == "81" {
+            bench.configure(json!({"web": "port: 81"})).await;
+        }
+        let denied = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"namespace": "default", "name": "denied", "labels": {"valued": "yes"}}});
+        let denies = async || {
+            let error = bench.cluster.admin.create(&denied).await.err()?.to_string();
+            error.contains(&format!("port {port}, replicas null: ")).then_some(error)
+        };
+        let error = until(&format!("the hook denies because of port {port}"), denies).await;
+        assert!(error.contains("reviews, conversions and reconcile only read them"), "{error}");
+        let converted = async || {
+            let found = bench.cluster.admin.get(&custom("v2", "Scale")).await.ok()??;
+            (found["spec"]["port"].to_string() == port).then_some(())
+        };
+        until(&format!("the hook converts to port {port}"), converted).await;
+        let made = async || (bench.get("ConfigMap", "one").await?["data"]["port"] == port).then_some(());
+        until(&format!("the hook's child has port {port}"), made).await;
+    }
 }

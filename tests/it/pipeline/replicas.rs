@@ -15,7 +15,7 @@ use boathook_operator::{
     admin::{self, Socket, views::RunView},
     app::{CertificateSource, Options, Reached, WebhookOptions},
     telemetry::Role,
-    webhook::{AdmissionRequest, Settings},
+    webhook::{AdmissionRequest, Settings, Unanswered},
 };
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
@@ -23,10 +23,12 @@ use serde_json::{Value, json};
 use super::{
     fixture::{Operator, config_map, guests},
     modules_charts::{Bench, at},
+    modules_values::bench_of,
     written::{Deed, hook},
 };
 use crate::support::{
     cluster::{TestCluster, client},
+    guests::{compile, guest},
     until,
 };
 
@@ -259,6 +261,20 @@ async fn who_cannot_renew_has_ended_everything_before_another_leads() {
     assert!(holder(&cluster).await.starts_with("second_"));
 }
 
+/// Each replica has its server, and all have the same certificates.
+fn webhooks() -> WebhookOptions {
+    WebhookOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        settings: Settings::default(),
+        instance: "boathook".to_owned(),
+        namespace: "boathook".to_owned(),
+        left_out: WebhookOptions::left_out(Some("boathook")),
+        reached: Reached::Address,
+        certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
+        client_ca: None,
+    }
+}
+
 #[tokio::test]
 async fn every_replica_answers_and_the_one_that_leads_registers() {
     let cluster = TestCluster::start().await;
@@ -269,19 +285,7 @@ async fn every_replica_answers_and_the_one_that_leads_registers() {
     cluster.admin.create(&wishes).await.unwrap();
     let replica = async |name| {
         let client = cluster.admin.client.clone();
-        Replica::start(client, name, LONG, &guests(["reviewer"]), |options| {
-            options.webhooks = Some(WebhookOptions {
-                listen: ([127, 0, 0, 1], 0).into(),
-                settings: Settings::default(),
-                instance: "boathook".to_owned(),
-                namespace: "boathook".to_owned(),
-                left_out: WebhookOptions::left_out(Some("boathook")),
-                reached: Reached::Address,
-                certificates: CertificateSource::Secret("certificates".to_owned(), CertificateSource::LIFETIME),
-                client_ca: None,
-            });
-        })
-        .await
+        Replica::start(client, name, LONG, &guests(["reviewer"]), |options| options.webhooks = Some(webhooks())).await
     };
     let registered = async || {
         let metadata = json!({"name": "boathook-reviewer"});
@@ -325,4 +329,77 @@ async fn every_replica_answers_and_the_one_that_leads_registers() {
     first.operator.shutdown().await;
     second.is(Role::Leader).await;
     assert!(registered().await.contains(&address), "not {at_first} any more");
+}
+
+/// Asks a replica about a ConfigMap, as the API server does.
+async fn denial(operator: &Operator, hook: &str) -> Result<String, Unanswered> {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"namespace": "default", "name": "x", "labels": {"valued": "yes"}}});
+    let request = json!({"uid": "u", "operation": "CREATE", "namespace": "default", "name": "x",
+        "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+        "userInfo": {"username": "jane"}, "object": object, "dryRun": false});
+    let request = AdmissionRequest {
+        uid: "u".to_owned(),
+        dry_run: false,
+        operation: "CREATE".to_owned(),
+        has_object: true,
+        by_hand: false,
+        json: Arc::from(request.to_string()),
+    };
+    let (answerer, binding) = (operator.app.answerer(), "validate.valued.test");
+    let answer = answerer.review(AdmissionKind::Validating, hook, binding, request, Duration::from_secs(30)).await?;
+    Ok(answer.verdict.denied.map(|denied| denied.message).unwrap_or_default())
+}
+
+// mutant: crates/operator/src/app/modules/mod.rs: `self.steps.hooks.end_stand_ins(&report.subject).await;` => ``
+// mutant: crates/operator/src/app/services.rs: `if hook.stands_in { values.read_of_leader(of).await? } else { values.read(of)? }` => `values.read(of)?`
+#[tokio::test]
+async fn every_replica_answers_for_hooks_of_modules_with_the_values_of_the_leader() {
+    let bench = bench_of(guest("valued-answers")).await;
+    // One hook changes the values that the other one reads, and a module that is off has both.
+    for (file, hook) in [("010-web/hooks/other", "valued"), ("020-off/hooks/main", "valued-answers")] {
+        let path = bench.modules.path().join(format!("{file}.wasm"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, guest(hook)).unwrap();
+    }
+    compile(&[("other.web", guest("valued")), ("main.off", guest("valued-answers"))]).await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "boathook"}});
+    bench.cluster.admin.create(&namespace).await.unwrap();
+    bench.configure(json!({"web": "port: 81"})).await;
+    let start = async |name: &str| {
+        Replica::start(bench.cluster.admin.client.clone(), name, LONG, &[], |options| {
+            bench.adjust(options);
+            options.webhooks = Some(webhooks());
+        })
+        .await
+    };
+    let first = start("first").await;
+    at(&first.operator, "web", "ready").await;
+    let answer = denial(&first.operator, "main.web").await.unwrap();
+    assert!(answer.starts_with("port 81, replicas 3: "), "{answer}");
+    let second = start("second").await;
+    second.is(Role::Standby).await;
+    assert_eq!(denial(&second.operator, "main.web").await.unwrap(), answer);
+    assert!(second.runs().iter().all(|run| run.hook != "other.web"), "a standby runs nothing");
+
+    // What is said elsewhere is known here at once.
+    bench.configure(json!({"web": "port: 82"})).await;
+    let answer = denial(&second.operator, "main.web").await.unwrap();
+    assert!(answer.starts_with("port 82, replicas 3: "), "{answer}");
+
+    // The next leader starts its modules, and answers for those that are on.
+    first.operator.shutdown().await;
+    at(&second.operator, "web", "ready").await;
+    let answer = denial(&second.operator, "main.web").await.unwrap();
+    assert!(answer.starts_with("port 82, replicas 3: "), "{answer}");
+    let is_gone = |operator: &Operator| {
+        operator.app.hooks().iter().all(|hook| hook.spec.name.as_str() != "main.off").then_some(())
+    };
+    second.operator.until("what stood in for a module that is off is gone", is_gone).await;
+    assert!(matches!(denial(&second.operator, "main.off").await, Err(Unanswered::Unknown(_))));
+    second
+        .operator
+        .until("the other hook ran", |_| second.runs().iter().find(|run| run.hook == "other.web").cloned())
+        .await;
 }

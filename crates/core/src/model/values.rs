@@ -9,6 +9,8 @@ pub struct HookValues {
     pub values: Arc<str>,
     /// The configuration, as users wrote it.
     pub config: Arc<str>,
+    /// Whether the call may change them. Only runs may: an answer is no transaction.
+    pub changeable: bool,
 }
 
 /// Values may be secret.

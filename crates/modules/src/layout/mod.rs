@@ -6,7 +6,7 @@
 //!                  /openapi/config-values.yaml, openapi/values.yaml
 //!                  /Chart.yaml, templates/   the chart
 //!                  /module.yaml              version, class, and the modules that it needs
-//!                  /hooks/, enabled, crds/
+//!                  /hooks/, enabled, check-settings, crds/
 //!  GLOBAL/openapi/…                          schemas of the section global
 //! ```
 
@@ -114,6 +114,8 @@ pub struct Module {
     pub definition: Definition,
     /// The script that decides whether the module is on.
     pub enabled: Option<PathBuf>,
+    /// The script that says whether settings are right.
+    pub settings_check: Option<PathBuf>,
     /// Executable files of `hooks/`.
     pub hooks: Vec<PathBuf>,
     /// Files of `crds/`.
@@ -295,8 +297,11 @@ impl Reader<'_> {
             _ => None,
         };
         let mut enabled = is("enabled")?.filter(|file| file.is_file());
-        if let Some(script) = enabled.take_if(|script| !executable(script)) {
-            self.warn(&script, "is not executable, and decides nothing: make it executable, or remove it");
+        let mut settings_check = is("check-settings")?.filter(|file| file.is_file());
+        for found in [&mut enabled, &mut settings_check] {
+            if let Some(script) = found.take_if(|script| !executable(script)) {
+                self.warn(&script, "is not executable, and decides nothing: make it executable, or remove it");
+            }
         }
         let mut hooks = Vec::new();
         for file in files(&root, "hooks", |name| matches!(name, "lib" | "venv"))? {
@@ -318,8 +323,9 @@ impl Reader<'_> {
             self.enabled.entry(name.key().to_owned()).or_insert((Writer::Static(file), on));
         }
         let path = path.to_owned();
-        let module = Module { name: name.clone(), order, path, section, chart, definition, enabled, hooks, crds };
-        self.modules.insert(name, module);
+        let name_of = name.clone();
+        let module = Module { name, order, path, section, chart, definition, enabled, settings_check, hooks, crds };
+        self.modules.insert(name_of, module);
         Ok(())
     }
 

@@ -78,17 +78,20 @@ fn a_module_has_values_schemas_a_chart_hooks_and_definitions() {
     {
         script(&web, file);
     }
+    script(&web, "check-settings");
     put(&web, "hooks/not-executable.sh", "");
     for file in ["crds/a.yaml", "crds/deep/b.yaml", "crds/doc-a.yaml", "crds/_a.yaml", "crds/a.json"] {
         put(&web, file, "");
     }
     put(at, "020-templates/templates/a.yaml", "");
     put(at, "030-hooks/enabled", "");
+    put(at, "030-hooks/check-settings", "");
     let catalogue = Catalogue::read(&layout(&[at])).unwrap();
     let module = catalogue.module("web").unwrap();
     assert_eq!(below(&web, &module.hooks), ["hooks/a", "hooks/deep/b.sh"]);
     assert_eq!(below(&web, &module.crds), ["crds/a.yaml", "crds/deep/b.yaml"]);
     assert_eq!((module.chart, module.enabled.as_deref()), (Some(Chart::Own), Some(web.join("enabled").as_path())));
+    assert_eq!(module.settings_check.as_deref(), Some(web.join("check-settings").as_path()));
     let statics: Vec<_> =
         module.section.statics.iter().map(|(writer, value)| (writer.to_string(), value.clone())).collect();
     let shown = |path: PathBuf| path.display().to_string();
@@ -100,17 +103,18 @@ fn a_module_has_values_schemas_a_chart_hooks_and_definitions() {
     assert!(catalogue.enabled["web"].1);
     assert_eq!(catalogue.module("templates").unwrap().chart, Some(Chart::Templates));
     let hooks = catalogue.module("hooks").unwrap();
-    assert_eq!((hooks.chart, &hooks.enabled), (None, &None));
+    assert_eq!((hooks.chart, &hooks.enabled, &hooks.settings_check), (None, &None, &None));
     let warnings = catalogue.warnings.join("\n");
     for warning in [
         "values.yaml has the section unknown, and there is no module with this key",
         "010-web/values.yaml has the key other, and only the section web counts",
         "hooks/not-executable.sh is not executable, and is not a hook",
         "030-hooks/enabled is not executable, and decides nothing",
+        "030-hooks/check-settings is not executable, and decides nothing",
     ] {
         assert!(warnings.contains(warning), "{warning}:\n{warnings}");
     }
-    assert_eq!(catalogue.warnings.len(), 4, "{warnings}");
+    assert_eq!(catalogue.warnings.len(), 5, "{warnings}");
     let all = Layout { crd_filters: Vec::new(), ..layout(&[at]) };
     assert_eq!(Catalogue::read(&all).unwrap().module("web").unwrap().crds.len(), 4);
 }

@@ -89,7 +89,7 @@ pub struct Prepared {
     changed: Changed,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Part {
     statics: Vec<(Writer, Value)>,
     config_schema: Option<(Writer, Arc<Schema>)>,
@@ -102,7 +102,7 @@ struct Part {
 }
 
 /// The values of all modules.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Store {
     parts: BTreeMap<String, Part>,
     /// Modules that static values, global hooks, the configuration and `Module` resources turn on or off, by key. Later

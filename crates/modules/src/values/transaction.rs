@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Changed, Kept, Prepared, Problem, Refused, Store, Writer};
 use crate::{
-    config::Config,
+    config::{Config, Wish},
     layers::{Layers, section},
     names::{GLOBAL, ModuleName},
     patch::{Operation, Patch, document},
@@ -115,6 +115,28 @@ impl Store {
         Value::Object(sections)
     }
 
+    /// The settings of a module as users wrote them: its section of the configuration, and above it those of its `Module`
+    /// resource. `None` if there are none.
+    pub fn settings(&self, module: &ModuleName) -> Option<Value> {
+        let part = self.parts.get(module.key())?;
+        written_by_users(module, part.config.as_ref(), part.settings.as_ref())
+    }
+
+    /// The same with what a `Module` resource wants.
+    pub fn settings_with_wish(&self, module: &ModuleName, wish: &Wish) -> Option<Value> {
+        let part = self.parts.get(module.key())?;
+        let settings = wish.settings.clone().map(|settings| (Writer::Resource(module.to_string()), settings));
+        written_by_users(module, part.config.as_ref(), settings.as_ref())
+    }
+
+    /// The same with another configuration.
+    pub fn settings_with_config(&self, module: &ModuleName, config: &Config) -> Option<Value> {
+        let part = self.parts.get(module.key())?;
+        let section = config.section(module.key());
+        let section = section.map(|section| (Writer::Config(config.name().to_owned()), section.clone()));
+        written_by_users(module, section.as_ref(), part.settings.as_ref())
+    }
+
     /// What a hook's change of the configuration makes of the data of the ConfigMap: the keys that change, each with its new
     /// value, or without one if it is removed.
     ///
@@ -187,4 +209,18 @@ fn written(kept: Option<&Kept>, votes: &BTreeMap<String, (Writer, bool)>) -> Val
     });
     let votes = votes.iter().map(|(module, (writer, on))| json!({"module": module, "hook": hook(writer), "on": on}));
     json!({"changes": changes.collect::<Vec<_>>(), "enabled": votes.collect::<Vec<_>>()})
+}
+
+fn written_by_users(
+    module: &ModuleName,
+    config: Option<&(Writer, Value)>,
+    settings: Option<&(Writer, Value)>,
+) -> Option<Value> {
+    if config.is_none() && settings.is_none() {
+        return None;
+    }
+    let mut layers = Layers::new(module.key());
+    config.into_iter().chain(settings).for_each(|(writer, values)| layers.merge(writer.clone(), values.clone()));
+    // Without patches, layers always have a value.
+    layers.value().ok()
 }

@@ -34,6 +34,8 @@ pub struct Hook {
     pub(super) module: Option<Subject>,
     /// The objects that it reconciles. Absent until it may run.
     pub(super) claim: Option<Claim>,
+    /// It only answers the API server, as the same hook does that runs where the leader is.
+    pub(super) stands_in: bool,
 }
 
 /// What a hook has from its bundle.
@@ -59,7 +61,24 @@ pub(super) fn source_name(module: &Subject) -> String {
 impl Hook {
     /// Creates a hook outside of any bundle.
     pub(super) fn new(spec: HookSpec, component: LoadedHook) -> Self {
-        Self { spec, component, interrupt: CancellationToken::new(), bundled: None, module: None, claim: None }
+        let interrupt = CancellationToken::new();
+        Self { spec, component, interrupt, bundled: None, module: None, claim: None, stands_in: false }
+    }
+
+    /// The hook of a module for a replica that does not lead. It answers with its snapshots, and nothing of it runs, also
+    /// after this replica has become the leader: then its module starts it.
+    pub(super) fn standing_in(self) -> Self {
+        let mut spec = self.spec;
+        spec.on_startup = None;
+        spec.stages.clear();
+        spec.schedules.clear();
+        spec.reconcilers.clear();
+        spec.kubernetes.retain(|binding| binding.role.is_none());
+        for binding in &mut spec.kubernetes {
+            binding.events.clear();
+            binding.on_synchronization = false;
+        }
+        Self { spec, claim: None, stands_in: true, ..self }
     }
 
     /// Returns the same version again, so that it can replace another one.
@@ -100,9 +119,18 @@ impl Hook {
 
     /// Whether its answers depend on nothing but what it is given.
     pub fn is_pure(&self) -> bool {
-        const READS: [&str; 3] = ["boathook:hook/kube", "boathook:hook/snapshots", "wasi:http/"];
-        let reads = |import: &String| READS.iter().any(|it| import.starts_with(it));
-        !self.component.imports().iter().any(reads) && !self.spec.has_directories()
+        const READS: [&str; 4] =
+            ["boathook:hook/kube", "boathook:hook/snapshots", "boathook:hook/values", "wasi:http/"];
+        !self.imports(&READS) && !self.spec.has_directories()
+    }
+
+    /// Whether its code may ask for the values of its module.
+    pub fn reads_values(&self) -> bool {
+        self.imports(&["boathook:hook/values", "boathook:interpreter/values"])
+    }
+
+    fn imports(&self, any: &[&str]) -> bool {
+        self.component.imports().iter().any(|import| any.iter().any(|it| import.starts_with(it)))
     }
 
     /// The caller of a run's host calls.

@@ -198,6 +198,12 @@ impl App {
             health.sources().note_modules(PendingModules::Unknown);
             health.note_converge(Converge::default());
         }
+        let stands_in = options.modules.is_some()
+            && options.webhooks.is_some()
+            && !options.plan
+            && !options.hold
+            && !leadership.is_alone();
+        health.sources().note_without_stand_ins(stands_in);
         let hook_registry = Arc::new(HookRegistry::default());
         let shown = Shown {
             metrics: metrics.clone(),
@@ -238,8 +244,9 @@ impl App {
         let runner = runner(&services, &runs);
         let left_out = options.webhooks.as_ref().map(|webhooks| webhooks.left_out.clone()).unwrap_or_default();
         let reviewed = options.modules.as_ref().is_some_and(|modules| modules.resources.is_some());
-        let settings = match values.clone().filter(|_| reviewed && options.webhooks.is_some()) {
-            Some(values) => Some(Arc::new(SettingsReviewer::new(values)?)),
+        let checks = modules.as_ref().map(|modules| modules.checks(&services));
+        let settings = match values.clone().zip(checks).filter(|_| reviewed && options.webhooks.is_some()) {
+            Some((values, checks)) => Some(Arc::new(SettingsReviewer::new(values, checks)?)),
             None => None,
         };
         let answers = Arc::new(Answers::new(services.clone(), left_out, settings.clone()));
@@ -251,7 +258,7 @@ impl App {
                 let (services, hook_manager) = (services.clone(), hook_manager.clone());
                 let namespace = options.client.default_namespace().to_owned();
                 let charts = Charts::new(services.clone(), namespace, read.chart_timeout());
-                Some(Modules::start(read, services, values, news, hook_manager, Arc::new(charts)))
+                Some(Modules::start(read, services, values, news, hook_manager, Arc::new(charts), stands_in))
             }
             _ => None,
         };

@@ -10,7 +10,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use boathook_core::model::{Failure, FailureKind, HookName, HookValues, Stage, ValuesPatch};
+use boathook_core::model::{Failure, FailureKind, HookName, HookValues, Stage, ValuesPatch, error_chain};
 use boathook_kube::election::Leadership;
 use boathook_modules::{
     Config, Maintenance, Module, ModuleName, Patch, Problem, Store, Wish, graph::Graph, life::Subject, values::Decision,
@@ -20,12 +20,14 @@ use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
 };
 use kube::{
-    Api, Client,
+    Api, Client, ResourceExt as _,
     api::{DeleteParams, ListParams, ObjectMeta, Patch as Write, PatchParams, PostParams},
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
+
+use crate::module;
 
 /// The section that all modules see.
 const GLOBAL: &str = "global";
@@ -65,11 +67,15 @@ pub(crate) struct Given {
 pub(super) struct ModuleValues {
     store: Mutex<Store>,
     modules: Mutex<Vec<ModuleName>>,
+    /// Modules whose directories cannot be read.
+    broken: Vec<ModuleName>,
     /// One transaction at a time, because each begins with what the one before has left.
     transaction: tokio::sync::Mutex<()>,
     client: Client,
     namespace: String,
     config_map: String,
+    /// Whether Modules of the cluster have settings.
+    resources: bool,
     leadership: Leadership,
     news: mpsc::UnboundedSender<News>,
     /// What is wrong with the configuration.
@@ -84,7 +90,7 @@ impl ModuleValues {
         store: Store,
         graph: &Graph,
         client: Client,
-        config_map: String,
+        (config_map, resources): (String, bool),
         leadership: Leadership,
     ) -> (Self, mpsc::UnboundedReceiver<News>) {
         let (news, receiver) = mpsc::unbounded_channel();
@@ -92,10 +98,12 @@ impl ModuleValues {
         let values = Self {
             store: Mutex::new(store),
             modules: Mutex::new(graph.order().to_vec()),
+            broken: graph.broken().keys().cloned().collect(),
             transaction: tokio::sync::Mutex::default(),
             client,
             namespace,
             config_map,
+            resources,
             leadership,
             news,
             problems: Mutex::default(),
@@ -168,6 +176,12 @@ impl ModuleValues {
         self.modules().into_iter().map(|name| (name.clone(), store.decision(name.key()))).collect()
     }
 
+    /// Whether somebody has turned a module off. What a directory that cannot be read says is not known.
+    pub fn is_turned_off(&self, module: &ModuleName) -> bool {
+        let Decision { on, by } = self.store().decision(module.key());
+        !on && by.is_some()
+    }
+
     /// How modules are kept. A module that is missing is managed.
     pub fn maintained(&self) -> BTreeMap<ModuleName, Maintenance> {
         self.store().maintained()
@@ -178,17 +192,72 @@ impl ModuleValues {
         self.store().maintenance(module.key()) == Maintenance::Paused
     }
 
-    /// What a run sees.
+    /// What a run sees, and may change.
     pub fn of(&self, of: &Subject) -> Result<HookValues, Failure> {
-        let values = self.values(of).map_err(failure)?;
-        let config = self.configuration(of);
-        Ok(HookValues { values: values.to_string().into(), config: config.to_string().into() })
+        seen(&self.store(), of, true)
+    }
+
+    /// What an answer sees.
+    pub fn read(&self, of: &Subject) -> Result<HookValues, Failure> {
+        seen(&self.store(), of, false)
+    }
+
+    /// What an answer sees on a replica that does not lead. It follows no changes, so it reads what the leader has taken and
+    /// written.
+    pub async fn read_of_leader(&self, of: &Subject) -> Result<HookValues, Failure> {
+        let (store, problems) = self.store_of_leader().await?;
+        // What the leader had before is not known here.
+        if let Some(problem) = problems.iter().find(|problem| [GLOBAL, key(of)].contains(&problem.key.as_str())) {
+            return Err(unknown(problem.to_string()));
+        }
+        seen(&store, of, false)
+    }
+
+    /// All values, also on a replica that does not lead.
+    pub async fn current(&self) -> Result<Store, Failure> {
+        if self.leadership.leads() {
+            return Ok(self.store().clone());
+        }
+        self.store_of_leader().await.map(|(store, _)| store)
+    }
+
+    /// What the leader has taken and written, and what is wrong with the configuration.
+    async fn store_of_leader(&self) -> Result<(Store, Vec<Problem>), Failure> {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let (secrets, labelled) = (self.secrets(), ListParams::default().labels(LABEL));
+        let resources = async {
+            let api: Api<module::Module> = Api::all(self.client.clone());
+            match self.resources {
+                true => api.list(&ListParams::default()).await.map(|found| found.items),
+                false => Ok(Vec::new()),
+            }
+        };
+        let read = tokio::try_join!(maps.get_opt(&self.config_map), secrets.list(&labelled), resources);
+        let (map, secrets, resources) = read.map_err(|error| unknown(error_chain(&error)))?;
+        let data = map.and_then(|map| map.data).unwrap_or_default();
+        let data = data.into_iter().map(|(key, text)| (key, text.into())).collect();
+        let config = Config::of_data(&self.config_map, &data).map_err(|error| unknown(error.to_string()))?;
+        let mut store = self.store().clone();
+        let mut problems = store.configure(&config);
+        for object in resources {
+            if let Ok(module) = object.name_any().parse::<ModuleName>() {
+                problems.extend(store.wish(&module, Some(&object.wish())));
+            }
+        }
+        for (key, text) in secrets.items.into_iter().filter_map(|object| restored(&self.modules(), object)) {
+            store.restore(&key, &text).map_err(unknown)?;
+        }
+        Ok((store, problems))
+    }
+
+    /// The settings of a module as users wrote them, if they did.
+    pub fn settings(&self, module: &ModuleName) -> Option<Value> {
+        self.store().settings(module)
     }
 
     /// The values of a module with `global`, or `global` alone.
     pub fn values(&self, of: &Subject) -> Result<Value, String> {
-        let found = self.store().values(key(of));
-        found.ok_or_else(|| format!("{of} is not there"))?.map_err(|error| error.to_string())
+        values_of(&self.store(), of)
     }
 
     /// What the chart of a module gets.
@@ -237,7 +306,8 @@ impl ModuleValues {
         let subjects = || modules.iter().cloned().map(Subject::Module).chain([Subject::Global]);
         let sections = |store: &Store| subjects().map(|of| store.section(key(&of))).collect::<Vec<_>>();
         let flags = |store: &Store| {
-            let decisions: Vec<_> = modules.iter().map(|name| store.decision(name.key())).collect();
+            let all = modules.iter().chain(&self.broken);
+            let decisions: Vec<_> = all.map(|name| store.decision(name.key())).collect();
             (decisions, store.maintained())
         };
         let mut store = self.store();
@@ -495,8 +565,23 @@ pub(super) fn given(store: &Store, module: &ModuleName) -> Result<Given, String>
     Ok(Given { values, settings: store.configuration(Some(module)), hooks, unfit })
 }
 
+fn seen(store: &Store, of: &Subject, changeable: bool) -> Result<HookValues, Failure> {
+    let values = values_of(store, of).map_err(failure)?;
+    let config = store.configuration(name(of));
+    Ok(HookValues { values: values.to_string().into(), config: config.to_string().into(), changeable })
+}
+
+fn values_of(store: &Store, of: &Subject) -> Result<Value, String> {
+    let found = store.values(key(of));
+    found.ok_or_else(|| format!("{of} is not there"))?.map_err(|error| error.to_string())
+}
+
 fn texts(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
+}
+
+fn unknown(why: String) -> Failure {
+    failure(format!("the values of modules are not known: {why}"))
 }
 
 fn failure(message: String) -> Failure {

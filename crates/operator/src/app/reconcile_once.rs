@@ -36,6 +36,10 @@ impl App {
             created: Instant::now(),
         };
         let caller = loaded.caller(RunId::new("once", 0), false);
+        let caller = match self.services.reading_values(&loaded, caller).await {
+            Ok(caller) => caller,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let request = ReconcileRequest { caller, attempt: 1, trigger, reconcile, limits: loaded.spec.limits };
         let host = self.services.operator.clone();
         let (_, outcome) = self.services.sandbox.reconcile(&loaded.component, request, host).await.split();

@@ -116,6 +116,10 @@ impl Runs {
                     RunReport::without_guest(reconcile::all(services, hook, binding, trigger).await)
                 }
                 reconcile::Task::One(binding, trigger, event) => {
+                    let caller = match services.reading_values(hook, caller).await {
+                        Ok(caller) => caller,
+                        Err(failure) => return RunReport::without_guest(Err(failure)),
+                    };
                     reconcile::Pass::new(services, hook, binding, caller, trigger, attempt).run(event).await
                 }
                 reconcile::Task::Listed(binding) => {
@@ -131,7 +135,7 @@ impl Runs {
         self.until_interrupted(hook, pass).await
     }
 
-    /// Adds the values of the hook's module.
+    /// Adds the values of the hook's module, which the run may change.
     fn with_values(&self, hook: &Hook, caller: Caller) -> Result<Caller, Failure> {
         match (&hook.module, &self.0.module_values) {
             (Some(of), Some(values)) => Ok(Caller { values: Some(values.of(of)?.into()), ..caller }),

@@ -10,7 +10,7 @@ use boathook_core::{
     effect::Sink,
     fair::Pool,
     filter::Snapshots,
-    model::{BindingName, HookName, MetricOp, RunId, Variables},
+    model::{BindingName, Caller, Failure, HookName, MetricOp, RunId, Variables},
     queue,
     tasks::Tasks,
 };
@@ -24,7 +24,7 @@ use super::{
     events,
     health::Health,
     history::{History, LastRuns},
-    hooks::HookRegistry,
+    hooks::{Hook, HookRegistry},
     host::HostCalls,
     loops::LoopWatch,
     module_values::ModuleValues,
@@ -93,6 +93,16 @@ impl Services {
             self.metrics.hook_metrics_refused(hook, refused);
             warn!(%hook, %run, %binding, refused, %error, "metrics of the run left out");
         }
+    }
+
+    /// The caller of a review, a conversion or a question about a parent: it reads the values of the hook's module.
+    pub async fn reading_values(&self, hook: &Hook, caller: Caller) -> Result<Caller, Failure> {
+        let (Some(of), Some(values)) = (&hook.module, &self.module_values) else { return Ok(caller) };
+        if !hook.reads_values() {
+            return Ok(caller);
+        }
+        let seen = if hook.stands_in { values.read_of_leader(of).await? } else { values.read(of)? };
+        Ok(Caller { values: Some(Arc::new(seen)), ..caller })
     }
 }
 

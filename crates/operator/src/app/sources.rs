@@ -41,6 +41,8 @@ struct State {
     bundles: BTreeMap<BundleId, Standing>,
     hook_bundles: HookBundles,
     modules: PendingModules,
+    /// The hooks of modules are not loaded yet that answer on a replica that does not lead.
+    without_stand_ins: bool,
     /// The beginning of the start, for an operator that lists no HookBundles.
     created: Instant,
     /// Whether the start is over. It never begins again.
@@ -82,7 +84,8 @@ impl Sources {
         let bundles = awaited.bundles.iter().map(|id| (id.clone(), Standing::awaited())).collect();
         let hook_bundles = if awaited.hook_bundles { HookBundles::Unlisted } else { HookBundles::Off };
         let modules = PendingModules::default();
-        let state = State { bundles, hook_bundles, modules, created: Instant::now(), started: false };
+        let created = Instant::now();
+        let state = State { bundles, hook_bundles, modules, without_stand_ins: false, created, started: false };
         Self { state: Mutex::new(state), changes }
     }
 
@@ -136,6 +139,14 @@ impl Sources {
         }
     }
 
+    /// Takes a note of whether hooks of modules that answer are still missing on a replica that does not lead.
+    pub fn note_without_stand_ins(&self, missing: bool) {
+        let before = std::mem::replace(&mut self.state().without_stand_ins, missing);
+        if before != missing {
+            self.changes.send_replace(());
+        }
+    }
+
     /// Waits until each module was tried.
     pub async fn modules_settled(&self) {
         let mut changes = self.changes.subscribe();
@@ -183,6 +194,7 @@ impl Sources {
             HookBundles::Listed(since) => since,
         };
         let late = now.duration_since(since) >= START;
+        let waiting = waiting || state.without_stand_ins;
         if late || !(waiting || state.bundles.values().any(|standing| standing.missing.is_some())) {
             state.started = true;
         }
@@ -203,7 +215,12 @@ impl Sources {
             missing: standing.missing.clone().unwrap_or_default(),
             counts: !is_tenants(id) || tenants,
         });
-        all.into_iter().chain(each).collect()
+        let stand_ins = state.without_stand_ins.then(|| SourceReadiness {
+            source: "modules".to_owned(),
+            missing: "their hooks that answer the API server are not loaded yet".to_owned(),
+            counts: true,
+        });
+        all.into_iter().chain(each).chain(stand_ins).collect()
     }
 }
 
@@ -299,6 +316,17 @@ mod tests {
         assert!(!sources.is_starting(now, false));
         sources.note(&tenants, BundleNews::Missing("x".to_owned()));
         assert!(!sources.is_starting(now, true));
+    }
+
+    // mutant: crates/operator/src/app/sources.rs: `let waiting = waiting || state.without_stand_ins;` => ``
+    #[test]
+    fn no_reviews_come_before_the_hooks_of_modules_are_loaded_that_answer_them() {
+        let sources = sources(&[], false);
+        sources.note_without_stand_ins(true);
+        assert!(sources.is_starting(Instant::now(), false));
+        assert_eq!(missing(&sources, true), [("modules".to_owned(), true)]);
+        sources.note_without_stand_ins(false);
+        assert!(missing(&sources, true).is_empty() && !sources.is_starting(Instant::now(), false));
     }
 
     #[test]

@@ -416,7 +416,9 @@ fn wanted_now(hook_registry: &HookRegistry, health: &Health, settings: Option<&S
         Registrant { spec: Arc::new(spec.clone()), source, ready, settled }
     };
     let own = settings.map(SettingsReviewer::spec);
-    let others = live.iter().filter(|hook| own.is_none_or(|own| own.name != hook.spec.name));
+    // What stands in is registered by the leader, or not at all.
+    let running = live.iter().filter(|hook| !hook.stands_in);
+    let others = running.filter(|hook| own.is_none_or(|own| own.name != hook.spec.name));
     let own = own.map(|spec| Registrant { spec: spec.clone(), source: Source::Directory, ready: true, settled: true });
     let hooks = others.map(|hook| registrant(hook)).chain(own).collect();
     Wanted { hooks, pending, ..Wanted::default() }

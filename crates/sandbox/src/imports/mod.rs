@@ -245,6 +245,9 @@ impl of_module::Host for State {
 /// Why there are no values.
 const NO_MODULE: &str =
     "the hook belongs to no module, so it has no values: put it into the `hooks` folder of a module";
+/// Why values cannot be changed.
+const READ_ONLY: &str = "values cannot be changed here: reviews, conversions and reconcile only read them; change them in a run, for \
+                         example at a stage, on a schedule or on an event";
 
 impl State {
     /// Keeps a patch until the run has succeeded. What it says is checked then.
@@ -254,8 +257,10 @@ impl State {
         of: impl FnOnce(&mut ValuesPatch) -> &mut Vec<String>,
     ) -> wasmtime::Result<Result<(), String>> {
         self.spend(operations.len())?;
-        if self.caller.values.is_none() {
-            return Ok(Err(NO_MODULE.to_owned()));
+        match &self.caller.values {
+            None => return Ok(Err(NO_MODULE.to_owned())),
+            Some(values) if !values.changeable => return Ok(Err(READ_ONLY.to_owned())),
+            Some(_) => {}
         }
         self.room.keep(operations.len()).map_err(|refused| refused.error(Limit::HostBytes))?;
         of(&mut self.patch).push(operations);

@@ -108,6 +108,25 @@ impl Answers {
         Err(Unanswered::NotReady(text))
     }
 
+    /// The caller with the values of the hook's module, if the hook may ask for them. Half of the time is for the answer.
+    async fn seeing(
+        &self,
+        asked: &Asked<'_>,
+        hook: &Hook,
+        caller: Caller,
+        patience: Duration,
+    ) -> Result<Caller, Unanswered> {
+        let Asked { hook: name, binding, .. } = asked;
+        let why = match timeout(patience / 2, self.services.reading_values(hook, caller)).await {
+            Ok(Ok(caller)) => return Ok(caller),
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => "reading the values of its module takes too long".to_owned(),
+        };
+        let error = Unanswered::NotReady(format!("hook {name} cannot answer for {binding} yet: {why}"));
+        self.not_ready(asked, &error);
+        Err(error)
+    }
+
     /// Calls the hook within its time, and records the call if there is a recorder.
     async fn asked<Q, T, F>(
         &self,
@@ -165,8 +184,8 @@ impl Answerer for Answers {
         patience: Duration,
     ) -> BoxFuture<'_, Result<Reviewed, Unanswered>> {
         if let Some(settings) = self.settings.as_ref().filter(|settings| settings.is_at(hook)) {
-            let reviewed = settings.review(binding, &request);
-            return async move { Ok(reviewed) }.boxed();
+            let (settings, binding) = (settings.clone(), binding.to_owned());
+            return async move { Ok(settings.review(&binding, &request, patience).await) }.boxed();
         }
         let found = self.bound(kind, hook, binding);
         async move {
@@ -240,13 +259,15 @@ impl Answers {
         let question = request.json.clone();
         let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
         ready.inspect_err(|error| self.not_ready(&asked, error))?;
+        let dry_run = request.dry_run || self.services.plan;
+        let left = patience.saturating_sub(asked.started.elapsed());
+        let caller = hook.caller(run.clone(), dry_run);
+        let caller = self.seeing(&asked, hook, caller, left).await?;
         let patience = patience.saturating_sub(asked.started.elapsed());
         let _running = self.services.metrics.answer_begun(name);
         let begun = Begun::answer(&run, name, &binding.name, word(binding.kind));
         let _live = self.services.causes.begin(causes::of_answer(&run, name, &binding.name, word(binding.kind)));
-        let dry_run = request.dry_run || self.services.plan;
         let review = Review { kind: binding.kind, binding: binding.name.clone(), request: request.json, dry_run };
-        let caller = hook.caller(run.clone(), dry_run);
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
         let request = ReviewRequest { caller, review, snapshots, limits, patience };
         let call = |request, host| self.services.sandbox.review(&hook.component, request, host);
@@ -371,11 +392,13 @@ impl Answers {
         let patience = until.saturating_duration_since(Instant::now());
         let ready = self.listed(name, &binding.name, &binding.include_snapshots_from, patience).await;
         ready.inspect_err(|error| self.not_ready(&asked, error)).map_err(Failed::Unanswered)?;
+        let caller = Caller { permissions: Arc::new([]), ..hook.caller(run.clone(), true) };
+        let left = until.saturating_duration_since(Instant::now());
+        let caller = self.seeing(&asked, &hook, caller, left).await.map_err(Failed::Unanswered)?;
         let _running = self.services.metrics.answer_begun(name);
         let begun = Begun::answer(&run, name, &binding.name, "Conversion");
         let (sources, patience) = (objects.clone(), until.saturating_duration_since(Instant::now()));
         let conversion = Conversion { binding: binding.name.clone(), rule: step.rule.clone(), objects };
-        let caller = Caller { permissions: Arc::new([]), ..hook.caller(run.clone(), true) };
         let (snapshots, limits) = (binding.include_snapshots_from.clone(), hook.spec.limits);
         let question = ConversionRun { caller, conversion, snapshots, limits, patience };
         let call = |question, host| self.services.sandbox.convert(&hook.component, question, host);

@@ -25,6 +25,7 @@ use super::{
         hold_reason::{Held, Origin},
         hook_manager::HookManager,
         hooks::{self, Hook, HookLoadError},
+        reconcile,
         runs::Runs,
         scope::Terms,
     },
@@ -41,6 +42,8 @@ pub(super) struct ModuleHooks {
     global: Option<PathBuf>,
     /// Modules whose hooks stand still.
     paused: Mutex<BTreeSet<ModuleName>>,
+    /// Replicas that do not lead answer the API server, too.
+    stands_in: bool,
 }
 
 /// The files of hooks, and what is wrong with others.
@@ -50,9 +53,14 @@ type Files = Vec<Result<(HookName, HookFile), String>>;
 struct NotLoaded(String);
 
 impl ModuleHooks {
-    pub fn new(services: Arc<Services>, hook_manager: Arc<HookManager>, global: Option<PathBuf>) -> Self {
+    pub fn new(
+        services: Arc<Services>,
+        hook_manager: Arc<HookManager>,
+        global: Option<PathBuf>,
+        stands_in: bool,
+    ) -> Self {
         let runs = Runs::new(services.clone());
-        Self { services, hook_manager, runs, global, paused: Mutex::default() }
+        Self { services, hook_manager, runs, global, paused: Mutex::default(), stands_in }
     }
 
     /// The hooks of these modules stand still from now on, and those of all others do not.
@@ -72,11 +80,60 @@ impl ModuleHooks {
         }
     }
 
-    /// The hooks that run.
-    fn live(&self, of: &Subject) -> Vec<Arc<Hook>> {
+    /// The hooks that are loaded.
+    fn loaded(&self, of: &Subject) -> Vec<Arc<Hook>> {
         let mut all = self.services.hook_registry.live();
         all.retain(|hook| hook.module.as_ref() == Some(of));
         all
+    }
+
+    /// The hooks that run.
+    fn live(&self, of: &Subject) -> Vec<Arc<Hook>> {
+        let mut all = self.loaded(of);
+        all.retain(|hook| !hook.stands_in);
+        all
+    }
+
+    /// Loads the hooks that answer the API server, on a replica that does not lead: requests reach each replica. Whether the
+    /// module is on is decided elsewhere, and the API server asks only for what is registered. What cannot be loaded does not
+    /// answer here.
+    pub async fn stand_in(&self, of: &Subject, module: Option<&Shelved>) {
+        let mut all = Vec::new();
+        for file in self.files(of, module).unwrap_or_else(|why| vec![Err(why)]) {
+            match self.read_one(of, file).await {
+                Ok(hook) if hook.spec.answers() => all.push(hook.standing_in()),
+                Ok(_) => {}
+                Err(NotLoaded(why)) => {
+                    warn!(%of, why, "a hook cannot be loaded: if it answers the API server, it does not on this replica");
+                }
+            }
+        }
+        self.hook_manager.begin_all(all);
+    }
+
+    /// Whether any hook is loaded that stands in.
+    pub fn has_stand_ins(&self) -> bool {
+        self.services.hook_registry.live().iter().any(|hook| hook.stands_in)
+    }
+
+    /// Takes the hooks of a module away that stand in.
+    pub async fn end_stand_ins(&self, of: &Subject) {
+        for hook in self.loaded(of).iter().filter(|hook| hook.stands_in) {
+            self.hook_manager.forget(&hook.spec.name).await;
+        }
+    }
+
+    /// The values of a module or those of all have changed: what its hooks answered about their parents may be another answer
+    /// now.
+    pub fn ask_again(&self, of: &Subject) {
+        let concerned = |hook: &&Arc<Hook>| match of {
+            Subject::Global => hook.module.is_some(),
+            of => hook.module.as_ref() == Some(of),
+        };
+        let all = self.services.hook_registry.live();
+        for hook in all.iter().filter(concerned).filter(|hook| hook.reads_values()) {
+            reconcile::ask_again(&self.services, &hook.spec);
+        }
     }
 
     /// The hooks' files. An error names one that is no hook.
@@ -111,19 +168,17 @@ impl ModuleHooks {
         Ok(other.into_iter().chain(files.into_iter().map(named)).collect())
     }
 
-    async fn load(&self, of: &Subject, name: &HookName, file: HookFile) -> Result<Hook, HookLoadError> {
+    async fn read(&self, of: &Subject, name: &HookName, file: HookFile) -> Result<Hook, HookLoadError> {
         let (_, bytes) = hooks::component(file, &self.services.sandbox).await?;
         let hook = hooks::load_for(&Tenant::hook(name.as_str()), name, &bytes, &self.services.sandbox).await?;
-        let hook = self.hook_manager.fitted(Hook { module: Some(of.clone()), ..hook })?;
-        let claim = self.hook_manager.claim(&hook.spec).await?;
-        Ok(Hook { claim: Some(claim), ..hook })
+        self.hook_manager.fitted(Hook { module: Some(of.clone()), ..hook })
     }
 
     /// Whether all hooks of a version from a registry can be loaded and may do what they request.
     pub async fn check(&self, source: &Sourced) -> Result<(), Problem> {
         for hook in &source.fetched.hooks {
             let origin = origin(&source.terms, hook);
-            self.hook_manager.judge(&origin).await.map_err(|held| {
+            let judged = self.hook_manager.judge(&origin).await.map_err(|held| {
                 let text = format!("hook {}: {}", hook.name, error_chain(&held));
                 match &held {
                     Held::Ungranted(_) => Problem::refused("MissingGrants", format!("{text}; see spec.grants")),
@@ -132,6 +187,14 @@ impl ModuleHooks {
                     _ => Problem::refused("HookRefused", text),
                 }
             })?;
+            if self.stands_in && judged.spec.answers() {
+                let text = format!(
+                    "hook {}: it answers the API server, and the replicas that do not lead have no modules from registries: put \
+                     the module into a directory that --modules names, or run one replica without --leader-elect",
+                    hook.name
+                );
+                return Err(Problem::refused("HookRefused", text));
+            }
         }
         Ok(())
     }
@@ -164,12 +227,20 @@ impl ModuleHooks {
     }
 
     async fn load_one(&self, of: &Subject, file: Result<(HookName, HookFile), String>) -> Result<Hook, NotLoaded> {
+        let hook = self.read_one(of, file).await?;
+        let claim = self.hook_manager.claim(&hook.spec).await;
+        let claim = claim.map_err(|error| NotLoaded(format!("hook {}: {}", hook.spec.name, error_chain(&error))))?;
+        Ok(Hook { claim: Some(claim), ..hook })
+    }
+
+    /// Loads a hook that reconciles nothing yet.
+    async fn read_one(&self, of: &Subject, file: Result<(HookName, HookFile), String>) -> Result<Hook, NotLoaded> {
         let (name, file) = file.map_err(NotLoaded)?;
         let other = self.services.hook_registry.hook(&name).filter(|known| known.module.as_ref() != Some(of));
         if other.is_some() {
             return Err(NotLoaded(format!("there is another hook {name}: rename one of them")));
         }
-        let hook = self.load(of, &name, file).await;
+        let hook = self.read(of, &name, file).await;
         hook.map_err(|error| NotLoaded(format!("hook {name}: {}", error_chain(&error))))
     }
 
@@ -206,8 +277,10 @@ impl ModuleHooks {
         tell: impl FnOnce(String) + Send,
     ) -> Result<(), String> {
         // Some of them run if an earlier start was given up.
-        self.stop(of).await;
+        self.stop_these(self.live(of)).await;
         let loaded = self.load_all(of, module).await.map_err(|NotLoaded(why)| why)?;
+        // What stands in answers until then.
+        self.stop(of).await;
         let names: Vec<_> = loaded.iter().map(|hook| hook.spec.name.clone()).collect();
         self.hook_manager.begin_all(loaded);
         // The pause may have come after the step had begun.
@@ -291,11 +364,15 @@ impl ModuleHooks {
 
     /// Stops all hooks.
     pub async fn stop(&self, of: &Subject) {
-        for hook in self.live(of) {
-            self.hook_manager.forget(&hook.spec.name).await;
-        }
-        if !self.live(of).is_empty() {
+        self.stop_these(self.loaded(of)).await;
+        if !self.loaded(of).is_empty() {
             warn!(%of, "hooks still run after they were stopped");
+        }
+    }
+
+    async fn stop_these(&self, hooks: Vec<Arc<Hook>>) {
+        for hook in hooks {
+            self.hook_manager.forget(&hook.spec.name).await;
         }
     }
 }

@@ -11,6 +11,7 @@ pub(super) mod releases;
 mod resources;
 mod scripts;
 mod seen;
+mod settings_check;
 mod shelf;
 mod statuses;
 mod steps;
@@ -58,6 +59,7 @@ use releases::Releases;
 use resources::Resources;
 pub(super) use seen::Seen;
 pub use seen::node;
+pub(super) use settings_check::SettingsChecks;
 use shelf::Shelf;
 use steps::Steps;
 
@@ -88,6 +90,7 @@ impl fmt::Display for Cancelled {
 /// Modules that were read, before they run.
 pub(super) struct Read {
     catalogue: Catalogue,
+    shelf: Arc<Shelf>,
     graph: Graph,
     options: ModulesOptions,
 }
@@ -115,12 +118,18 @@ impl Read {
             warn!(warning, "the modules should be changed");
         }
         info!(modules = catalogue.modules.len(), broken = catalogue.broken.len(), "modules read");
-        Ok(Self { catalogue, graph, options })
+        let shelf = Arc::new(Shelf::of_directories(catalogue.modules.clone()));
+        Ok(Self { catalogue, shelf, graph, options })
     }
 
     /// How long a chart's objects may take to become ready.
     pub fn chart_timeout(&self) -> Duration {
         self.options.chart_timeout
+    }
+
+    /// What the scripts of these modules say about settings.
+    pub fn checks(&self, services: &Arc<Services>) -> SettingsChecks {
+        SettingsChecks::new(services.clone(), self.shelf.clone())
     }
 
     /// The values of these modules, and what receives their changes.
@@ -130,8 +139,8 @@ impl Read {
         leadership: &boathook_kube::election::Leadership,
     ) -> (ModuleValues, mpsc::UnboundedReceiver<News>) {
         let store = Store::new(&self.catalogue);
-        let config_map = self.options.config_map.clone();
-        ModuleValues::new(store, &self.graph, services.client.clone(), config_map, leadership.clone())
+        let config = (self.options.config_map.clone(), self.options.resources.is_some());
+        ModuleValues::new(store, &self.graph, services.client.clone(), config, leadership.clone())
     }
 }
 
@@ -151,18 +160,21 @@ impl Modules {
         news: mpsc::UnboundedReceiver<News>,
         hook_manager: Arc<HookManager>,
         releases: Arc<dyn Releases>,
+        stands_in: bool,
     ) -> Self {
-        let Read { catalogue, graph, options } = read;
-        let shelf = Arc::new(Shelf::of_directories(catalogue.modules));
+        let checks = read.checks(&services);
+        let Read { shelf, graph, options, .. } = read;
         let (shown, reports) = watch::channel(Vec::new());
         releases.announce(graph.order());
         let broken = graph.broken().clone();
         let life = Life::new(graph, |name| shelf.parts(name));
-        let hooks = Arc::new(hooks::ModuleHooks::new(services.clone(), hook_manager, options.global_hooks.clone()));
+        let global = options.global_hooks.clone();
+        let hooks = Arc::new(hooks::ModuleHooks::new(services.clone(), hook_manager, global, stands_in));
         let (events, inbox) = mpsc::unbounded_channel();
         let steps = Steps {
             services: services.clone(),
             values: values.clone(),
+            checks,
             hooks,
             shelf: shelf.clone(),
             releases: releases.clone(),
@@ -183,6 +195,7 @@ impl Modules {
             resources: None,
             leaving: BTreeSet::new(),
             begun: false,
+            stands_in,
             converging: None,
             measured: BTreeSet::new(),
         };
@@ -220,6 +233,8 @@ struct Driver {
     leaving: BTreeSet<ModuleName>,
     /// The life of modules has begun.
     begun: bool,
+    /// Hooks may be loaded that answered before this replica led.
+    stands_in: bool,
     /// When the round began that goes on.
     converging: Option<Instant>,
     /// The modules that have metrics.
@@ -228,7 +243,7 @@ struct Driver {
 
 impl Driver {
     async fn run(mut self, mut news: mpsc::UnboundedReceiver<News>, mut inbox: mpsc::UnboundedReceiver<Event>) {
-        self.services.leadership.gained().await;
+        stand_by(&self.services.clone(), &self.steps.clone(), self.stands_in).await;
         while let Err(reason) = self.values.restore().await {
             let reason = boathook_core::model::error_chain(&reason);
             warn!(reason, "cannot read the Secrets with what hooks wrote: modules wait");
@@ -266,6 +281,7 @@ impl Driver {
         self.begun = true;
         self.take(Event::Begin);
         loop {
+            self.end_stand_ins().await;
             tokio::select! {
                 Some(news) = news.recv() => self.news(news),
                 Some(event) = inbox.recv() => self.take(event),
@@ -292,6 +308,19 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Takes hooks away that stand in, where their module is off. The others end when their module starts.
+    async fn end_stand_ins(&mut self) {
+        if !self.stands_in || !self.life.were_tried() {
+            return;
+        }
+        let reports = self.shown.borrow().clone();
+        let off = reports.iter().filter(|report| report.at == "off" && report.on == Some(false));
+        for report in off {
+            self.steps.hooks.end_stand_ins(&report.subject).await;
+        }
+        self.stands_in = self.steps.hooks.has_stand_ins();
     }
 
     fn flags(&mut self) {
@@ -321,7 +350,10 @@ impl Driver {
     fn news(&mut self, news: News) {
         match news {
             News::Flags => self.flags(),
-            News::Values(of, stage) => self.take(Event::Changed(of, stage.map(step))),
+            News::Values(of, stage) => {
+                self.steps.hooks.ask_again(&of);
+                self.take(Event::Changed(of, stage.map(step)));
+            }
         }
     }
 
@@ -444,7 +476,8 @@ impl Driver {
             Subject::Module(_) => report.on != Some(false) && !LOADED.contains(&report.at),
         };
         let mut pending: BTreeSet<_> = now.iter().filter(starts).map(|report| source_name(&report.subject)).collect();
-        pending.extend(self.broken.keys().map(|name| name.as_str().to_owned()));
+        let broken = self.broken.keys().filter(|name| !self.values.is_turned_off(name));
+        pending.extend(broken.map(|name| name.as_str().to_owned()));
         let missing = self
             .resources
             .iter()
@@ -488,6 +521,27 @@ fn pause(options: &ModulesOptions, failures: u32, jitter: f64) -> Duration {
     let doubled = options.retry_initial.saturating_mul(1 << failures.saturating_sub(1).min(16));
     let pause = doubled.min(options.retry_max);
     pause + pause.mul_f64(jitter * 0.1)
+}
+
+/// Waits until this replica leads. Until then, hooks of modules answer the API server here, too.
+async fn stand_by(services: &Services, steps: &Steps, stands_in: bool) {
+    let sources = services.health.sources();
+    let load = async {
+        if stands_in {
+            let all = steps.shelf.names().into_iter().map(Subject::Module).chain([Subject::Global]);
+            for of in all {
+                steps.stand_in(&of).await;
+            }
+            sources.note_without_stand_ins(false);
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        () = services.leadership.gained() => {}
+        () = load => {}
+    }
+    sources.note_without_stand_ins(false);
 }
 
 /// What is heard of Modules next, if they are followed.

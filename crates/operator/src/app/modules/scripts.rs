@@ -1,7 +1,7 @@
 //! The scripts `enabled`, which decide whether their modules are on. A script runs in the interpreter of shell hooks, without
 //! any permission. It sees the values and the modules that are on before it.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use boathook_core::{
     fair::Tenant,
@@ -57,10 +57,12 @@ pub(super) async fn ask(
         global.insert("enabledModules".to_owned(), on.iter().map(ModuleName::as_str).collect());
     }
     let config = values.of(&of).map_err(|failure| failure.message)?.config;
-    let (name, component) = load(services, module).await?;
+    let path = module.enabled.clone().ok_or("the module has no script")?;
+    let (name, component) =
+        load(services, &module.name, Wrapped { path, script: "enabled", entry: ENTRY, wrapper: WRAPPER }).await?;
     let run = services.run_ids.next();
     let caller = Caller {
-        values: Some(Arc::new(HookValues { values: seen.to_string().into(), config })),
+        values: Some(Arc::new(HookValues { values: seen.to_string().into(), config, changeable: true })),
         ..Caller::new(name.clone(), run.clone(), Arc::new([]), true)
     };
     let trigger = Trigger {
@@ -83,31 +85,45 @@ pub(super) async fn ask(
     Ok(said)
 }
 
-async fn load(services: &Services, module: &Module) -> Result<(HookName, LoadedHook), String> {
-    let path = module.enabled.clone().ok_or("the module has no script")?;
+/// A script of a module, and the hook that runs it.
+pub(super) struct Wrapped {
+    pub path: PathBuf,
+    pub script: &'static str,
+    /// The name of the hook's file.
+    pub entry: &'static str,
+    pub wrapper: &'static str,
+}
+
+pub(super) async fn load(
+    services: &Services,
+    module: &ModuleName,
+    wrapped: Wrapped,
+) -> Result<(HookName, LoadedHook), String> {
+    let script = wrapped.script;
     let interpreter = services.sandbox.newest_interpreter(SHELL).await;
     let packing = move || -> Result<Vec<u8>, String> {
+        let path = &wrapped.path;
         let unreadable = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
-        if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_BYTES {
+        if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
             return Err(format!("{} is larger than {MAX_BYTES} bytes: make it smaller", path.display()));
         }
-        pack(std::fs::read(&path).map_err(unreadable)?, interpreter)
+        pack(&wrapped, std::fs::read(path).map_err(unreadable)?, interpreter)
     };
     let bytes = tokio::task::spawn_blocking(packing).await.map_err(|error| error.to_string())??;
-    let owner = BundleId { namespace: None, name: module.name.to_string() };
-    let name = HookName::new("enabled").map_err(|error| error.to_string())?.in_bundle(&owner);
+    let owner = BundleId { namespace: None, name: module.to_string() };
+    let name = HookName::new(script).map_err(|error| error.to_string())?.in_bundle(&owner);
     let tenant = Tenant::hook(name.as_str());
     let hook = hooks::load_for(&tenant, &name, &bytes, &services.sandbox).await.map_err(|error| error_chain(&error))?;
     Ok((name, hook.component))
 }
 
-fn pack(content: Vec<u8>, interpreter: Option<InterpreterRef>) -> Result<Vec<u8>, String> {
+fn pack(wrapped: &Wrapped, content: Vec<u8>, interpreter: Option<InterpreterRef>) -> Result<Vec<u8>, String> {
     let interpreter = interpreter.ok_or_else(|| boathook_core::hooks::ShellError::NoInterpreter.to_string())?;
     let files = vec![
-        ScriptFile { path: ENTRY.to_owned(), content: WRAPPER.as_bytes().to_vec() },
-        ScriptFile { path: "enabled".to_owned(), content },
+        ScriptFile { path: wrapped.entry.to_owned(), content: wrapped.wrapper.as_bytes().to_vec() },
+        ScriptFile { path: wrapped.script.to_owned(), content },
     ];
-    Script { interpreter, entry: ENTRY.to_owned(), files }.pack().map_err(|error| error.to_string())
+    Script { interpreter, entry: wrapped.entry.to_owned(), files }.pack().map_err(|error| error.to_string())
 }
 
 /// Reads what the wrapper passed on.

@@ -63,6 +63,10 @@ impl Shelf {
         self.all().get(name).cloned()
     }
 
+    pub fn names(&self) -> Vec<ModuleName> {
+        self.all().keys().cloned().collect()
+    }
+
     pub fn put(&self, shelved: Arc<Shelved>) {
         self.all().insert(shelved.module.name.clone(), shelved);
     }

@@ -14,6 +14,7 @@ use super::{
     hooks::ModuleHooks,
     releases::{ReleaseError, Releases},
     scripts::{self, Said},
+    settings_check::SettingsChecks,
     shelf::Shelf,
 };
 
@@ -23,6 +24,7 @@ const SLOW: Duration = Duration::from_secs(60);
 pub(super) struct Steps {
     pub services: Arc<Services>,
     pub values: Arc<ModuleValues>,
+    pub checks: SettingsChecks,
     pub hooks: Arc<ModuleHooks>,
     pub shelf: Arc<Shelf>,
     pub releases: Arc<dyn Releases>,
@@ -49,6 +51,13 @@ impl Steps {
             Subject::Global => None,
         };
         let module = shelved.as_deref();
+        // Nothing of a module runs with settings that its own script refuses, and nothing of it is deleted then.
+        if let (Step::Start | Step::BeforeHelm, Subject::Module(name)) = (&step, of)
+            && let Some(settings) = self.values.settings(name)
+            && let Err(why) = self.checks.accepted(name, &settings).await
+        {
+            return End::Failed(why);
+        }
         let done = match step {
             Step::Script { on } => return self.ask(module.map(|shelved| &shelved.module), &on).await,
             Step::Chart => return self.chart(module.map(|shelved| &shelved.module)).await,
@@ -69,6 +78,15 @@ impl Steps {
             }
         };
         done.map_or_else(End::Failed, |()| End::Done)
+    }
+
+    /// Loads what answers the API server while another replica leads.
+    pub async fn stand_in(&self, of: &Subject) {
+        let shelved = match of {
+            Subject::Module(name) => self.shelf.get(name),
+            Subject::Global => None,
+        };
+        self.hooks.stand_in(of, shelved.as_deref()).await;
     }
 
     fn tell(&self, event: Event) {

@@ -156,15 +156,20 @@ fn push_all(services: &Services, terms: Arc<Terms>) {
     reconciler.knows(terms.clone());
     // If events were lost, so were triggers of parents.
     reconciler.nothing_is_queued();
+    push_each(services, &terms);
+    strays::attached(services, &terms);
+}
+
+fn push_each(services: &Services, terms: &Terms) {
+    let reconciler = services.reconcilers.of(&terms.hook, &terms.binding.name);
     let now = services.snapshots.snapshot_set(&terms.hook);
     let text = |object: &Option<Arc<str>>| object.clone().unwrap_or_default();
     for (key, parent) in now.items(&terms.binding.name).into_iter().flatten() {
         // The watch does not select by annotations.
-        if terms.binding.selects(&text(&parent.item.object)) || strays::is_marked(&text(&parent.item.object), &terms) {
+        if terms.binding.selects(&text(&parent.item.object)) || strays::is_marked(&text(&parent.item.object), terms) {
             reconciler.push(terms.wake(key, &parent.item.uid), &services.queue);
         }
     }
-    strays::attached(services, &terms);
 }
 
 /// Another version of the hook runs. Its answers replace those of the version before. Bindings that did not change keep
@@ -175,6 +180,15 @@ pub(super) fn renew(services: &Services, spec: &HookSpec, is_watching: impl Fn(&
         let resource = services.reconcilers.of(&spec.name, &binding.name).renew();
         if let Some(resource) = resource.filter(|_| is_watching(&binding.name)) {
             push_all(services, Arc::new(Terms::new(&spec.name, binding, resource)));
+        }
+    }
+}
+
+/// Something has changed that the hook may have read, and that is nobody's event. All parents that are known are reconciled.
+pub(super) fn ask_again(services: &Services, spec: &HookSpec) {
+    for binding in &spec.reconcilers {
+        if let Some(terms) = services.reconcilers.of(&spec.name, &binding.name).known() {
+            push_each(services, &terms);
         }
     }
 }
