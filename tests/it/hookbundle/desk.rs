@@ -7,8 +7,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BundleId, Comparison, CredentialProblem, HookComparison, HookName, HookPhase, HookSource, HookState, InstallError, Installation, Installed,
-    Installer, Permission, RequestedPermissions, missing,
+    BundleId, Comparison, CredentialProblem, HookComparison, HookName, HookPhase, HookSource, HookState, InstallError,
+    Installation, Installed, Installer, Permission, RequestedPermissions, missing,
 };
 use futures::future::BoxFuture;
 

@@ -9,6 +9,8 @@ use super::{Approval, HookRollout, Rollout};
 
 /// So many failures show that a version fails. One alone may have a passing reason.
 const FAILURES: u64 = 3;
+/// A version with a few failures is watched for so many times as many runs.
+const DOUBT: u64 = 10;
 /// How many reasons a message has.
 const SHOWN: usize = 4;
 
@@ -110,6 +112,9 @@ pub(super) fn watch(rollout: &Rollout, elapsed: Duration, before: Tally, now: Ta
     }
     // With fewer runs, there cannot be so many failures.
     let enough = now.runs >= rollout.least().max(FAILURES);
+    // If it may be failing, it is watched for longer.
+    let doubtful = now.failures > 0 && now.fails_more_than(before);
+    let enough = enough && (!doubtful || now.runs >= rollout.least().max(FAILURES).saturating_mul(DOUBT));
     if enough && elapsed >= rollout.lasts() { Watched::Stay } else { Watched::Watch }
 }
 
@@ -207,7 +212,9 @@ mod tests {
         assert_eq!(of(tally(0, 0), tally(100, 3)), Watched::Back);
         assert_eq!(of(tally(10, 5), tally(10, 5)), Watched::Stay, "no more than before");
         assert_eq!(of(tally(10, 5), tally(10, 6)), Watched::Back);
-        assert_eq!(of(tally(10, 0), tally(5, 1)), Watched::Stay);
+        assert_eq!(of(tally(10, 0), tally(5, 1)), Watched::Watch, "it may fail again");
+        assert_eq!(of(tally(10, 0), tally(50, 1)), Watched::Stay);
+        assert_eq!(of(tally(0, 0), tally(5, 0)), Watched::Stay);
         assert_eq!(of(tally(10, 0), tally(4, 0)), Watched::Watch);
         let minute = rollout(json!({"duration": "1m"}));
         assert_eq!(watch(&minute, MINUTE / 2, tally(1, 0), tally(9, 0)), Watched::Watch);

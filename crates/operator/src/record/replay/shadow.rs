@@ -193,7 +193,12 @@ fn names_secrets(call: &Call) -> bool {
 /// A difference as one line.
 fn example(difference: &Difference, hides: bool) -> String {
     match difference {
-        Difference::Changed { object, verb, fields } => format!("{verb} {object} differs: {}", changes(fields, hides)),
+        Difference::Changed { object, verb, fields } => match fields.iter().find(|field| is_other_write(field)) {
+            Some(field) => {
+                format!("{verb} {object} is in place of another write ({})", field.path.trim_start_matches('/'))
+            }
+            None => format!("{verb} {object} differs: {}", changes(fields, hides)),
+        },
         Difference::Missing { object, verb, .. } => format!("{verb} {object} is missing"),
         Difference::Added { object, verb, .. } => format!("{verb} {object} is new"),
         Difference::Permission { object, verb, now: Some(_), .. } => {
@@ -208,6 +213,11 @@ fn example(difference: &Difference, hides: bool) -> String {
         }
         Difference::Call { number, .. } => format!("call {number} differs"),
     }
+}
+
+/// Whether the first version has written in another way: the whole operation is gone.
+fn is_other_write(field: &Change) -> bool {
+    ["/create", "/update", "/patch", "/delete"].contains(&field.path.as_str()) && field.now.is_none()
 }
 
 fn changes(fields: &[Change], hides: bool) -> String {
@@ -476,7 +486,8 @@ mod tests {
     fn a_deletion_is_never_the_same_as_another_write() {
         let stored = map(&json!({"x": "1"}));
         let before = [call(merge(&json!({"data": {"x": "1"}})), &stored)];
-        assert_eq!(differences(&before, &[call(delete(), &stored)]).len(), 1);
+        let other = "delete v1 ConfigMap n/a is in place of another write (patch)";
+        assert_eq!(differences(&before, &[call(delete(), &stored)]), [other]);
         assert_eq!(differences(&[], &[call(delete(), &stored)]), ["delete v1 ConfigMap n/a is new"]);
         assert_eq!(differences(&[call(delete(), &stored)], &[]), ["delete v1 ConfigMap n/a is missing"]);
         assert_eq!(differences(&[call(delete(), &stored)], &[call(delete(), &stored)]), [""; 0]);
