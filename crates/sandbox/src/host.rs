@@ -86,6 +86,11 @@ pub trait Host: Send + Sync + 'static {
     /// records.
     fn opened(&self, _binding: &BindingName, _items: Option<&Items>) {}
 
+    /// Whether the lines of the run are written to the operator's log. Default: they are.
+    fn prints_lines(&self) -> bool {
+        true
+    }
+
     /// A run logs a line, within its budget. `fields` is a JSON object, or empty. This must be cheap. For hosts that
     /// keep records.
     fn logged(&self, _level: Level, _message: &str, _fields: &str) {}

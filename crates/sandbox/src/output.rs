@@ -192,6 +192,9 @@ impl RunLog {
     fn emit(&self, level: Level, message: &str, fields: &str, proxied: bool) {
         if let Some(listener) = &self.listener {
             listener.logged(level, message, fields);
+            if !listener.prints_lines() {
+                return;
+            }
         }
         let fields = Some(fields).filter(|fields| !fields.is_empty());
         let proxied = Some(true).filter(|_| proxied);

@@ -363,7 +363,8 @@ fn record(args: cli::record::Recording, hooks: &Path) -> Option<RecordConfig> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use boathook_core::model::{
-        BundleId, HookSource, HookState, InstallError, Installation, Installed, Installer, RequestedPermissions,
+        BundleId, Comparison, HookSource, HookState, InstallError, Installation, Installed, Installer,
+        RequestedPermissions,
     };
     use clap::Parser as _;
     use futures::future::{BoxFuture, FutureExt as _};
@@ -388,6 +389,16 @@ mod tests {
 
         fn states(&self, _: &BundleId) -> Vec<HookState> {
             Vec::new()
+        }
+
+        fn shadow(&self, _: Installation) -> BoxFuture<'_, Result<(), InstallError>> {
+            std::future::pending().boxed()
+        }
+
+        fn end_shadow(&self, _: &BundleId) {}
+
+        fn comparison(&self, _: &BundleId) -> Option<Comparison> {
+            None
         }
 
         fn requested<'a>(&'a self, _: &'a [HookSource]) -> BoxFuture<'a, Vec<RequestedPermissions>> {

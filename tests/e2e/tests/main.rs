@@ -159,6 +159,7 @@ suite! {
             versions_come_wait_and_go_back,
             settings_fit_the_schema,
             what_makes_no_sense_is_refused,
+            a_new_version_is_compared_before_it_takes_over,
             nothing_is_left_by_uninstall;
         bundle_http:
             requests_leave_if_they_are_granted_and_opened,

@@ -214,7 +214,7 @@ async fn a_version_without_what_is_required_is_not_installed() {
     stage.condition("a", "Ready=True").await;
 }
 
-// mutant: crates/operator/src/hookbundle/reconciler.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`
+// mutant: crates/operator/src/hookbundle/reconciler/mod.rs: `Decision::Stay => {` => `Decision::Stay if self.refused.is_some() => false, Decision::Stay => {`
 #[tokio::test]
 async fn a_registry_that_is_away_changes_nothing() {
     let (mut stage, desk) = (Stage::new().await, desk());

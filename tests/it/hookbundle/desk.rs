@@ -7,8 +7,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BundleId, CredentialProblem, HookPhase, HookSource, HookState, InstallError, Installation, Installed, Installer,
-    Permission, RequestedPermissions, missing,
+    BundleId, Comparison, CredentialProblem, HookComparison, HookName, HookPhase, HookSource, HookState, InstallError,
+    Installation, Installed, Installer, Permission, RequestedPermissions, missing,
 };
 use futures::future::BoxFuture;
 
@@ -17,6 +17,12 @@ pub struct Desk {
     bundles: Mutex<BTreeMap<BundleId, Installation>>,
     /// `install ID DIGEST`, `remove ID`, …
     log: Mutex<Vec<String>>,
+    /// How the version in the shadow compares, apart from its digest.
+    pub comparison: Mutex<Comparison>,
+    /// The digest of the version in the shadow.
+    shadow: Mutex<Option<String>>,
+    /// The runs of every hook, and those that failed.
+    pub runs: Mutex<(u64, u64)>,
     /// What is wrong with the credentials of every bundle.
     pub credentials: Mutex<Vec<CredentialProblem>>,
 }
@@ -78,8 +84,29 @@ impl Installer for Desk {
         })
     }
 
+    fn shadow(&self, installation: Installation) -> BoxFuture<'_, Result<(), InstallError>> {
+        self.note(format!("shadow {} {}", installation.id, installation.digest));
+        let each = installation.hooks.iter().map(|hook| (hook.name.clone(), lacking(hook, &installation.grants)));
+        let lacking: Vec<_> = each.filter(|(_, missing)| !missing.is_empty()).collect();
+        let checked = if lacking.is_empty() { Ok(()) } else { Err(InstallError::Ungranted(lacking)) };
+        if checked.is_ok() {
+            *self.shadow.lock().unwrap() = Some(installation.digest);
+        }
+        Box::pin(std::future::ready(checked))
+    }
+
+    fn end_shadow(&self, _: &BundleId) {
+        *self.shadow.lock().unwrap() = None;
+    }
+
+    fn comparison(&self, _: &BundleId) -> Option<Comparison> {
+        let digest = self.shadow.lock().unwrap().clone()?;
+        Some(Comparison { digest, ..self.comparison.lock().unwrap().clone() })
+    }
+
     fn states(&self, id: &BundleId) -> Vec<HookState> {
         let Some(bundle) = self.has(id) else { return Vec::new() };
+        let (runs, failures) = *self.runs.lock().unwrap();
         let state = |hook: &HookSource| {
             let missing = lacking(hook, &bundle.grants);
             let phase = match (bundle.suspended, missing.is_empty()) {
@@ -97,8 +124,8 @@ impl Installer for Desk {
                 interpreter: None,
                 last_run: Some(1_790_000_000_000),
                 last_error: None,
-                runs: 1,
-                failures: 0,
+                runs,
+                failures,
             }
         };
         bundle.hooks.iter().map(state).collect()
@@ -123,6 +150,10 @@ pub fn id(name: &str) -> BundleId {
     BundleId { namespace: Some(super::stage::NAMESPACE.to_owned()), name: name.to_owned() }
 }
 
+/// Nothing is compared yet.
 pub fn desk() -> Arc<Desk> {
-    Arc::default()
+    let (desk, name) = (Desk::default(), HookName::new("copy").unwrap());
+    let hook = HookComparison { name, equal: 0, different: 0, skipped: 0, example: None };
+    desk.comparison.lock().unwrap().hooks.push(hook);
+    Arc::new(desk)
 }

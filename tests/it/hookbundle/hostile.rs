@@ -73,7 +73,7 @@ async fn many_stalling_bundles_of_one_namespace_hold_up_no_other() {
     assert!(desk.has(&id("good")).unwrap().suspended);
 }
 
-// mutant: crates/operator/src/hookbundle/reconciler.rs: `        self.apply(&of, context).await;` => ``
+// mutant: crates/operator/src/hookbundle/reconciler/mod.rs: `        self.apply(&of, context).await;` => ``
 #[tokio::test]
 async fn what_is_taken_away_waits_for_no_download() {
     let (stage, desk, silent) = (Stage::new().await, desk(), Silent::start().await);
@@ -120,8 +120,8 @@ async fn cve_2026_4789_a_tenant_reaches_nothing_inside() {
     assert_eq!(registry.asked().first().map(String::as_str), Some("/v2/x/manifests/v1 "));
 }
 
-// mutant: crates/operator/src/hookbundle/reconciler.rs: `if let Some(why) = of.dropped {` => `if let Some(why) = of.dropped.filter(|_| false) {`
-// mutant: crates/operator/src/hookbundle/reconciler.rs: `if wanted == running.installed && of.dropped.is_none() {` => `if wanted == running.installed {`
+// mutant: crates/operator/src/hookbundle/reconciler/mod.rs: `if let Some(why) = of.dropped {` => `if let Some(why) = of.dropped.filter(|_| false) {`
+// mutant: crates/operator/src/hookbundle/reconciler/mod.rs: `if wanted == running.installed && of.dropped.is_none() {` => `if wanted == running.installed {`
 #[tokio::test]
 async fn what_is_too_large_is_left_out_and_the_status_says_so() {
     let (stage, desk) = (Stage::new().await, desk());

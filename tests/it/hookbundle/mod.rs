@@ -5,6 +5,8 @@ mod definition;
 mod desk;
 mod gap;
 mod hostile;
+mod rollout;
+mod shadow;
 pub mod stage;
 mod standby;
 mod webhooks;

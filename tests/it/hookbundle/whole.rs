@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The permission for the events that every version receives.
-fn watch() -> Value {
+pub fn watch() -> Value {
     json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["watch"]})
 }
 
@@ -31,21 +31,21 @@ fn version(word: &str, resource: &str) -> Packed {
     pack(Input { hooks: vec![HookInput { name, component, asks: asks(&document) }], ..Input::default() }).unwrap()
 }
 
-struct Scene {
-    stage: Stage,
-    operator: Operator,
+pub struct Scene {
+    pub stage: Stage,
+    pub operator: Operator,
     _keeping: Keeping,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let stage = Stage::new().await;
         let operator = Operator::start(stage.cluster.admin.client.clone(), &[], |_| ()).await;
         let keeping = stage.keep(operator.app.installer());
         Self { stage, operator, _keeping: keeping }
     }
 
-    async fn push(&self, packed: &Packed) -> String {
+    pub async fn push(&self, packed: &Packed) -> String {
         send(packed, &self.stage.registry.place("team/a:v1")).await;
         packed.manifest.digest.to_string()
     }
@@ -61,7 +61,7 @@ impl Scene {
         self.operator.log.said("words.a.team")
     }
 
-    async fn digest(&self, digest: &str) -> Value {
+    pub async fn digest(&self, digest: &str) -> Value {
         self.stage.status("a", digest, |status| status["digest"] == digest).await
     }
 }

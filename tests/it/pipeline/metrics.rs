@@ -15,6 +15,7 @@ use tokio::{
 };
 
 use super::{
+    bundles::Shelf,
     fixture::{Operator, Pipeline, config_map, guests},
     modules_charts::{self, Bench},
     swap::put,
@@ -264,6 +265,12 @@ async fn every_metric_of_the_operator_is_recorded() {
     pipeline.create(order("more", json!([set("c", "g".into())]), json!({}))).await;
     let left_out = &operator.told("metrics of the run left out", "metrics", 1).await[0];
     assert!(left_out["error"].as_str().unwrap().starts_with("metric c: this hook would have more than 2 series"));
+    let (shelf, installer) = (Shelf::new(), operator.app.installer());
+    let version = |word| hook(&maps("labelSelector: {matchLabels: {wakes: shadowed}}"), &Deed::Says(word));
+    installer.install(shelf.bundle(&[("shadowed", &version("old"))])).await.unwrap();
+    operator.told("binding enabled", "shadowed.team.prod", 1).await;
+    installer.shadow(shelf.bundle(&[("shadowed", &version("new"))])).await.unwrap();
+    pipeline.create(config_map("shadowed", ("wakes", "shadowed"), json!({}))).await;
     // One runs, one waits, and the queue holds no more than that.
     let wake = |name: &str, n: &str| config_map(name, ("wakes", "waits"), json!({ "n": n }));
     pipeline.create(wake("a", "1")).await;

@@ -365,6 +365,39 @@ pub struct RequestedPermissions {
     pub permissions: Result<Vec<Permission>, String>,
 }
 
+/// How a version that runs in the shadow of another one compares with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// The digest of the version in the shadow.
+    pub digest: String,
+    /// The hooks whose runs are compared: those whose components differ, ordered by name.
+    pub hooks: Vec<HookComparison>,
+    /// What cannot be compared, in words.
+    pub not_compared: Vec<String>,
+}
+
+/// How the runs of one hook compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookComparison {
+    /// The hook's name in the bundle.
+    pub name: HookName,
+    /// Runs with the same effects.
+    pub equal: u64,
+    /// Runs with other effects.
+    pub different: u64,
+    /// Runs that were not compared, because there was no free slot or too much to note.
+    pub skipped: u64,
+    /// The first difference, in words. Values of Secrets are not in it.
+    pub example: Option<String>,
+}
+
+impl HookComparison {
+    /// The runs that were compared.
+    pub fn compared(&self) -> u64 {
+        self.equal.saturating_add(self.different)
+    }
+}
+
 /// Installs and runs bundles. All methods may be called at any time. Calls for one bundle wait for each other.
 ///
 /// The first version of a bundle starts hook by hook: a hook that cannot start is held, and the others run. A further
@@ -381,6 +414,17 @@ pub trait Installer: Send + Sync {
     /// Stops all hooks of a bundle and forgets it. Runs may end within the grace period. Returns false if there is no
     /// such bundle.
     fn remove<'a>(&'a self, id: &'a BundleId) -> BoxFuture<'a, bool>;
+
+    /// Runs a version in the shadow of the one that is installed, in place of another one that did. Each run of a hook whose
+    /// component differs is done again with the new one: its writes are dry runs, nothing of it is registered, and its
+    /// effects are only compared. What an installation would refuse is refused here.
+    fn shadow(&self, installation: Installation) -> BoxFuture<'_, Result<(), InstallError>>;
+
+    /// Ends the version in the shadow, if there is one. An installation that succeeds does not.
+    fn end_shadow(&self, id: &BundleId);
+
+    /// How the version in the shadow compares so far. `None` if there is none.
+    fn comparison(&self, id: &BundleId) -> Option<Comparison>;
 
     /// The states of the bundle's hooks, ordered by name. Empty if there is no such bundle.
     fn states(&self, id: &BundleId) -> Vec<HookState>;

@@ -31,8 +31,9 @@ mod variables;
 mod webhook;
 
 pub use bundle::{
-    BundleId, BundleNews, DefinitionSource, HookBundlesNews, HookPhase, HookSource, HookState, Identity, InstallError,
-    Installation, Installed, Installer, LimitCaps, RequestedPermissions, Source, UnknownSource,
+    BundleId, BundleNews, Comparison, DefinitionSource, HookBundlesNews, HookComparison, HookPhase, HookSource,
+    HookState, Identity, InstallError, Installation, Installed, Installer, LimitCaps, RequestedPermissions, Source,
+    UnknownSource,
 };
 pub use call::{
     AccessQuestion, CallError, CallReason, Create, Delete, EmitEvent, EventType, FieldValidation, IfExists,

@@ -11,6 +11,7 @@
 //! | `modules`, `module_values`, `module_settings` | add-ons: their hooks, values and charts, and reviews of settings |
 //! | `operators` | the revisions of parents, for commands |
 //! | `bundles`, `scope`, `service_account`, `credentials`, `hold_reason` | hooks of bundles: what they may do, and why they do not run |
+//! | `shadows` | new versions of bundles that run beside the installed ones, to be compared |
 //! | `answers`, `webhooks` | reviews and conversions, and their registration |
 //! | `causes`, `loops`, `why` | what caused what, loops of hooks, and why a hook did not run |
 //! | `admin`, `details`, `health`, `history`, `api_server_health`, `observers`, `events`, `crd_watcher` | what people, probes and metrics see |
@@ -52,6 +53,7 @@ mod schedules;
 mod scope;
 mod service_account;
 mod services;
+mod shadows;
 mod sources;
 mod uninstall;
 mod upgrade_plan;
@@ -117,6 +119,7 @@ use modules::{Modules, charts::Charts};
 use observers::Report;
 use runs::Runs;
 use services::{RunIds, Services};
+use shadows::Shadows;
 use webhooks::Webhooks;
 
 pub use bundles::{SettingsConfig, serve_settings};
@@ -580,6 +583,7 @@ fn connect(
         last: LastRuns::new(options.keep_last_run),
         reconcilers: Arc::default(),
         claims: Claims::default(),
+        shadows: Shadows::default(),
         module_values,
         events,
         effects: options.effects.clone(),

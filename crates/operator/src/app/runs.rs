@@ -16,7 +16,7 @@ use tracing::{
     info, info_span, warn,
 };
 
-use super::{Services, causes, history::Begun, hooks::Hook, ms, reconcile, why};
+use super::{Services, causes, history::Begun, hooks::Hook, ms, reconcile, shadows::Shadowed, why};
 use crate::{
     record::secrets::bindings_of_secrets,
     telemetry::{TRACE_TARGET, metrics::RunLabels},
@@ -155,9 +155,19 @@ impl Runs {
         }
     }
 
-    /// Runs, and records the run if there is a recorder.
+    /// Runs, and notes the run if another version is compared with this one.
     async fn recorded(&self, hook: &Hook, request: RunRequest) -> RunReport {
         let operator = self.0.operator.clone();
+        let Some(shadowed) = Shadowed::begin(&self.0, hook, operator.clone(), || request.clone().into()) else {
+            return self.recorded_by(hook, request, operator).await;
+        };
+        let report = self.recorded_by(hook, request, shadowed.host()).await;
+        shadowed.end(&report);
+        report
+    }
+
+    /// Records the run if there is a recorder.
+    async fn recorded_by(&self, hook: &Hook, request: RunRequest, operator: Arc<dyn Host>) -> RunReport {
         let Some(recorder) = &self.0.recorder else { return self.interruptible(hook, request, operator).await };
         let secrets = bindings_of_secrets(&hook.spec);
         let run = request.caller.run.clone();

@@ -29,6 +29,7 @@ use super::{
     loops::LoopWatch,
     module_values::ModuleValues,
     reconcile::Reconcilers,
+    shadows::Shadows,
 };
 use crate::{record::Recorder, telemetry::Metrics};
 
@@ -61,6 +62,8 @@ pub(super) struct Services {
     pub last: LastRuns,
     pub reconcilers: Arc<Reconcilers>,
     pub claims: Claims,
+    /// Versions of bundles that run in the shadow of the installed ones.
+    pub shadows: Shadows,
     /// The values of modules. `None` if the operator runs no modules.
     pub module_values: Option<Arc<ModuleValues>>,
     /// Receives the Events that answers contain.

@@ -271,6 +271,9 @@ fn reading() -> Vec<String> {
     )
     .message("a reference with a digest names the approved version itself: leave approval out, or name a tag")
     .field_path(".approval"),
+    validation = Rule::new("!has(self.rollout) || self.approval != 'Manual'")
+        .message("with a rollout, leave approval out: rollout.approval says whether a new version takes over by itself")
+        .field_path(".rollout"),
     validation = Rule::new(GRANT)
         .message("each rule has apiGroups, resources and verbs, or http alone")
         .field_path(".grants"),
@@ -293,6 +296,10 @@ pub struct HookBundleSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
     pub approved_digest: Option<String>,
+
+    /// How a new version takes over. Without it, a new version takes over at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
 
     /// The name of the ServiceAccount in this namespace that the hooks act as. It must exist. RBAC decides what it may
     /// do, and the grants limit that further.
@@ -552,6 +559,43 @@ pub enum Approval {
     Manual,
 }
 
+/// How a new version takes over.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.runs) || has(self.duration)")
+        .message("say how long a new version is compared: runs, duration, or both"),
+)]
+pub struct Rollout {
+    /// The strategy: Shadow. The new version first runs in the shadow of the running one: each run is done again with the
+    /// new version, whose writes are dry runs, and the effects are compared.
+    #[schemars(extend("enum" = ["Shadow"]))]
+    pub strategy: String,
+
+    /// How many runs of each changed hook are compared at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub runs: Option<u32>,
+
+    /// How long runs are compared at least, for example 10m. Must be between 1s and 168h. At least one run of each changed
+    /// hook is compared, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 32), regex(pattern = DURATION))]
+    #[x_kube(validation = Rule::new("duration(self) >= duration('1s') && duration(self) <= duration('168h')")
+        .message("must be between 1s and 168h"))]
+    pub duration: Option<String>,
+
+    /// Whether the new version takes over by itself. With Automatic, it does if all runs were equal and everything was
+    /// compared. With Manual, and if anything differs, it waits until approvedDigest names it.
+    #[serde(default)]
+    pub approval: Approval,
+
+    /// The digest of the version that takes over at once, whatever its comparison shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^sha256:[0-9a-f]{64}$"))]
+    pub approved_digest: Option<String>,
+}
+
 /// The limits of each run. Where a limit is not set, the hook's request counts, within the operator's own limits.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -624,6 +668,10 @@ pub struct HookBundleStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
 
+    /// The last rollout: a new version that is compared with the running one, or that was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<RolloutStatus>,
+
     /// The number of ready hooks and of all hooks, for example 2/3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks_ready: Option<String>,
@@ -639,6 +687,80 @@ pub struct HookBundleStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
+}
+
+/// A new version that is compared with the running one, or that was.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutStatus {
+    /// The digest of the new version.
+    pub digest: String,
+
+    /// The new version in readable form: its tag, and the beginning of its digest.
+    pub version: String,
+
+    /// The phase: Comparing, HeldBack, Watching (it took over, and its failures are counted), Complete or RolledBack.
+    #[schemars(extend("enum" = ["Comparing", "HeldBack", "Watching", "Complete", "RolledBack"]))]
+    pub phase: String,
+
+    /// Why the new version is held back, or was rolled back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+
+    /// The generation of the spec in which the version was rolled back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The version that the new one is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Available>,
+
+    /// The comparison of each changed hook. The counts may be half a minute old.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub hooks: Vec<HookRollout>,
+
+    /// What cannot be compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub not_compared: Vec<String>,
+
+    /// The runs of the previous version during the comparison.
+    #[serde(default)]
+    pub previous_runs: i64,
+
+    /// Those of them that failed.
+    #[serde(default)]
+    pub previous_failures: i64,
+
+    /// The runs of the new version since it took over. May be half a minute old.
+    #[serde(default)]
+    pub runs: i64,
+
+    /// Those of them that failed.
+    #[serde(default)]
+    pub failures: i64,
+}
+
+/// The comparison of one hook.
+#[derive(JsonSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRollout {
+    /// The name of the hook in the bundle.
+    pub name: String,
+
+    /// The number of runs with the same effects.
+    pub equal: i64,
+
+    /// The number of runs with other effects.
+    pub different: i64,
+
+    /// The number of runs that were not compared, because there was no free slot, or too much to note.
+    pub skipped: i64,
+
+    /// The first difference. Values that may come from Secrets are not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
 }
 
 /// A version of the bundle.
@@ -662,7 +784,7 @@ pub struct Pending {
     /// The version in readable form: its tag, and the beginning of its digest.
     pub version: String,
 
-    /// What the version waits for: AwaitingApproval or MissingGrants.
+    /// What the version waits for: AwaitingApproval, MissingGrants, HeldBack or RolledBack.
     pub reason: String,
 
     /// The rules to add to spec.grants.

@@ -3,6 +3,7 @@
 //! ```text
 //!  HookBundle ─▶ controller ─▶ reconciler ─┬▶ plan: what to do next ─▶ source: pull a version ─▶ Installer: run it
 //!                                          └▶ report: the status and the Events
+//!                       reconciler/trial: a new version beside the running one ─▶ rollout: what becomes of it
 //! ```
 //!
 //! This module never runs a hook itself. An [`Installer`](boathook_core::model::Installer) does.
@@ -14,6 +15,7 @@ mod plan;
 mod problem;
 mod reconciler;
 mod report;
+mod rollout;
 mod source;
 mod trimmed;
 mod version;
@@ -21,8 +23,8 @@ mod version;
 pub(crate) use api::tidy;
 pub use api::{
     Approval, Available, AwsSigV4Form, BasicForm, BearerForm, Condition, CredentialForm, Grant, HeaderForm, HookBundle,
-    HookBundleSpec, HookBundleStatus, HookStatus, HttpCredential, HttpGrant, Key, Limits, OciSource, Pending,
-    SecretKey, SecretName, Settings, Source, Verification, definition,
+    HookBundleSpec, HookBundleStatus, HookRollout, HookStatus, HttpCredential, HttpGrant, Key, Limits, OciSource,
+    Pending, Rollout, RolloutStatus, SecretKey, SecretName, Settings, Source, Verification, definition,
 };
 pub use controller::{ControlError, FINALIZER, Options, listable, run, served};
 pub use list::Lists;

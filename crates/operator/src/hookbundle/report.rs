@@ -5,7 +5,7 @@ use boathook_core::model::{
 };
 
 use super::{
-    Available, Condition, HookBundleStatus, HookStatus, Pending,
+    Available, Condition, HookBundleStatus, HookStatus, Pending, RolloutStatus,
     problem::{Problem, cut},
     version::{Version, grants},
 };
@@ -24,6 +24,8 @@ pub(super) struct Facts<'a> {
     pub refused: Option<&'a Problem>,
     /// The version that waits, and what it waits for.
     pub waiting: Option<&'a Waiting>,
+    /// The rollout of a new version.
+    pub rollout: Option<&'a RolloutStatus>,
     /// Why the version that should have taken over did not.
     pub failed: Option<&'a Problem>,
     pub states: &'a [HookState],
@@ -47,13 +49,26 @@ pub(super) enum Why {
     Approval,
     /// These rules have to be granted.
     Grants(Vec<Permission>),
+    /// It differs from the running version, for this reason.
+    HeldBack(String),
+    /// It failed more than the version before.
+    RolledBack(String),
 }
+
+/// The phases of a rollout.
+pub const COMPARING: &str = "Comparing";
+pub const HELD_BACK: &str = "HeldBack";
+pub const WATCHING: &str = "Watching";
+pub const COMPLETE: &str = "Complete";
+pub const ROLLED_BACK: &str = "RolledBack";
 
 impl Why {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Approval => "AwaitingApproval",
             Self::Grants(_) => "MissingGrants",
+            Self::HeldBack(_) => HELD_BACK,
+            Self::RolledBack(_) => ROLLED_BACK,
         }
     }
 }
@@ -87,7 +102,7 @@ pub(super) fn status(facts: &Facts<'_>, old: &HookBundleStatus) -> HookBundleSta
         version: waiting.label.clone(),
         reason: waiting.why.reason().to_owned(),
         missing: match &waiting.why {
-            Why::Approval => Vec::new(),
+            Why::Approval | Why::HeldBack(_) | Why::RolledBack(_) => Vec::new(),
             Why::Grants(missing) => grants(missing),
         },
     });
@@ -95,6 +110,10 @@ pub(super) fn status(facts: &Facts<'_>, old: &HookBundleStatus) -> HookBundleSta
         let ready = status.hooks.iter().filter(|hook| hook.state == phase(HookPhase::Ready)).count();
         status.hooks_ready = Some(format!("{ready}/{}", status.hooks.len()));
     }
+    status.rollout = match facts.suspended {
+        true => old.rollout.clone(),
+        false => facts.rollout.cloned(),
+    };
     status.observed_generation = Some(facts.generation);
     status.conditions = all(facts, &old.conditions);
     status
@@ -154,6 +173,12 @@ pub(super) fn same_but_for_runs(a: &HookBundleStatus, b: &HookBundleStatus) -> b
         let mut status = status.clone();
         for hook in &mut status.hooks {
             (hook.last_run, hook.last_error, hook.failures) = (None, None, 0);
+        }
+        if let Some(rollout) = &mut status.rollout {
+            (rollout.runs, rollout.failures) = (0, 0);
+            for hook in &mut rollout.hooks {
+                (hook.equal, hook.different, hook.skipped) = (0, hook.different.min(1), 0);
+            }
         }
         status
     };
@@ -256,6 +281,10 @@ fn aside(facts: &Facts<'_>) -> Option<String> {
 fn waits(label: &str, why: &Why) -> String {
     match why {
         Why::Approval => format!("{label} waits for approval: set spec.approvedDigest"),
+        Why::HeldBack(why) => {
+            format!("{label} is held back, and takes over if spec.rollout.approvedDigest names it: {why}")
+        }
+        Why::RolledBack(why) => format!("{label} was rolled back: {why}"),
         Why::Grants(_) => format!("{label} waits: it requests more than spec.grants has, see the condition Granted"),
     }
 }
@@ -354,6 +383,10 @@ fn progressing(facts: &Facts<'_>) -> Says {
     if let Some(problem) = facts.failed.or(facts.refused) {
         return Says(TRUE, problem.reason, format!("it is tried again: {}", problem.message));
     }
+    if let Some(rollout) = facts.rollout.filter(|rollout| rollout.phase == COMPARING) {
+        let text = format!("{} runs in the shadow of the running version: see status.rollout", rollout.version);
+        return Says(TRUE, COMPARING, text);
+    }
     match facts.running {
         None => says(TRUE, "Looking", "the operator is checking for it"),
         Some(_) if facts.unready().any(|state| state.phase == HookPhase::Pending) => {
@@ -375,6 +408,7 @@ pub(super) fn status_events(old: &HookBundleStatus, new: &HookBundleStatus) -> V
     let mut events = Vec::new();
     events.extend(version(old, new));
     events.extend(pending(old, new));
+    events.extend(rollout(old, new));
     for (type_, action) in [(VERIFIED, "Verify"), (GRANTED, "Grant"), (CREDENTIALS, "Authenticate")] {
         events.extend(problem(old, new, type_, action));
     }
@@ -403,6 +437,31 @@ fn pending(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<StatusEvent
     (!known).then(|| StatusEvent::normal("AwaitingApproval", "Approve", text()))
 }
 
+/// A rollout that entered another phase. That a version took over is an Event of its own.
+fn rollout(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<StatusEvent> {
+    let now = new.rollout.as_ref()?;
+    let same = |old: &RolloutStatus| (&old.digest, &old.phase) == (&now.digest, &now.phase);
+    if old.rollout.as_ref().is_some_and(same) {
+        return None;
+    }
+    let (label, why) = (&now.version, now.message.as_deref().unwrap_or_default());
+    match now.phase.as_str() {
+        COMPARING => {
+            let text = format!("{label} runs in the shadow of the running version");
+            Some(StatusEvent::normal(COMPARING, "Compare", text))
+        }
+        HELD_BACK => Some(StatusEvent::warning(HELD_BACK, "Compare", &waits(label, &Why::HeldBack(why.to_owned())))),
+        ROLLED_BACK => {
+            Some(StatusEvent::warning(ROLLED_BACK, "RollBack", &waits(label, &Why::RolledBack(why.to_owned()))))
+        }
+        COMPLETE => {
+            let text = format!("{label} fails no more than the version before");
+            Some(StatusEvent::normal("RolloutComplete", "Compare", text))
+        }
+        _ => None,
+    }
+}
+
 /// A condition that no longer holds, or does not hold for a new reason.
 fn problem(old: &HookBundleStatus, new: &HookBundleStatus, type_: &str, action: &'static str) -> Option<StatusEvent> {
     const QUIET: [&str; 2] = ["NotInstalled", "Unchecked"];
@@ -417,7 +476,7 @@ fn problem(old: &HookBundleStatus, new: &HookBundleStatus, type_: &str, action: 
 
 /// A version that is trusted and could not take over.
 fn stuck(old: &HookBundleStatus, new: &HookBundleStatus) -> Option<StatusEvent> {
-    const QUIET: [&str; 2] = ["Looking", "HooksStarting"];
+    const QUIET: [&str; 3] = ["Looking", "HooksStarting", COMPARING];
     let now = condition(&new.conditions, PROGRESSING).filter(|now| now.status == "True")?;
     let before = condition(&old.conditions, PROGRESSING);
     let same = before.is_some_and(|before| before.reason == now.reason && old.available == new.available);
@@ -507,6 +566,7 @@ mod tests {
             found: None,
             refused: None,
             waiting: None,
+            rollout: None,
             failed: None,
             states: &[],
             credentials: None,
@@ -559,6 +619,74 @@ mod tests {
         let upgraded = status(&Facts { running: Some(&b), found: Some(&b), ..settled }, &refused);
         assert_eq!(reasons(&refused, &upgraded), ["Upgraded"]);
         assert_eq!(upgraded.version.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_rollout_is_told_phase_by_phase() {
+        let (a, b, ready) = (version("a"), version("b"), [state("x", HookPhase::Ready, "")]);
+        let hook = |equal, different| super::super::HookRollout {
+            name: "x".to_owned(),
+            equal,
+            different,
+            skipped: 0,
+            example: None,
+        };
+        let of = |phase: &str, message: Option<&str>| RolloutStatus {
+            digest: "sha256:b".to_owned(),
+            version: "b".to_owned(),
+            phase: phase.to_owned(),
+            message: message.map(str::to_owned),
+            hooks: vec![hook(1, 0)],
+            ..RolloutStatus::default()
+        };
+        let running = Facts { running: Some(&a), found: Some(&b), states: &ready, ..facts() };
+        let first = status(&running, &HookBundleStatus::default());
+        let comparing = of(COMPARING, None);
+        let compared = status(&Facts { rollout: Some(&comparing), ..running }, &first);
+        assert_eq!(
+            (says(&compared, "Progressing"), says(&compared, "Ready")),
+            ("True Comparing".into(), "True HooksReady".into())
+        );
+        assert_eq!(reasons(&first, &compared), ["Comparing"]);
+        // Counts alone are not written at once, and the first difference is.
+        let more = |hook| {
+            status(
+                &Facts { rollout: Some(&RolloutStatus { hooks: vec![hook], ..of(COMPARING, None) }), ..running },
+                &compared,
+            )
+        };
+        assert!(same_but_for_runs(&compared, &more(hook(9, 0))));
+        assert!(!same_but_for_runs(&compared, &more(hook(9, 1))));
+
+        let held = of(HELD_BACK, Some("1 of 3 runs differ"));
+        let waiting =
+            Waiting { digest: "sha256:b".into(), label: "b".into(), why: Why::HeldBack("1 of 3 runs differ".into()) };
+        let held = status(&Facts { rollout: Some(&held), waiting: Some(&waiting), ..running }, &compared);
+        assert_eq!(
+            (says(&held, "Progressing"), says(&held, "Ready")),
+            ("False HeldBack".into(), "True HooksReady".into())
+        );
+        assert_eq!(held.pending.as_ref().unwrap().reason, "HeldBack");
+        assert!(
+            condition(&held.conditions, "Ready")
+                .unwrap()
+                .message
+                .contains("approvedDigest names it: 1 of 3 runs differ")
+        );
+        assert_eq!(reasons(&compared, &held), ["HeldBack"]);
+
+        let watching = of(WATCHING, None);
+        let switched = Facts { running: Some(&b), rollout: Some(&watching), ..running };
+        let watched = status(&switched, &held);
+        assert_eq!(reasons(&held, &watched), ["Upgraded"]);
+        let back = of(ROLLED_BACK, Some("3 of 3 runs of b failed"));
+        let back = status(&Facts { rollout: Some(&back), ..running }, &watched);
+        assert_eq!(reasons(&watched, &back), ["Upgraded", "RolledBack"]);
+        let complete = of(COMPLETE, None);
+        assert_eq!(
+            reasons(&watched, &status(&Facts { rollout: Some(&complete), ..switched }, &watched)),
+            ["RolloutComplete"]
+        );
     }
 
     #[test]

@@ -243,6 +243,7 @@ impl ModuleSpec {
             verification: self.verification.clone(),
             approval: Default::default(),
             approved_digest: None,
+            rollout: None,
             service_account_name: self.service_account_name.clone().unwrap_or_default(),
             grants: self.grants.clone(),
             http_credentials: Vec::new(),

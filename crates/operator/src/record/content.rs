@@ -381,6 +381,16 @@ impl Asked {
         }
     }
 
+    /// The same question to another version of the hook.
+    pub(super) fn again(self, caller: Caller, limits: Limits) -> Self {
+        match self {
+            Self::Run(request) => Self::Run(RunRequest { caller, limits, ..request }),
+            Self::Review(request) => Self::Review(ReviewRequest { caller, limits, ..request }),
+            Self::Conversion(request) => Self::Conversion(ConversionRequest { caller, limits, ..request }),
+            Self::Reconcile(request) => Self::Reconcile(Box::new(ReconcileRequest { caller, limits, ..*request })),
+        }
+    }
+
     pub(super) async fn call(self, sandbox: &Sandbox, hook: &LoadedHook, host: Arc<dyn Host>) -> RunReport<Given> {
         match self {
             Self::Run(request) => sandbox.run(hook, request, host).await.map(Given::from),

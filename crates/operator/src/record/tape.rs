@@ -24,6 +24,9 @@ pub(super) struct Tape {
     began: Instant,
     seed: u128,
     bound: usize,
+    keeps_moment: bool,
+    /// What clocks and random numbers come from, if another tape is below this one.
+    source: Option<Arc<dyn Ambient>>,
     notes: Mutex<Notes>,
 }
 
@@ -37,6 +40,8 @@ pub(super) struct Notes {
     pub bytes: usize,
     /// Whether there was more than fits.
     pub full: bool,
+    /// The snapshots that the run began with, if they are wanted.
+    pub moment: Option<SnapshotSet>,
     wall: Vec<u64>,
     monotonic: Vec<u64>,
     random: Vec<u8>,
@@ -48,8 +53,15 @@ pub(super) struct Notes {
 const NOTE: usize = 64;
 
 impl Tape {
-    pub fn new(bound: usize) -> Self {
-        Self { began: Instant::now(), seed: rand::random(), bound, notes: Mutex::default() }
+    pub fn new(bound: usize, source: Option<Arc<dyn Ambient>>) -> Self {
+        let seed = source.as_ref().map_or_else(rand::random, |source| source.insecure_seed());
+        Self { began: Instant::now(), seed, bound, keeps_moment: false, source, notes: Mutex::default() }
+    }
+
+    fn began(&self, moment: &SnapshotSet) {
+        if self.keeps_moment {
+            self.lock().moment = Some(moment.clone());
+        }
     }
 
     /// Notes a request. The result is for [`Tape::answered`].
@@ -125,24 +137,31 @@ impl Notes {
 
 impl Ambient for Tape {
     fn wall(&self) -> Duration {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let system = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = self.source.as_ref().map_or_else(system, |source| source.wall());
         self.note(0, |notes| notes.wall.push(nanos(now)));
         now
     }
 
     fn monotonic(&self) -> u64 {
-        let now = nanos(self.began.elapsed());
+        let now = self.source.as_ref().map_or_else(|| nanos(self.began.elapsed()), |source| source.monotonic());
         self.note(0, |notes| notes.monotonic.push(now));
         now
     }
 
     fn random(&self, bytes: &mut [u8]) {
-        rand::rng().fill_bytes(bytes);
+        match &self.source {
+            Some(source) => source.random(bytes),
+            None => rand::rng().fill_bytes(bytes),
+        }
         self.note(bytes.len() * 2, |notes| notes.random.extend_from_slice(bytes));
     }
 
     fn insecure_random(&self, bytes: &mut [u8]) {
-        rand::rng().fill_bytes(bytes);
+        match &self.source {
+            Some(source) => source.insecure_random(bytes),
+            None => rand::rng().fill_bytes(bytes),
+        }
         self.note(bytes.len() * 2, |notes| notes.insecure_random.extend_from_slice(bytes));
     }
 
@@ -240,7 +259,14 @@ pub struct Recording {
 impl Recording {
     /// Notes at most `bound` bytes, not counting snapshots.
     pub(super) fn new(host: Arc<dyn Host>, bound: usize) -> Self {
-        Self { host, tape: Arc::new(Tape::new(bound)) }
+        let tape = Tape::new(bound, host.ambient());
+        Self { host, tape: Arc::new(tape) }
+    }
+
+    /// Also keeps the snapshots that the run began with, whether it opens them or not.
+    pub(super) fn with_moment(host: Arc<dyn Host>, bound: usize) -> Self {
+        let tape = Tape { keeps_moment: true, ..Tape::new(bound, host.ambient()) };
+        Self { host, tape: Arc::new(tape) }
     }
 
     /// Takes the notes.
@@ -322,7 +348,9 @@ impl Host for Recording {
     }
 
     fn snapshot_set(&self, hook: &HookName) -> SnapshotSet {
-        self.host.snapshot_set(hook)
+        let moment = self.host.snapshot_set(hook);
+        self.tape.began(&moment);
+        moment
     }
 
     fn directories(&self) -> Directories {
@@ -334,6 +362,10 @@ impl Host for Recording {
         let answer = self.host.check_metric(caller, sample, in_run);
         self.tape.answered(call, || Answer::Metric(answer.clone()));
         answer
+    }
+
+    fn prints_lines(&self) -> bool {
+        self.host.prints_lines()
     }
 
     fn opened(&self, binding: &BindingName, items: Option<&Items>) {

@@ -6,7 +6,12 @@
 //! `ignores` those that others made. Each event is a line `BINDING CHANGE NAME`. For each object
 //! that `hears` receives as new, the hook does what the object's `data.deed` says: `patch`,
 //! `apply`, `jq`, `replace` change the object, `nothing` is a patch that changes nothing, `create`
-//! makes `NAME-made`, `delete` deletes the object.
+//! makes `NAME-made`, `delete` deletes the object, and `fail` fails the run.
+//!
+//! The component holds a slot of 256 bytes that begins with `# deeds of the guest meddle:`. A test puts words
+//! `ASKED=DEED` there: this version then does DEED when it is asked for ASKED.
+
+mod slot;
 
 use boathook_sdk::kube::Operation;
 use boathook_sdk::prelude::*;
@@ -33,16 +38,20 @@ fn run(ctx: Context) -> Result<()> {
         log::info!("{} {:?} {}", trigger.binding, event.change, event.target.name);
         let data: Value = event.filter_result()?;
         let asked = data.get("deed").and_then(Value::as_str).filter(|_| trigger.binding == "hears");
-        let operation = asked.filter(|_| matches!(event.change, Change::Added));
-        if let Some(operation) = operation.and_then(|asked| deed(&event.target, asked)) {
+        let Some(asked) = asked.filter(|_| matches!(event.change, Change::Added)) else { continue };
+        let instead = slot::instead(asked);
+        if instead == "fail" {
+            return Err(Error::retry("as it was asked to"));
+        }
+        if let Some(operation) = deed(&event.target, asked, &instead) {
             kube::batch([operation]).into_iter().find_map(Result::err).map_or(Ok(()), Err)?;
         }
     }
     Ok(())
 }
 
-fn deed(target: &ObjectRef, deed: &str) -> Option<Operation> {
-    let data = json!({"deed": deed, "done": "yes"});
+fn deed(target: &ObjectRef, asked: &str, deed: &str) -> Option<Operation> {
+    let data = json!({"deed": asked, "done": "yes"});
     let object = |name: &str, data: &Value| {
         json!({
             "apiVersion": "v1", "kind": "ConfigMap",
@@ -51,7 +60,7 @@ fn deed(target: &ObjectRef, deed: &str) -> Option<Operation> {
     };
     match deed {
         "patch" => Some(Operation::merge_patch(target.clone(), &json!({"data": data}))),
-        "nothing" => Some(Operation::merge_patch(target.clone(), &json!({"data": {"deed": deed}}))),
+        "nothing" => Some(Operation::merge_patch(target.clone(), &json!({"data": {"deed": asked}}))),
         "apply" => Some(Operation::apply_object(&object(&target.name, &data))),
         "replace" => Some(Operation::update_object(&object(&target.name, &data))),
         "create" => Some(Operation::create_object(&object(&format!("{}-made", target.name), &json!({})))),

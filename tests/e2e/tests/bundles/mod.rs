@@ -7,6 +7,7 @@ pub mod definitions;
 pub mod http;
 pub mod registry;
 pub mod rights;
+mod rollouts;
 mod versions;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use crate::harness::{Backend, Cluster, Needs, Operator, Test, boathook, eventual
 use audit::Audit;
 use registry::{Registry, say};
 
+pub use rollouts::a_new_version_is_compared_before_it_takes_over;
 pub use versions::{
     nothing_is_left_by_uninstall, settings_fit_the_schema, versions_come_wait_and_go_back,
     what_makes_no_sense_is_refused,

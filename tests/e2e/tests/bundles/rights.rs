@@ -132,7 +132,7 @@ fn refused(requests: &[Request]) -> Vec<String> {
 }
 
 /// Watches are the operator's own; so it asks again and again what the ServiceAccount may see.
-// mutant: crates/operator/src/hookbundle/reconciler.rs: `if !wanted.suspended && running.at.elapsed() >= RIGHTS {` => `if false {`
+// mutant: crates/operator/src/hookbundle/reconciler/mod.rs: `if !wanted.suspended && running.at.elapsed() >= RIGHTS {` => `if false {`
 pub async fn a_right_that_goes_ends_the_feed(test: Arc<Test>) {
     let site = Site::installed(&test).await;
     let hooks = directory(&test.dir().join("v1"), &[("meddle.wasm", &meddle("1"))]);

@@ -134,6 +134,8 @@ pub async fn what_makes_no_sense_is_refused(test: Arc<Test>) {
         (json!({"source": {"oci": {"reference": "nowhere"}}}), "HOST must have a dot or a port"),
         (json!({"verification": {"unsigned": false}}), "nothing is allowed"),
         (json!({"limits": {"time": "2h"}}), "between 1ms and 1h"),
+        (json!({"rollout": {"strategy": "Shadow"}}), "say how long a new version is compared"),
+        (json!({"rollout": {"strategy": "Shadow", "runs": 1}, "approval": "Manual"}), "leave approval out"),
     ] {
         let complaint = site.try_bundle("v1", wrong.clone()).await.expect_err("it is refused");
         assert!(complaint.contains(part), "{wrong}: {complaint}");
@@ -199,7 +201,7 @@ impl Site {
     }
 
     /// Waits until there were Events about the HookBundle for these reasons.
-    async fn events(&self, reasons: &[&str]) {
+    pub(super) async fn events(&self, reasons: &[&str]) {
         let about = format!("--field-selector=regarding.name={NAME},regarding.kind=HookBundle");
         let get = ["get", "events.events.k8s.io", "--namespace", TEAM, &about, "--output=jsonpath={.items[*].reason}"];
         eventually("all Events are there", async || {

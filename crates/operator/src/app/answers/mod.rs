@@ -31,7 +31,9 @@ use futures::{
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{Services, causes, history::Begun, hooks::Hook, module_settings::SettingsReviewer, ms, why};
+use super::{
+    Services, causes, history::Begun, hooks::Hook, module_settings::SettingsReviewer, ms, shadows::Shadowed, why,
+};
 use crate::{
     admin::views::AnswerView,
     record::{self, Given, secrets::bindings_of_secrets},
@@ -127,7 +129,8 @@ impl Answers {
         Err(error)
     }
 
-    /// Calls the hook within its time, and records the call if there is a recorder.
+    /// Calls the hook within its time, records the call if there is a recorder, and notes it if another version is compared
+    /// with this one.
     async fn asked<Q, T, F>(
         &self,
         hook: &Hook,
@@ -141,7 +144,32 @@ impl Answers {
         T: Clone + Into<Given>,
         F: Future<Output = RunReport<T>>,
     {
-        let (operator, about) = (self.services.answering.clone(), (&hook.spec.name, binding));
+        let answering: Arc<dyn Host> = self.services.answering.clone();
+        let Some(shadowed) = Shadowed::begin(&self.services, hook, answering.clone(), || question.clone().into())
+        else {
+            return self.recorded(hook, binding, question, patience, (answering, call)).await;
+        };
+        let ended = self.recorded(hook, binding, question, patience, (shadowed.host(), call)).await;
+        if let Ok(report) = &ended {
+            shadowed.end(report);
+        }
+        ended
+    }
+
+    async fn recorded<Q, T, F>(
+        &self,
+        hook: &Hook,
+        binding: &BindingName,
+        question: Q,
+        patience: Duration,
+        (operator, call): (Arc<dyn Host>, impl FnOnce(Q, Arc<dyn Host>) -> F),
+    ) -> Result<RunReport<T>, Unanswered>
+    where
+        Q: Clone + Into<record::Asked>,
+        T: Clone + Into<Given>,
+        F: Future<Output = RunReport<T>>,
+    {
+        let about = (&hook.spec.name, binding);
         let Some(recorder) = &self.services.recorder else {
             return bounded(about, patience, call(question, operator)).await;
         };

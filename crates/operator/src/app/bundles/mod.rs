@@ -2,12 +2,13 @@
 //!
 //! An installation replaces each hook, starts it, keeps it, holds it or removes it. A new version is installed as a
 //! whole, or the previous one is restored. `settings` checks the bundle's settings in a separate process, and `definitions`
-//! applies its CustomResourceDefinitions.
+//! applies its CustomResourceDefinitions. `shadow` runs a version beside the installed one, to compare them.
 //!
 //! This module knows neither registries nor HookBundles, and it starts only hooks that were checked.
 
 mod definitions;
 mod settings;
+mod shadow;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +18,8 @@ use std::{
 };
 
 use boathook_core::model::{
-    BundleId, BundleNews, CredentialProblem, HookBundlesNews, HookName, HookPhase, HookSource, HookSpec, HookState,
-    InstallError, Installation, Installed, Installer, RequestedPermissions, error_chain,
+    BundleId, BundleNews, Comparison, CredentialProblem, HookBundlesNews, HookName, HookPhase, HookSource, HookSpec,
+    HookState, InstallError, Installation, Installed, Installer, RequestedPermissions, error_chain,
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use jiff::Timestamp;
@@ -103,6 +104,7 @@ impl Bundles {
     async fn remove_now(&self, id: &BundleId) -> bool {
         let Some(slot) = self.0.slot(id) else { return false };
         let _turn = slot.changing.lock().await;
+        self.end_shadow_now(id);
         let members = std::mem::take(&mut slot.known().members);
         for member in members.values() {
             self.0.hook_manager.forget(&member.origin.name).await;
@@ -164,6 +166,20 @@ impl Installer for Bundles {
 
     fn note_hook_bundles(&self, news: HookBundlesNews) {
         self.0.hook_manager.services.health.sources().note_hook_bundles(news);
+    }
+
+    fn shadow(&self, installation: Installation) -> BoxFuture<'_, Result<(), InstallError>> {
+        let (bundles, id) = (self.clone(), installation.id.clone());
+        let work = async move { bundles.shadow_now(installation).await };
+        async move { tokio::spawn(work).await.unwrap_or(Err(InstallError::Defect(id))) }.boxed()
+    }
+
+    fn end_shadow(&self, id: &BundleId) {
+        self.end_shadow_now(id);
+    }
+
+    fn comparison(&self, id: &BundleId) -> Option<Comparison> {
+        self.comparison_now(id)
     }
 
     fn states(&self, id: &BundleId) -> Vec<HookState> {
@@ -258,13 +274,14 @@ impl Bundles {
         outcome
     }
 
-    async fn settle(&self, wanted: Installation) -> Result<Installed, InstallError> {
+    /// Checks the names and the settings.
+    async fn terms(&self, wanted: &Installation) -> Result<Arc<Terms>, InstallError> {
         let id = &wanted.id;
         let names: Vec<HookName> = wanted.hooks.iter().map(|hook| hook.name.clone()).collect();
         scope::check_names(id, wanted.identity.as_ref(), &names).map_err(|_| InstallError::Name(id.clone()))?;
         let settings = self.0.settings.check(id, wanted.settings.as_deref(), wanted.settings_schema.as_deref()).await;
         let settings = settings.map_err(|problem| InstallError::Settings { id: id.clone(), problem })?;
-        let terms = Arc::new(Terms {
+        Ok(Arc::new(Terms {
             bundle: id.clone(),
             identity: wanted.identity.clone().map(Arc::new),
             grants: wanted.grants.clone(),
@@ -273,8 +290,12 @@ impl Bundles {
             limits: wanted.limits,
             confined_to: wanted.confined_to.as_deref().map(Arc::from),
             module: None,
-        });
-        let slot = self.0.slots().entry(id.clone()).or_default().clone();
+        }))
+    }
+
+    async fn settle(&self, wanted: Installation) -> Result<Installed, InstallError> {
+        let terms = self.terms(&wanted).await?;
+        let slot = self.0.slots().entry(wanted.id.clone()).or_default().clone();
         let _turn = slot.changing.lock().await;
         let installed = self.change(&slot, &wanted, &terms).await?;
         slot.known().installation = Some(wanted);

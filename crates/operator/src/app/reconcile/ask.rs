@@ -8,12 +8,12 @@ use boathook_core::model::{
     SnapshotSet, error_chain,
 };
 use boathook_kube::discovery::DiscoveryError;
-use boathook_sandbox::{ReconcileRequest, RunReport};
+use boathook_sandbox::{Host, ReconcileRequest, RunReport};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    super::{applying::HasSet as _, events, why},
+    super::{applying::HasSet as _, events, shadows::Shadowed, why},
     Pass,
     decorations::{self, Decoration},
     nothing, retry,
@@ -98,13 +98,22 @@ impl Pass<'_> {
     async fn recorded(&self, request: ReconcileRequest) -> RunReport<Reconciled> {
         let (sandbox, component) = (&self.services.sandbox, &self.hook.component);
         let operator = self.services.operator.clone();
+        let shadowed = Shadowed::begin(self.services, self.hook, operator.clone(), || request.clone().into());
+        let host = shadowed.as_ref().map_or(operator as Arc<dyn Host>, Shadowed::host);
         let Some(recorder) = &self.services.recorder else {
-            return sandbox.reconcile(component, request, operator).await;
+            let report = sandbox.reconcile(component, request, host).await;
+            if let Some(shadowed) = shadowed {
+                shadowed.end(&report);
+            }
+            return report;
         };
         let secrets = bindings_of_secrets(&self.hook.spec);
         let run = request.caller.run.clone();
-        let begun = recorder.begin(operator, component.digest(), secrets, request.clone());
+        let begun = recorder.begin(host, component.digest(), secrets, request.clone());
         let report = sandbox.reconcile(component, request, begun.host()).await;
+        if let Some(shadowed) = shadowed {
+            shadowed.end(&report);
+        }
         begun.end(&report, || why::recorded(&self.services.causes, &run));
         report
     }

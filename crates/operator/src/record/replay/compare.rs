@@ -252,17 +252,25 @@ pub(super) struct Written {
     pub body: Value,
     /// The error that the hook received, if its permissions do not allow the write.
     pub refused: Option<String>,
+    /// The object in the answer to a write that is no deletion.
+    pub stored: Option<String>,
 }
 
 impl Written {
-    fn of_operation(operation: &Operation, error: Option<&CallError>) -> Self {
-        let refused = refusal(error);
-        Self { object: object(operation), verb: verb(operation), body: readable(operation), refused }
+    fn of_operation(operation: &Operation, answer: Option<&Result<Option<String>, CallError>>) -> Self {
+        let refused = refusal(answer.and_then(|answer| answer.as_ref().err()));
+        let stored = match (operation, answer) {
+            // The answer to a deletion is the object that goes.
+            (Operation::Delete(_), _) => None,
+            (_, Some(Ok(stored))) => stored.clone(),
+            _ => None,
+        };
+        Self { object: object(operation), verb: verb(operation), body: readable(operation), refused, stored }
     }
 
     fn of_event(event: &EmitEvent, error: Option<&CallError>) -> Self {
         let refused = refusal(error);
-        Self { object: event.regarding.to_string(), verb: "emit-event", body: readable(event), refused }
+        Self { object: event.regarding.to_string(), verb: "emit-event", body: readable(event), refused, stored: None }
     }
 }
 
@@ -287,14 +295,14 @@ fn of_call(Call { request, answer }: &Call) -> Vec<Written> {
                 _ => None,
             };
             let object = request.url.split('?').next().unwrap_or_default().to_owned();
-            vec![Written { object, verb: "http", body: readable(request), refused }]
+            vec![Written { object, verb: "http", body: readable(request), refused, stored: None }]
         }
         (Request::Write { operation, .. }, Some(Answer::Written(answer))) => {
-            vec![Written::of_operation(operation, answer.as_ref().err())]
+            vec![Written::of_operation(operation, Some(answer))]
         }
         (Request::Batch { operations, .. }, Some(Answer::Batch(answers))) => {
             let pairs = operations.iter().zip(answers);
-            pairs.map(|(operation, answer)| Written::of_operation(operation, answer.as_ref().err())).collect()
+            pairs.map(|(operation, answer)| Written::of_operation(operation, Some(answer))).collect()
         }
         (request, _) => request.operations().iter().map(|operation| Written::of_operation(operation, None)).collect(),
     }
@@ -495,7 +503,7 @@ mod tests {
     const PLAIN: Secrets<'_> = Secrets { key: None, made: false };
 
     fn write(object: &str, verb: &'static str, body: Value) -> Written {
-        Written { object: object.into(), verb, body, refused: None }
+        Written { object: object.into(), verb, body, refused: None, stored: None }
     }
 
     #[test]

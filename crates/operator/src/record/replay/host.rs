@@ -67,7 +67,7 @@ pub(super) struct Seen {
 
 impl ReplayHost {
     pub fn new(record: Arc<Record>, key: Option<Key>, refuses: Option<Arc<Refuses>>, ambient: Replayed) -> Self {
-        let found = if refuses.is_some() { Found::new(&record) } else { Found::default() };
+        let found = if refuses.is_some() { Found::new(&record.calls) } else { Found::default() };
         let order = (0..record.calls.len()).collect();
         let state = State { made: Vec::new(), order, found, difference: None, over: false, log: Vec::new() };
         Self {
@@ -376,9 +376,9 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub fn new(record: &Record) -> Self {
+    pub fn new(calls: &[Call]) -> Self {
         let mut found = Self::default();
-        for Call { request, answer } in &record.calls {
+        for Call { request, answer } in calls {
             match (request, answer) {
                 (_, Some(Answer::Object(Err(error)) | Answer::Page(Err(error)) | Answer::Emitted(Err(error))))
                     if error.reason == CallReason::ForbiddenByGrant => {}
@@ -431,18 +431,26 @@ impl Found {
         if let Some(refusal) = refuses(&request) {
             return Err(refusal);
         }
-        let exact = take(&mut self.exact, &canonical(operation), &mut self.writes);
+        let exact = self.same_write(operation);
         let found = exact.or_else(|| take(&mut self.alike, &place(operation), &mut self.writes));
         found.unwrap_or_else(|| Ok(sent(operation)))
     }
 
+    /// The answer to the same write.
+    pub fn same_write(&mut self, operation: &Operation) -> Option<Written> {
+        take(&mut self.exact, &canonical(operation), &mut self.writes)
+    }
+
+    /// The answer to the same request, which is no write of an object.
+    pub fn same(&mut self, request: &Request) -> Option<Answer> {
+        let answers = self.answers.get_mut(&canonical(request))?;
+        // The last answer also serves all further reads.
+        if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
+    }
+
     fn other(&mut self, request: &Request) -> Answer {
-        if let Some(answers) = self.answers.get_mut(&canonical(request)) {
-            // The last answer also serves all further reads.
-            let next = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
-            if let Some(answer) = next {
-                return answer;
-            }
+        if let Some(answer) = self.same(request) {
+            return answer;
         }
         let unknown = |what: String| CallError {
             reason: CallReason::Other,

@@ -1,8 +1,10 @@
 //! Runs a recorded run again: the same component, which must do the same, or another one, whose writes are compared. It
-//! never contacts a cluster.
+//! never contacts a cluster. Only `shadow` does: it compares a run that has just ended, and sends what that run did not
+//! request to the API server, as dry runs.
 
 mod compare;
 mod host;
+mod shadow;
 
 use std::{
     collections::HashMap,
@@ -28,6 +30,7 @@ use compare::Secrets;
 use host::{Mode, ReplayHost, Replayed, Seen};
 
 pub use compare::{Change, Difference};
+pub use shadow::{Compared, Noted, Original};
 
 /// The minimum time limit of a replayed run, because this machine may be slower than the one that recorded it.
 const TIME: Duration = Duration::from_secs(60);

@@ -205,6 +205,11 @@ impl Metrics {
         self.vecs.record_bytes.with_label_values(NONE).inc_by(bytes);
     }
 
+    /// A run in the shadow of another one was `equal`, `different` or `skipped`.
+    pub fn shadow_run(&self, hook: &HookName, result: &'static str) {
+        self.vecs.shadow_runs.with_label_values(&[hook.as_str(), result]).inc();
+    }
+
     /// A trigger is about to run for the first time, after this time in its queue.
     pub fn task_waited(&self, run: RunLabels<'_>, waited: Duration) {
         self.vecs.task_wait.with_label_values(&self.series.labels(run)).inc_by(waited.as_secs_f64());

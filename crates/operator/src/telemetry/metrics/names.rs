@@ -161,6 +161,7 @@ table! {
     grant_refusals: IntCounterVec = counter("grant_refusals_total", &["hook", "verb"], "Calls that were refused because the hook has no permission for them.");
     records: IntCounterVec = counter("records_total", &["hook", "result"], "Records of runs, by what became of them: written, dropped (the writer was behind), failed.");
     record_bytes: IntCounterVec = counter("records_bytes_total", &[], "Bytes of records that were written.");
+    shadow_runs: IntCounterVec = counter("hook_shadow_runs_total", &["hook", "result"], "Runs that the new version of a HookBundle did again in the shadow of the running one: equal, different, skipped (there was no slot, or too much to note).");
     task_wait: CounterVec = counter("task_wait_in_queue_seconds_total", RUN, "Time that triggers waited before their first run.");
     tasks_folded: IntCounterVec = counter("tasks_folded_total", &["queue"], "Triggers that were merged into another of the same object because the queue was over its bound, or dropped for a synchronization because their tenant had no room.");
     tasks_beyond: IntCounterVec = counter("tasks_beyond_bound_total", &["queue"], "Triggers that a queue took beyond its bound because no other of their object waited.");

@@ -57,6 +57,7 @@ fn record_all(metrics: &Metrics, name: &str) {
     metrics.loop_turned(&labels.0);
     metrics.set_loops(1);
     metrics.record(&labels.0, "written", 77);
+    metrics.shadow_run(&labels.0, "equal");
     metrics.task_waited(labels.get(), Duration::from_millis(250));
     metrics.task_folded(&labels.2);
     metrics.task_beyond_bound(&labels.2);
@@ -146,6 +147,7 @@ fn values_arrive_under_their_labels() {
         r#"boathook_hook_enable_kubernetes_bindings_errors_total{hook="h"} 1"#,
         r#"boathook_records_total{hook="h",result="written"} 1"#,
         "boathook_records_bytes_total 77",
+        r#"boathook_hook_shadow_runs_total{hook="h",result="equal"} 1"#,
         "boathook_dead_letters 2",
         "boathook_dead_letters_bytes 900",
         r#"boathook_kubernetes_client_watch_age_seconds{gvr="pods.v1.",namespace=""} 3"#,

@@ -3,6 +3,8 @@
 //! A reconciliation never waits for a registry. A task fetches versions, and a later one takes the answer. A changed
 //! spec, a right that was taken away, and a suspension therefore take effect at once.
 
+mod trial;
+
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -28,6 +30,7 @@ use super::{
     trimmed::TrimmedHookBundle,
     version::Version,
 };
+use trial::Trials;
 
 /// The maximum number of steps in one reconciliation: restore, apply the changes of the spec, install.
 const STEPS: usize = 4;
@@ -95,6 +98,8 @@ pub(super) struct Reconciler {
     failed: BTreeMap<String, Failed>,
     /// Whether an installation waits for its turn.
     turned_away: bool,
+    /// The rollout of a new version.
+    trials: Trials,
     /// Whether the credentials of the running version can be used.
     credentials: Option<Credentials>,
     /// The status that was written last.
@@ -121,6 +126,10 @@ impl Reconciler {
         self.turned_away = false;
         // This comes before everything that needs the source.
         self.apply(&of, context).await;
+        if !context.standby {
+            self.resume(&old);
+            self.watch_over(&of, context).await;
+        }
         self.receive(&of).await;
         if self.fetch.is_none() && self.due(&of) == Due::Now {
             self.fetch = Some(Fetch::begin(&of, None, context));
@@ -231,6 +240,7 @@ impl Reconciler {
             Decision::Stay => {
                 // The version that should have taken over is no longer wanted.
                 self.forget_failures();
+                self.end_trial(of, context);
                 false
             }
             Decision::Restore(digest) => {
@@ -239,7 +249,13 @@ impl Reconciler {
             }
             Decision::Install(digest) => {
                 let digest = digest.to_owned();
-                self.take(of, &digest, context).await
+                match &of.spec.rollout {
+                    // A standby follows. Without a running version, there is nothing to compare with.
+                    Some(rollout) if self.running.is_some() && !context.standby => {
+                        self.try_out(of, rollout, &digest, context).await
+                    }
+                    _ => self.take(of, &digest, context).await,
+                }
             }
         }
     }
@@ -295,23 +311,28 @@ impl Reconciler {
 
     /// Installs a new version.
     async fn take(&mut self, of: &BundleRef<'_>, digest: &str, context: &Context<'_>) -> bool {
+        match self.version(of, digest, context) {
+            Some(version) => self.install(of, version, context).await,
+            None => false,
+        }
+    }
+
+    /// The version with this digest, if it has arrived.
+    fn version(&mut self, of: &BundleRef<'_>, digest: &str, context: &Context<'_>) -> Option<Version> {
         let known = [&self.found, &self.approved].into_iter().flatten().find(|version| version.digest == digest);
-        let version = match known.cloned() {
-            Some(version) => version,
-            None => match self.ask(of, digest, context) {
-                Some(Ok(version)) => {
-                    self.approved = Some(version.clone());
-                    version
-                }
-                answer => {
-                    if let Some(Err(problem)) = answer {
-                        self.refused = Some(problem);
-                    }
-                    return false;
-                }
-            },
-        };
-        self.install(of, version, context).await
+        if let Some(version) = known {
+            return Some(version.clone());
+        }
+        match self.ask(of, digest, context)? {
+            Ok(version) => {
+                self.approved = Some(version.clone());
+                Some(version)
+            }
+            Err(problem) => {
+                self.refused = Some(problem);
+                None
+            }
+        }
     }
 
     /// Applies the current spec to the version that runs.
@@ -356,21 +377,36 @@ impl Reconciler {
         }
     }
 
-    /// Installs a version, unless that failed a moment ago and nothing has changed. Returns whether the version runs.
-    async fn install(&mut self, of: &BundleRef<'_>, version: Version, context: &Context<'_>) -> bool {
-        let wanted = version.installation(of.namespace, of.name, of.spec, context.confined);
+    /// Whether the version may be tried now: not if it failed a moment ago and nothing has changed. Returns which try it is.
+    fn may_try(&mut self, of: &BundleRef<'_>, version: &Version, wanted: &Installation) -> Option<u32> {
         if let Some(why) = of.dropped {
-            let problem = Problem::refused(TOO_LARGE, why);
-            self.failed(Failed { wanted, label: version.label, problem, missing: None, at: Instant::now(), times: 0 });
-            return false;
+            let (problem, label) = (Problem::refused(TOO_LARGE, why), version.label.clone());
+            let (wanted, at) = (wanted.clone(), Instant::now());
+            self.failed(Failed { wanted, label, problem, missing: None, at, times: 0 });
+            return None;
         }
         // What was never tried has nothing to wait for.
-        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == wanted && failed.times > 0);
+        let before = self.failed.get(&wanted.digest).filter(|failed| failed.wanted == *wanted && failed.times > 0);
         let waits = |failed: &Failed| failed.missing.is_some() || failed.at.elapsed() < plan::backoff(failed.times);
         if before.is_some_and(waits) {
-            return false;
+            return None;
         }
-        let times = before.map_or(0, |failed| failed.times).saturating_add(1);
+        Some(before.map_or(0, |failed| failed.times).saturating_add(1))
+    }
+
+    fn not_installed(&mut self, wanted: Installation, label: String, error: &InstallError, times: u32) {
+        let problem = Problem::of_install(error);
+        let missing = match error {
+            InstallError::Ungranted(hooks) => Some(hooks.iter().flat_map(|(_, rules)| rules.clone()).collect()),
+            _ => None,
+        };
+        self.failed(Failed { wanted, label, problem, missing, at: Instant::now(), times });
+    }
+
+    /// Installs a version, if it may be tried now. Returns whether the version runs.
+    async fn install(&mut self, of: &BundleRef<'_>, version: Version, context: &Context<'_>) -> bool {
+        let wanted = version.installation(of.namespace, of.name, of.spec, context.confined);
+        let Some(times) = self.may_try(of, &version, &wanted) else { return false };
         let Some(_turn) = context.turn(of).await else {
             self.turned_away = true;
             return false;
@@ -383,13 +419,7 @@ impl Reconciler {
                 true
             }
             Err(error) => {
-                let problem = Problem::of_install(&error);
-                let missing = match error {
-                    InstallError::Ungranted(hooks) => Some(hooks.into_iter().flat_map(|(_, rules)| rules).collect()),
-                    _ => None,
-                };
-                let (label, at) = (version.label, Instant::now());
-                self.failed(Failed { wanted, label, problem, missing, at, times });
+                self.not_installed(wanted, version.label, &error, times);
                 false
             }
         }
@@ -422,6 +452,9 @@ impl Reconciler {
             return Some(Waiting { digest: wanted.digest.clone(), label: label.clone(), why });
         }
         let found = self.found.as_ref()?;
+        if let Some(waiting) = self.trials.waiting(Some(&found.digest)) {
+            return Some(waiting);
+        }
         plan::awaits_approval(of.spec, self.known(recorded, false)).then(|| Waiting {
             digest: found.digest.clone(),
             label: found.label.clone(),
@@ -446,6 +479,7 @@ impl Reconciler {
                 found: self.found.as_ref(),
                 refused: self.refused.as_ref(),
                 waiting: waiting.as_ref(),
+                rollout: self.trials.shown.as_ref(),
                 failed: failed.map(|failed| &failed.problem),
                 states: &states,
                 credentials: self.credentials.as_ref().map(|known| known.problems.as_slice()),
@@ -455,7 +489,7 @@ impl Reconciler {
         );
         let due = self.written.is_none_or(|written| written.elapsed() >= RUNS_WRITTEN);
         let write = if report::same_but_for_runs(&old, &status) { status != old && due } else { true };
-        let starting = states.iter().any(|state| state.phase == HookPhase::Pending);
+        let starting = self.trials.is_under_way() || states.iter().any(|state| state.phase == HookPhase::Pending);
         let again = self.again(of, if starting { SOON } else { LATER });
         let write = write && !(self.running.is_none() && self.fetch.as_ref().is_some_and(Fetch::is_young));
         Reconciled { news: write.then_some((old, status)), again, standing: self.standing(of, false) }
@@ -628,7 +662,7 @@ mod tests {
         }
     }
 
-    // mutant: crates/operator/src/hookbundle/reconciler.rs: `self.failed.retain(|digest, _| Some(digest) == running);` => ``
+    // mutant: crates/operator/src/hookbundle/reconciler/mod.rs: `self.failed.retain(|digest, _| Some(digest) == running);` => ``
     #[test]
     fn of_versions_that_fail_one_after_the_other_the_last_is_kept() {
         let mut reconciler = Reconciler::default();
