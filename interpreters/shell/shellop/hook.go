@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/boathook/boathook/interpreters/shell/bash"
@@ -43,10 +44,13 @@ type Options struct {
 	Line func(Line)
 }
 
+// DefaultFiles bound the files of a run.
+var DefaultFiles = memory.Limits{Bytes: 32 << 20, Files: 4096}
+
 // DefaultOptions are those of a run without a host.
 func DefaultOptions() Options {
 	return Options{
-		Limits: bash.DefaultLimits, Files: memory.Limits{Bytes: 32 << 20, Files: 4096}, Now: time.Now, Line: func(Line) {},
+		Limits: bash.DefaultLimits, Files: DefaultFiles, Now: time.Now, Line: func(Line) {},
 		Cluster: kubectl.None{},
 	}
 }
@@ -90,8 +94,37 @@ type process struct {
 
 // FS is the file system of a run: the library, the files of the hook, and the empty files that the script writes.
 func (h *Hook) FS(limits memory.Limits, now func() time.Time) (*memory.FS, error) {
-	files := memory.New(limits, now)
-	for _, dir := range []string{"/hooks", "/root", folder, path.Dir(h.Entry)} {
+	files := prepared.Swap(nil)
+	if files == nil || limits != DefaultFiles {
+		var err error
+		if files, err = common(limits); err != nil {
+			return nil, err
+		}
+	}
+	files.MustMkdirAll(path.Dir(h.Entry))
+	for p, text := range h.Files {
+		if err := files.Put(p, text, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	files.Begin(now)
+	return files, nil
+}
+
+// prepared is what all runs begin with, for one run.
+var prepared atomic.Pointer[memory.FS]
+
+// Prepare makes what all runs begin with. The next run takes it and does not make it again.
+func Prepare() error {
+	files, err := common(DefaultFiles)
+	prepared.Store(files)
+	return err
+}
+
+// common are the files that do not depend on the hook.
+func common(limits memory.Limits) (*memory.FS, error) {
+	files := memory.New(limits, nil)
+	for _, dir := range []string{"/hooks", "/root", folder} {
 		files.MustMkdirAll(dir)
 	}
 	err := fs.WalkDir(library, "lib", func(p string, entry fs.DirEntry, err error) error {
@@ -106,11 +139,6 @@ func (h *Hook) FS(limits memory.Limits, now func() time.Time) (*memory.FS, error
 	})
 	if err != nil {
 		return nil, err
-	}
-	for p, text := range h.Files {
-		if err := files.Put(p, text, 0o755); err != nil {
-			return nil, err
-		}
 	}
 	for _, p := range []string{PatchPath, metricsPath, admissionPath, conversionPath} {
 		if err := files.Put(p, nil, 0o644); err != nil {
