@@ -37,6 +37,8 @@ hook::run "$@"
 //
 //go:wasmexport start-once
 func start() {
+	// What is collected early needs no more memory.
+	debug.SetGCPercent(10)
 	warm()
 	sizes := sizesOf(warm)
 	if err := shellop.Prepare(); err != nil {

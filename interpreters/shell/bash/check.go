@@ -2,6 +2,8 @@ package bash
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -35,39 +37,59 @@ type checker struct {
 // Check parses a script and lists what cannot run. It also returns the files that the script sources by a plain name.
 func Check(file, text string, w *World) (sources []string, problems []error) {
 	c := &checker{file: file, world: w, known: map[string]bool{}, names: map[*Problem]string{}}
-	c.script(text)
+	c.script(Parse(file, text, w.Limits))
 	return c.finish()
 }
 
+// Library are files that all hooks have. They do not change, so they are checked once.
+type Library struct {
+	files, known map[string]bool
+	extglob      bool
+}
+
+// NewLibrary reads what the files define. They may call functions that a hook has or not.
+func NewLibrary(files map[string]string, w *World) *Library {
+	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}, files: map[string]bool{}}
+	for _, file := range sortedKeys(files) {
+		c.files[base(file)] = true
+		c.file = file
+		source, err := Parse(file, files[file], w.Limits)
+		c.script(source, err)
+	}
+	return &Library{c.files, c.known, c.extglob}
+}
+
 // CheckAll checks the files of a hook together: a function of one may be called in another. The functions of the library
-// are known, and the library itself may call functions that a hook has or not.
+// are known.
 //
 // What the entry cannot reach is not checked: the files of other hooks lie beside it.
-func CheckAll(entry string, files, library map[string]string, w *World) []error {
-	files = reachable(entry, files, w.Limits)
-	c := &checker{world: w, known: map[string]bool{}, names: map[*Problem]string{}}
-	c.files = map[string]bool{}
-	for file := range files {
+func CheckAll(entry string, files map[string]string, library *Library, w *World) []error {
+	scripts := reachable(entry, files, w.Limits)
+	c := &checker{
+		world: w, known: maps.Clone(library.known), names: map[*Problem]string{}, files: maps.Clone(library.files),
+		extglob: library.extglob,
+	}
+	for file := range scripts {
 		c.files[base(file)] = true
 	}
-	for file, text := range library {
-		c.files[base(file)] = true
+	for _, file := range slices.Sorted(maps.Keys(scripts)) {
 		c.file = file
-		c.script(text)
-	}
-	c.unknown, c.problems, c.dynamic = nil, nil, false
-	for _, file := range sortedKeys(files) {
-		c.file = file
-		c.script(files[file])
+		c.script(scripts[file].source, scripts[file].err)
 	}
 	_, problems := c.finish()
 	return problems
 }
 
+// parsed is a script, or why it is none.
+type parsed struct {
+	source *Source
+	err    error
+}
+
 // reachable are the files that the entry names, and those that these name. A file that is sourced by a name that is not known
 // can be each of them.
-func reachable(entry string, files map[string]string, limits Limits) map[string]string {
-	found := map[string]string{}
+func reachable(entry string, files map[string]string, limits Limits) map[string]parsed {
+	found := map[string]parsed{}
 	pending := []string{entry}
 	for len(pending) > 0 {
 		file := pending[0]
@@ -75,8 +97,8 @@ func reachable(entry string, files map[string]string, limits Limits) map[string]
 		if _, seen := found[file]; seen {
 			continue
 		}
-		found[file] = files[file]
 		source, err := Parse(file, files[file], limits)
+		found[file] = parsed{source, err}
 		if err != nil {
 			continue
 		}
@@ -127,8 +149,7 @@ func mentioned(file *syntax.File) (names map[string]bool, anything bool) {
 	return names, anything
 }
 
-func (c *checker) script(text string) {
-	source, err := Parse(c.file, text, c.world.Limits)
+func (c *checker) script(source *Source, err error) {
 	if err != nil {
 		c.problems = append(c.problems, err)
 		return

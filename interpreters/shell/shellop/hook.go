@@ -165,10 +165,7 @@ func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	world := bash.NewWorld(ctx, files, o.Limits, o.Seed, o.Now)
-	commands.Register(world)
-	kubectl.Register(world, o.Cluster)
-	p := &process{world: world, hook: h}
+	p := &process{world: o.world(ctx, files), hook: h}
 	p.env = Environment()
 	for name, value := range o.Env {
 		p.env = append(p.env, name+"="+value)
@@ -178,14 +175,18 @@ func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
 	return p, nil
 }
 
+func (o *Options) world(ctx context.Context, files *memory.FS) *bash.World {
+	world := bash.NewWorld(ctx, files, o.Limits, o.Seed, o.Now)
+	commands.Register(world)
+	kubectl.Register(world, o.Cluster)
+	return world
+}
+
 // Describe checks the script and returns the document that it prints with --config.
 func (h *Hook) Describe(ctx context.Context, o Options) (string, error) {
 	o.Cluster = kubectl.None{}
-	p, err := h.start(ctx, &o)
-	if err != nil {
-		return "", err
-	}
-	if problems := h.Check(p.world); len(problems) > 0 {
+	// The check reads no files but those of the hook.
+	if problems := h.Check(o.world(ctx, memory.New(o.Files, o.Now))); len(problems) > 0 {
 		return "", errors.Join(problems...)
 	}
 	return h.Document(ctx, o)
@@ -219,7 +220,17 @@ func (h *Hook) Document(ctx context.Context, o Options) (string, error) {
 }
 
 // Check lists what cannot run in the files that are scripts of bash.
-func (h *Hook) Check(w *bash.World) []error { return bash.CheckAll(h.Entry, h.Scripts(), Library(), w) }
+func (h *Hook) Check(w *bash.World) []error {
+	known := checked.Load()
+	if known == nil {
+		known = bash.NewLibrary(Library(), w)
+		checked.Store(known)
+	}
+	return bash.CheckAll(h.Entry, h.Scripts(), known, w)
+}
+
+// checked is the library, once a hook was checked.
+var checked atomic.Pointer[bash.Library]
 
 // Scripts are the files that are scripts of bash, by path.
 func (h *Hook) Scripts() map[string]string {
