@@ -11,8 +11,8 @@ import (
 // host resets what was written only if it is in few pieces. So the gaps are filled here, with objects that nobody uses: a
 // collection in a run removes them. The objects of a run then lie behind all others.
 
-// large is the size of an object that has no gap among small ones.
-const large = 64 << 10
+// large is the size of an object that has no gap among others.
+const large = 512 << 10
 
 // page is a unit of Go's heap.
 const page = 8 << 10
