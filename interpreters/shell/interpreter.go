@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -281,7 +280,7 @@ func (s *script) run(contexts []shellop.Context, cluster kubectl.Cluster) (*shel
 // snapshot.
 func seed() uint64 {
 	var bytes [8]byte
-	rand.Read(bytes[:])
+	random(bytes[:])
 	return binary.LittleEndian.Uint64(bytes[:])
 }
 

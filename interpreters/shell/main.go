@@ -6,6 +6,7 @@
 //	cluster.go       what kubectl needs, as calls of the host
 //	wire_wasip1.go   the exports, and the imports that the SDK does not have
 //	warm_wasip1.go   what runs once, when the interpreter is built
+//	room_wasip1.go   where the objects of a run lie
 package main
 
 // Version is that of the interpreter.

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"crypto/rand"
+
 	"github.com/boathook/boathook/interpreters/shell/kubectl"
 	"github.com/boathook/boathook/interpreters/shell/shellop"
 )
@@ -16,6 +18,9 @@ func (none) read(string) ([]byte, bool) { return nil, false }
 func (none) compiled() []byte           { return nil }
 
 var host source = none{}
+
+// random asks the system.
+func random(bytes []byte) { rand.Read(bytes) }
 
 // resolve fails: there is no host.
 func resolve(string, string) (kubectl.Resource, error) { return kubectl.Resource{}, kubectl.ErrNone }

@@ -45,6 +45,17 @@ func valuesPatch(operations unsafe.Pointer, length uint32, result unsafe.Pointer
 //go:wasmimport boathook:interpreter/values@0.1.0 patch-config
 func valuesPatchConfig(operations unsafe.Pointer, length uint32, result unsafe.Pointer)
 
+//go:wasmimport wasi_snapshot_preview1 random_get
+func randomGet(to unsafe.Pointer, length uint32) uint32
+
+// random asks the host. The package crypto/rand does so too, but sets a timer before its first answer, and with a timer Go
+// asks the host each time that a goroutine waits.
+func random(bytes []byte) {
+	if errno := randomGet(unsafe.Pointer(unsafe.SliceData(bytes)), uint32(len(bytes))); errno != 0 {
+		panic("the host gives no random numbers")
+	}
+}
+
 // area is where the host writes results. Only one call is made at a time.
 var area words
 

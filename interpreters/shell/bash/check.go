@@ -2,6 +2,7 @@ package bash
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -49,57 +50,68 @@ func newChecker(w *World) *checker {
 func Check(file, text string, w *World) (sources []string, problems []error) {
 	c := newChecker(w)
 	c.file = file
-	c.script(text)
+	c.script(Parse(file, text, w.Limits))
 	return c.finish()
 }
 
-// CheckAll checks the files of a hook together: a function of one may be called in another. The functions of the library
-// are known, and the library itself may call functions that a hook has or not.
-//
-// What the entry cannot reach is not checked: the files of other hooks lie beside it.
-func CheckAll(entry string, files, library map[string]string, w *World) []error {
-	files = reachable(entry, files, w.Limits)
+// Library are files that all hooks have. They do not change, so they are checked once.
+type Library struct {
+	files, known map[string]bool
+	extglob      bool
+	reach        *reach
+}
+
+// NewLibrary reads what the files define. They may call functions that a hook has or not.
+func NewLibrary(files map[string]string, w *World) *Library {
 	c := newChecker(w)
 	c.files = map[string]bool{}
-	for file := range files {
-		c.files[base(file)] = true
-	}
-	for file, text := range library {
-		c.files[base(file)] = true
-		c.file = file
-		c.script(text)
-	}
-	c.unknown, c.problems, c.dynamic = nil, nil, false
 	for _, file := range sortedKeys(files) {
+		c.files[base(file)] = true
 		c.file = file
-		c.script(files[file])
+		c.script(Parse(file, files[file], w.Limits))
+	}
+	return &Library{c.files, c.known, c.extglob, c.reach}
+}
+
+// CheckAll checks the files of a hook together: a function of one may be called in another. The functions of the library
+// are known.
+//
+// What the entry cannot reach is not checked: the files of other hooks lie beside it.
+func CheckAll(entry string, files map[string]string, library *Library, w *World) []error {
+	scripts := reachable(entry, files, w.Limits)
+	c := newChecker(w)
+	c.known, c.files, c.extglob = maps.Clone(library.known), maps.Clone(library.files), library.extglob
+	c.reach.base = library.reach
+	for file := range scripts {
+		c.files[base(file)] = true
+	}
+	for _, file := range slices.Sorted(maps.Keys(scripts)) {
+		c.file = file
+		c.script(scripts[file].source, scripts[file].err)
 	}
 	_, problems := c.finish()
 	return problems
 }
 
 // Commands visits the simple commands that a hook may run: those of its files, without the functions that nothing calls.
-func Commands(entry string, files, library map[string]string, limits Limits, visit func(file string, call *syntax.CallExpr)) {
-	files = reachable(entry, files, limits)
+func Commands(entry string, files map[string]string, library *Library, limits Limits, visit func(file string, call *syntax.CallExpr)) {
+	scripts := reachable(entry, files, limits)
 	all := newReach()
-	parsed := map[string]*syntax.File{}
-	for _, texts := range []map[string]string{library, files} {
-		for file, text := range texts {
-			if source, err := Parse(file, text, limits); err == nil {
-				parsed[file] = source.file
-				syntax.Walk(source.file, func(node syntax.Node) bool {
-					all.node(node)
-					return true
-				})
-			}
+	all.base = library.reach
+	for _, script := range scripts {
+		if script.err == nil {
+			syntax.Walk(script.source.file, func(node syntax.Node) bool {
+				all.node(node)
+				return true
+			})
 		}
 	}
 	runs := all.functions()
-	for _, file := range sortedKeys(files) {
-		if parsed[file] == nil {
+	for _, file := range slices.Sorted(maps.Keys(scripts)) {
+		if scripts[file].err != nil {
 			continue
 		}
-		syntax.Walk(parsed[file], func(node syntax.Node) bool {
+		syntax.Walk(scripts[file].source.file, func(node syntax.Node) bool {
 			switch node := node.(type) {
 			case *syntax.FuncDecl:
 				return node.Name == nil || runs[node.Name.Value]
@@ -111,10 +123,16 @@ func Commands(entry string, files, library map[string]string, limits Limits, vis
 	}
 }
 
+// parsed is a script, or why it is none.
+type parsed struct {
+	source *Source
+	err    error
+}
+
 // reachable are the files that the entry names, and those that these name. A file that is sourced by a name that is not known
 // can be each of them.
-func reachable(entry string, files map[string]string, limits Limits) map[string]string {
-	found := map[string]string{}
+func reachable(entry string, files map[string]string, limits Limits) map[string]parsed {
+	found := map[string]parsed{}
 	pending := []string{entry}
 	for len(pending) > 0 {
 		file := pending[0]
@@ -122,8 +140,8 @@ func reachable(entry string, files map[string]string, limits Limits) map[string]
 		if _, seen := found[file]; seen {
 			continue
 		}
-		found[file] = files[file]
 		source, err := Parse(file, files[file], limits)
+		found[file] = parsed{source, err}
 		if err != nil {
 			continue
 		}
@@ -174,8 +192,7 @@ func mentioned(file *syntax.File) (names map[string]bool, anything bool) {
 	return names, anything
 }
 
-func (c *checker) script(text string) {
-	source, err := Parse(c.file, text, c.world.Limits)
+func (c *checker) script(source *Source, err error) {
 	if err != nil {
 		c.problems = append(c.problems, found{problem: err})
 		return

@@ -21,6 +21,8 @@ type reach struct {
 	in []string
 	// open says of each node around whether it is a function.
 	open []bool
+	// base is the library's, if there is one. It does not change.
+	base *reach
 }
 
 func newReach() *reach { return &reach{by: map[string]*calls{"": {names: map[string]bool{}}}} }
@@ -92,22 +94,35 @@ func edges(word *syntax.Word) (begin, end string) {
 
 // functions are those that can run. Names that begin with two underscores are those of handlers, which libraries put together.
 func (r *reach) functions() map[string]bool {
+	layers := []*reach{r}
+	if r.base != nil {
+		layers = append(layers, r.base)
+	}
 	found := map[string]bool{}
 	pending := []string{""}
 	for len(pending) > 0 {
-		c := r.by[pending[0]]
+		from := pending[0]
 		pending = pending[1:]
-		for name := range r.by {
-			if !found[name] && name != "" && (strings.HasPrefix(name, "__") || c.mayCall(name)) {
-				found[name] = true
-				pending = append(pending, name)
+		for _, layer := range layers {
+			for name := range layer.by {
+				if found[name] || name == "" {
+					continue
+				}
+				if strings.HasPrefix(name, "__") || r.mayCall(from, name) || r.base != nil && r.base.mayCall(from, name) {
+					found[name] = true
+					pending = append(pending, name)
+				}
 			}
 		}
 	}
 	return found
 }
 
-func (c *calls) mayCall(name string) bool {
+func (r *reach) mayCall(from, name string) bool {
+	c := r.by[from]
+	if c == nil {
+		return false
+	}
 	if c.names[name] || strings.ContainsFunc(name, func(r rune) bool { return r < 0x80 && !isWordByte(byte(r)) && !strings.ContainsRune("-:.@+/", r) }) {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/boathook/boathook/interpreters/shell/fs"
@@ -246,7 +247,8 @@ func newShell(w *World, environment []string, dir string, fds map[int]*descripto
 	for _, name := range defaultShopt {
 		s.extra[name] = true
 	}
-	s.scopes = []*scope{{names: map[string]*variable{}}}
+	// Some twenty variables follow, and scripts have their own.
+	s.scopes = []*scope{{names: make(map[string]*variable, len(environment)+32)}}
 	set := func(name, value string, exported bool) {
 		s.scopes[0].names[name] = &variable{set: true, text: value, exported: exported}
 	}
@@ -274,7 +276,7 @@ func newShell(w *World, environment []string, dir string, fds map[int]*descripto
 			set(name, value, true)
 		}
 	}
-	set("SHLVL", fmt.Sprint(level), true)
+	set("SHLVL", strconv.Itoa(level), true)
 	set("PWD", dir, true)
 	if s.scopes[0].names["PATH"] == nil {
 		set("PATH", "/usr/local/bin:/usr/bin:/bin", false)

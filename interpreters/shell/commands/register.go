@@ -4,13 +4,13 @@
 // does something else.
 package commands
 
-import "github.com/boathook/boathook/interpreters/shell/bash"
+import (
+	"maps"
 
-// Register makes all commands known in a world.
-func Register(w *bash.World) {
-	for name, command := range all {
-		w.Commands[name] = command
-	}
-}
+	"github.com/boathook/boathook/interpreters/shell/bash"
+)
+
+// Register makes all commands known in a world that has none yet.
+func Register(w *bash.World) { w.Commands = maps.Clone(all) }
 
 var all = map[string]bash.Command{}

@@ -147,7 +147,11 @@ func (f *FS) info(name string, n *node) *Info {
 	if n.mode.IsDir() {
 		size = 4096
 	}
-	return &Info{name, size, n.mode, n.modified, n.inode}
+	modified := n.modified
+	if modified.IsZero() {
+		modified = f.born
+	}
+	return &Info{name, size, n.mode, modified, n.inode}
 }
 
 // Name is the last part of the path.

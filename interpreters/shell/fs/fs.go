@@ -5,6 +5,7 @@
 package fs
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path"
@@ -54,8 +55,10 @@ type FS struct {
 	bytes  int64
 	files  int
 	inodes uint64
-	now    func() time.Time
-	umask  os.FileMode
+	// now is nil until the run begins, and born is when that was.
+	now   func() time.Time
+	born  time.Time
+	umask os.FileMode
 }
 
 type node struct {
@@ -73,7 +76,7 @@ type Device interface {
 	Write([]byte) (int, error)
 }
 
-// New returns a file system with /tmp and /dev/null.
+// New returns a file system with /tmp and /dev/null. Without a clock, it is that of a run which has not begun.
 func New(limits Limits, now func() time.Time) *FS {
 	f := &FS{limits: limits, now: now, umask: 0o022}
 	f.root = f.newNode(os.ModeDir | 0o755)
@@ -83,6 +86,13 @@ func New(limits Limits, now func() time.Time) *FS {
 	f.AddDevice("/dev/null", null{})
 	f.AddDevice("/dev/zero", zero{})
 	return f
+}
+
+// Begin begins the run. What is there already is as old as the run.
+func (f *FS) Begin(now func() time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now, f.born = now, now()
 }
 
 type null struct{}
@@ -110,7 +120,10 @@ func (f *FS) AddDevice(p string, device Device) {
 
 func (f *FS) newNode(mode os.FileMode) *node {
 	f.inodes++
-	n := &node{mode: mode, modified: f.now(), inode: f.inodes}
+	n := &node{mode: mode, inode: f.inodes}
+	if f.now != nil {
+		n.modified = f.now()
+	}
 	if mode.IsDir() {
 		n.children = map[string]*node{}
 	}
@@ -372,6 +385,15 @@ func (f *FS) ReadFile(p string) ([]byte, error) {
 	h, err := f.Open(p, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
+	}
+	f.mu.Lock()
+	data, file := h.node.data, h.node.device == nil && !h.node.mode.IsDir()
+	if file {
+		data = bytes.Clone(data)
+	}
+	f.mu.Unlock()
+	if file {
+		return data, nil
 	}
 	return io.ReadAll(h)
 }

@@ -1,7 +1,6 @@
 package jq
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -14,26 +13,57 @@ import (
 
 // Decoder reads a stream of JSON texts.
 type Decoder struct {
-	in    *bufio.Reader
+	in     io.Reader
+	buffer []byte
+	// text is what was read, and at the place in it.
+	text  string
+	at    int
+	err   error
 	line  int
 	depth int
 }
 
 // NewDecoder returns a decoder.
-func NewDecoder(r io.Reader) *Decoder { return &Decoder{in: bufio.NewReader(r), line: 1} }
+func NewDecoder(r io.Reader) *Decoder { return &Decoder{in: r, line: 1} }
 
 // maxDepth is that of jq.
 const maxDepth = 256
 
-func (d *Decoder) byte() (byte, error) {
-	b, err := d.in.ReadByte()
-	if b == '\n' && err == nil {
-		d.line++
+// part is how much is read at a time.
+const part = 4096
+
+// more reads on. The byte before stays, because it may be read again, and so does what was not used.
+func (d *Decoder) more() bool {
+	if d.in == nil {
+		d.err = io.EOF
 	}
-	return b, err
+	for d.err == nil {
+		if d.buffer == nil {
+			d.buffer = make([]byte, part)
+		}
+		kept := copy(d.buffer, d.text[max(d.at-1, 0):])
+		var n int
+		if n, d.err = d.in.Read(d.buffer[kept:]); n > 0 {
+			d.text, d.at = string(d.buffer[:kept+n]), min(d.at, 1)
+			return true
+		}
+	}
+	return false
 }
 
-func (d *Decoder) unread() { d.in.UnreadByte() }
+func (d *Decoder) byte() (byte, error) {
+	if d.at == len(d.text) && !d.more() {
+		return 0, d.err
+	}
+	b := d.text[d.at]
+	d.at++
+	if b == '\n' {
+		d.line++
+	}
+	return b, nil
+}
+
+func (d *Decoder) unread() { d.at-- }
 
 func (d *Decoder) space() (byte, error) {
 	for {
@@ -223,6 +253,7 @@ func parseNumber(text string, d *Decoder) (any, error) {
 func (d *Decoder) string() (any, error) {
 	var out strings.Builder
 	for {
+		out.WriteString(d.plain())
 		b, err := d.byte()
 		if err != nil {
 			return nil, err
@@ -244,6 +275,18 @@ func (d *Decoder) string() (any, error) {
 	}
 }
 
+// plain are the bytes up to the end of the string, an escape, a new line, or the end of what was read.
+func (d *Decoder) plain() string {
+	from := d.at
+	for d.at < len(d.text) {
+		if b := d.text[d.at]; b == '"' || b == '\\' || b == '\n' {
+			break
+		}
+		d.at++
+	}
+	return d.text[from:d.at]
+}
+
 func (d *Decoder) escape(out *strings.Builder) error {
 	b, err := d.byte()
 	if err != nil {
@@ -261,7 +304,9 @@ func (d *Decoder) escape(out *strings.Builder) error {
 		return err
 	}
 	if utf16.IsSurrogate(r) {
-		if next, err := d.in.Peek(2); err == nil && string(next) == `\u` {
+		for len(d.text)-d.at < 2 && d.more() {
+		}
+		if strings.HasPrefix(d.text[d.at:], `\u`) {
 			d.byte()
 			d.byte()
 			second, err := d.unit()
@@ -400,6 +445,11 @@ func numberText(n float64) string {
 
 func (f *Format) appendString(out *strings.Builder, text string) {
 	out.WriteByte('"')
+	if !f.changes(text) {
+		out.WriteString(text)
+		out.WriteByte('"')
+		return
+	}
 	for _, c := range text {
 		switch {
 		case c == '"' || c == '\\':
@@ -426,6 +476,20 @@ func (f *Format) appendString(out *strings.Builder, text string) {
 	out.WriteByte('"')
 }
 
+// changes says whether a text is printed otherwise than it is.
+func (f *Format) changes(text string) bool {
+	ascii := true
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ' || c == '"' || c == '\\' || c == 0x7f:
+			return true
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return !ascii && (f.ASCII || !utf8.ValidString(text))
+}
+
 // Text is a value in one line.
 func Text(v any) string {
 	var out strings.Builder
@@ -435,7 +499,7 @@ func Text(v any) string {
 
 // Parse reads one value.
 func Parse(text string) (any, error) {
-	d := NewDecoder(strings.NewReader(text))
+	d := &Decoder{text: text, line: 1}
 	v, err := d.Next()
 	if err != nil {
 		if err == io.EOF {

@@ -66,7 +66,18 @@ func Encode(contexts []Context) string {
 	for i := range contexts {
 		parts[i] = contexts[i].encode()
 	}
-	return escapes.Replace("["+strings.Join(parts, ",")+"]") + "\n"
+	return escaped("["+strings.Join(parts, ",")+"]") + "\n"
+}
+
+// escaped writes as Go's encoding/json does. Most contexts are that already.
+func escaped(text string) string {
+	for i := range len(text) {
+		// The last one begins the two characters that take several bytes.
+		if c := text[i]; c == '<' || c == '>' || c == '&' || c == 0xe2 {
+			return escapes.Replace(text)
+		}
+	}
+	return text
 }
 
 // escapes are those of Go's encoding/json.
@@ -138,6 +149,7 @@ func sorted(text string) string {
 		return text
 	}
 	var out strings.Builder
+	out.Grow(len(text))
 	format := jq.Format{Sort: true}
 	format.Append(&out, value)
 	return out.String()

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/boathook/boathook/interpreters/shell/bash"
@@ -43,10 +44,13 @@ type Options struct {
 	Line func(Line)
 }
 
+// DefaultFiles bound the files of a run.
+var DefaultFiles = memory.Limits{Bytes: 32 << 20, Files: 4096}
+
 // DefaultOptions are those of a run without a host.
 func DefaultOptions() Options {
 	return Options{
-		Limits: bash.DefaultLimits, Files: memory.Limits{Bytes: 32 << 20, Files: 4096}, Now: time.Now, Line: func(Line) {},
+		Limits: bash.DefaultLimits, Files: DefaultFiles, Now: time.Now, Line: func(Line) {},
 		Cluster: kubectl.None{},
 	}
 }
@@ -90,8 +94,42 @@ type process struct {
 
 // FS is the file system of a run: the library, the files of the hook, and the empty files that the script writes.
 func (h *Hook) FS(limits memory.Limits, now func() time.Time) (*memory.FS, error) {
-	files := memory.New(limits, now)
-	for _, dir := range []string{"/hooks", "/root", folder, path.Dir(h.Entry)} {
+	files := prepared.Swap(nil)
+	if files == nil || limits != DefaultFiles {
+		var err error
+		if files, err = common(limits); err != nil {
+			return nil, err
+		}
+	}
+	files.MustMkdirAll(path.Dir(h.Entry))
+	for p, text := range h.Files {
+		for _, own := range []string{"/dev/", "/proc/", folder + "/"} {
+			if strings.HasPrefix(p, own) {
+				return nil, fmt.Errorf("lib/rootfs%s: a run has its own files in %s: move it", p, strings.TrimSuffix(own, "/"))
+			}
+		}
+		if err := files.Put(p, text, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	files.Begin(now)
+	return files, nil
+}
+
+// prepared is what all runs begin with, for one run.
+var prepared atomic.Pointer[memory.FS]
+
+// Prepare makes what all runs begin with. The next run takes it and does not make it again.
+func Prepare() error {
+	files, err := common(DefaultFiles)
+	prepared.Store(files)
+	return err
+}
+
+// common are the files that do not depend on the hook.
+func common(limits memory.Limits) (*memory.FS, error) {
+	files := memory.New(limits, nil)
+	for _, dir := range []string{"/hooks", "/root", folder} {
 		files.MustMkdirAll(dir)
 	}
 	err := fs.WalkDir(library, "lib", func(p string, entry fs.DirEntry, err error) error {
@@ -106,16 +144,6 @@ func (h *Hook) FS(limits memory.Limits, now func() time.Time) (*memory.FS, error
 	})
 	if err != nil {
 		return nil, err
-	}
-	for p, text := range h.Files {
-		for _, own := range []string{"/dev/", "/proc/", folder + "/"} {
-			if strings.HasPrefix(p, own) {
-				return nil, fmt.Errorf("lib/rootfs%s: a run has its own files in %s: move it", p, strings.TrimSuffix(own, "/"))
-			}
-		}
-		if err := files.Put(p, text, 0o755); err != nil {
-			return nil, err
-		}
 	}
 	for _, p := range []string{PatchPath, metricsPath, admissionPath, conversionPath} {
 		if err := files.Put(p, nil, 0o644); err != nil {
@@ -142,10 +170,7 @@ func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	world := bash.NewWorld(ctx, files, o.Limits, o.Seed, o.Now)
-	commands.Register(world)
-	kubectl.Register(world, o.Cluster)
-	p := &process{world: world, hook: h}
+	p := &process{world: o.world(ctx, files), hook: h}
 	p.env = Environment()
 	for name, value := range o.Env {
 		p.env = append(p.env, name+"="+value)
@@ -155,14 +180,18 @@ func (h *Hook) start(ctx context.Context, o *Options) (*process, error) {
 	return p, nil
 }
 
+func (o *Options) world(ctx context.Context, files *memory.FS) *bash.World {
+	world := bash.NewWorld(ctx, files, o.Limits, o.Seed, o.Now)
+	commands.Register(world)
+	kubectl.Register(world, o.Cluster)
+	return world
+}
+
 // Describe checks the script and returns the document that it prints with --config.
 func (h *Hook) Describe(ctx context.Context, o Options) (string, error) {
 	o.Cluster = kubectl.None{}
-	p, err := h.start(ctx, &o)
-	if err != nil {
-		return "", err
-	}
-	if problems := h.Check(p.world); len(problems) > 0 {
+	// The check reads no files but those of the hook.
+	if problems := h.Check(o.world(ctx, memory.New(o.Files, o.Now))); len(problems) > 0 {
 		return "", errors.Join(problems...)
 	}
 	return h.Document(ctx, o)
@@ -196,7 +225,22 @@ func (h *Hook) Document(ctx context.Context, o Options) (string, error) {
 }
 
 // Check lists what cannot run in the files that are scripts of bash.
-func (h *Hook) Check(w *bash.World) []error { return bash.CheckAll(h.Entry, h.Scripts(), Library(), w) }
+func (h *Hook) Check(w *bash.World) []error {
+	return bash.CheckAll(h.Entry, h.Scripts(), CheckedLibrary(w), w)
+}
+
+// CheckedLibrary is what all hooks have. It is checked the first time.
+func CheckedLibrary(w *bash.World) *bash.Library {
+	known := checked.Load()
+	if known == nil {
+		known = bash.NewLibrary(Library(), w)
+		checked.Store(known)
+	}
+	return known
+}
+
+// checked is the library, once a hook was checked.
+var checked atomic.Pointer[bash.Library]
 
 // Scripts are the files that are scripts of bash, by path.
 func (h *Hook) Scripts() map[string]string {

@@ -136,7 +136,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 	for _, problem := range hook.Check(world) {
 		a.refuse(problem)
 	}
-	a.unreachable()
+	a.unreachable(world)
 	// A script with other problems can print its document.
 	document, err := hook.Document(ctx, options)
 	if err != nil && len(a.listing.Problems) == 0 {
@@ -162,7 +162,7 @@ func Of(ctx context.Context, hook *shellop.Hook, resolve Resolve) (*Listing, err
 }
 
 // unreachable notes the commands that fail in each run.
-func (a *analysis) unreachable() {
+func (a *analysis) unreachable(world *bash.World) {
 	own := map[string]bool{}
 	for path, text := range a.hook.Scripts() {
 		if source, err := bash.Parse(path, text, bash.DefaultLimits); err == nil {
@@ -171,7 +171,7 @@ func (a *analysis) unreachable() {
 			}
 		}
 	}
-	bash.Commands(a.hook.Entry, a.hook.Scripts(), shellop.Library(), bash.DefaultLimits, func(path string, call *syntax.CallExpr) {
+	bash.Commands(a.hook.Entry, a.hook.Scripts(), shellop.CheckedLibrary(world), bash.DefaultLimits, func(path string, call *syntax.CallExpr) {
 		if len(call.Args) == 0 {
 			return
 		}
