@@ -90,9 +90,9 @@ async fn a_script_of_the_module_checks_settings_before_they_are_stored() {
     // Whatever is no answer is a refusal.
     for (port, why) in [
         (14, "no such port"),
-        (15, r#"it wrote \"fine\", which is no answer"#),
+        (15, r#"it wrote "fine", which is no answer"#),
         (16, "the settings, so they are refused: "),
-        (18, r#"it wrote \"\", which is no answer"#),
+        (18, r#"it wrote "", which is no answer"#),
     ] {
         let denied = reviewed(&operator, json!({"port": port})).await.denied.unwrap().message;
         assert!(
