@@ -128,7 +128,7 @@ async fn a_wide_document_becomes_as_narrow_as_its_runs() {
     let recorded = start(&document, COPIES).await;
     recorded.pipeline.create(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})).await;
     for number in 0..10 {
-        make(&recorded, map("team", &format!("s-{number}"), json!({"role": "source"}), json!({}))).await;
+        make(&recorded, map("team", &format!("s-{number}"), json!({"role": "source"}), json!({"a": "b"}))).await;
     }
     for number in 0..4 {
         make(&recorded, map("default", &format!("o-{number}"), json!({"role": "other"}), json!({"a": "b"}))).await;

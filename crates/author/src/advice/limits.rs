@@ -21,7 +21,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Vec<Item> {
     let calls_wanted = rounded(most.host_calls.saturating_mul(4), 100).max(100);
     let bytes_wanted = rounded(most.host_bytes.saturating_mul(4), MIB).max(MIB);
     let all = [
-        ("memory", memory, memory_wanted, bytes(memory), bytes(memory_wanted), bytes(most.memory)),
+        ("memory", memory, memory_wanted, bytes(memory), bytes(memory_wanted), used(most.memory)),
         (
             "time",
             millis(time),
@@ -38,7 +38,7 @@ pub(super) fn advise(subject: &Subject<'_>) -> Vec<Item> {
             calls_wanted.to_string(),
             most.host_calls.to_string(),
         ),
-        ("hostBytes", host_bytes, bytes_wanted, bytes(host_bytes), bytes(bytes_wanted), bytes(most.host_bytes)),
+        ("hostBytes", host_bytes, bytes_wanted, bytes(host_bytes), bytes(bytes_wanted), used(most.host_bytes)),
     ];
     let mut items = Vec::new();
     for (key, limit, wanted, shown_limit, shown, used) in all {
@@ -73,6 +73,11 @@ fn millis(time: Duration) -> u64 {
 
 fn rounded(number: u64, step: u64) -> u64 {
     number.div_ceil(step).saturating_mul(step)
+}
+
+/// Rounded up, for people.
+fn used(number: u64) -> String {
+    bytes(rounded(number, KIB))
 }
 
 /// As documents have it, if it is a round number.
