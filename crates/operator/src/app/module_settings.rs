@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tracing::info;
 
-use super::{module_values::ModuleValues, modules::SettingsChecks};
+use super::module_values::{CheckSettings, ModuleValues};
 use crate::{
     module::{Module, ModuleSpec},
     webhook::AdmissionRequest,
@@ -30,7 +30,7 @@ const OF_CONFIG_MAP: &str = "configuration.modules.boathook.dev";
 /// Answers the API server about settings.
 pub(super) struct SettingsReviewer {
     values: Arc<ModuleValues>,
-    checks: SettingsChecks,
+    checks: Arc<dyn CheckSettings>,
     spec: Arc<HookSpec>,
 }
 
@@ -57,7 +57,7 @@ struct ConfigMap {
 impl SettingsReviewer {
     /// # Errors
     /// A name of a namespace or of a ConfigMap that no document can have.
-    pub fn new(values: Arc<ModuleValues>, checks: SettingsChecks) -> Result<Self, DocumentError> {
+    pub fn new(values: Arc<ModuleValues>, checks: Arc<dyn CheckSettings>) -> Result<Self, DocumentError> {
         let document = json!({
             "configVersion": "v1",
             "kubernetesValidating": [

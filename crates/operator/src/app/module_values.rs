@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -15,6 +16,7 @@ use boathook_kube::election::Leadership;
 use boathook_modules::{
     Config, Maintenance, Module, ModuleName, Patch, Problem, Store, Wish, graph::Graph, life::Subject, values::Decision,
 };
+use futures::future::BoxFuture;
 use k8s_openapi::{
     ByteString,
     api::core::v1::{ConfigMap, Secret},
@@ -62,6 +64,20 @@ pub(crate) struct Given {
     pub hooks: Value,
     /// Why the chart cannot have these values.
     pub unfit: Option<String>,
+}
+
+/// Asks modules whether settings are right.
+pub(super) trait CheckSettings: Send + Sync {
+    /// The modules that can be asked.
+    fn names(&self) -> Vec<ModuleName>;
+
+    /// What a module warns about. The error says why it refuses the settings.
+    fn check<'a>(
+        &'a self,
+        module: &'a ModuleName,
+        settings: &'a Value,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Vec<String>, String>>;
 }
 
 pub(super) struct ModuleValues {

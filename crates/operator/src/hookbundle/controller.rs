@@ -142,9 +142,9 @@ pub async fn served<K: Resource<DynamicType = ()>>(client: &kube::Client) -> Res
 /// 429 until its watch cache is filled. Without this wait, every fresh install would begin with that as a warning.
 pub async fn listable<K: Resource<DynamicType = ()>>(client: &kube::Client) {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
-    // A list that has a limit passes by the cache, so it does not show whether the cache is filled. This one has none, and
-    // no object has the label.
-    let none = ListParams::default().labels("boathook.dev/none=none");
+    // While the cache is not filled, a list with a limit and without a selector passes by it, and shows nothing. No object
+    // has this label.
+    let none = ListParams::default().limit(1).labels("boathook.dev/none=none");
     for _ in 0..UNREADY_TRIES {
         match api.list_metadata(&none).await {
             Err(kube::Error::Api(status)) if status.code == 429 => sleep(UNREADY).await,

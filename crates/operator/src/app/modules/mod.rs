@@ -41,7 +41,7 @@ use super::{
     Services,
     hook_manager::HookManager,
     hooks::source_name,
-    module_values::{ModuleValues, News},
+    module_values::{CheckSettings, ModuleValues, News},
     options::ModulesOptions,
 };
 use crate::{
@@ -59,7 +59,7 @@ use releases::Releases;
 use resources::Resources;
 pub(super) use seen::Seen;
 pub use seen::node;
-pub(super) use settings_check::SettingsChecks;
+use settings_check::SettingsChecks;
 use shelf::Shelf;
 use steps::Steps;
 
@@ -128,8 +128,8 @@ impl Read {
     }
 
     /// What the scripts of these modules say about settings.
-    pub fn checks(&self, services: &Arc<Services>) -> SettingsChecks {
-        SettingsChecks::new(services.clone(), self.shelf.clone())
+    pub fn checks(&self, services: &Arc<Services>) -> Arc<dyn CheckSettings> {
+        Arc::new(SettingsChecks::new(services.clone(), self.shelf.clone()))
     }
 
     /// The values of these modules, and what receives their changes.
@@ -162,8 +162,8 @@ impl Modules {
         releases: Arc<dyn Releases>,
         stands_in: bool,
     ) -> Self {
-        let checks = read.checks(&services);
         let Read { shelf, graph, options, .. } = read;
+        let checks = SettingsChecks::new(services.clone(), shelf.clone());
         let (shown, reports) = watch::channel(Vec::new());
         releases.announce(graph.order());
         let broken = graph.broken().clone();

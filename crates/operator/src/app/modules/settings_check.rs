@@ -13,13 +13,14 @@ use std::{
 use boathook_core::model::{AdmissionKind, BindingName, Caller, Limits, Review};
 use boathook_modules::ModuleName;
 use boathook_sandbox::ReviewRequest;
+use futures::{FutureExt as _, future::BoxFuture};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
-    super::{Services, ms},
+    super::{Services, module_values::CheckSettings, ms},
     scripts::{self, Wrapped},
     shelf::Shelf,
 };
@@ -65,7 +66,7 @@ struct Answer {
 }
 
 /// Asks the scripts of modules.
-pub(in super::super) struct SettingsChecks {
+pub(super) struct SettingsChecks {
     services: Arc<Services>,
     shelf: Arc<Shelf>,
     /// What was right, and the script that said so.
@@ -73,15 +74,8 @@ pub(in super::super) struct SettingsChecks {
 }
 
 impl SettingsChecks {
-    pub(super) fn new(services: Arc<Services>, shelf: Arc<Shelf>) -> Self {
+    pub fn new(services: Arc<Services>, shelf: Arc<Shelf>) -> Self {
         Self { services, shelf, accepted: Mutex::default() }
-    }
-
-    /// The modules that have a script.
-    pub fn names(&self) -> Vec<ModuleName> {
-        let mut names = self.shelf.names();
-        names.retain(|name| self.script(name).is_some());
-        names
     }
 
     fn script(&self, module: &ModuleName) -> Option<PathBuf> {
@@ -95,7 +89,7 @@ impl SettingsChecks {
         if known().get(module).is_some_and(|(by, what)| *by == script && what == settings) {
             return Ok(());
         }
-        for warning in self.check(module, settings, PATIENCE).await? {
+        for warning in self.verdict(module, settings, PATIENCE).await? {
             warn!(%module, warning, "the settings of the module should be changed");
         }
         known().insert(module.clone(), (script, settings.clone()));
@@ -103,12 +97,7 @@ impl SettingsChecks {
     }
 
     /// Asks the script about settings. Returns its warnings. The error is for the person who wrote the settings.
-    pub async fn check(
-        &self,
-        module: &ModuleName,
-        settings: &Value,
-        patience: Duration,
-    ) -> Result<Vec<String>, String> {
+    async fn verdict(&self, module: &ModuleName, settings: &Value, patience: Duration) -> Result<Vec<String>, String> {
         let Some(script) = self.script(module) else { return Ok(Vec::new()) };
         let asked = timeout(patience, self.ask(module, script, settings, patience)).await;
         let answer = asked.unwrap_or_else(|_| Err(format!("no answer within {:.1} s", patience.as_secs_f64())));
@@ -148,6 +137,23 @@ impl SettingsChecks {
         let answer = read(&reviewed.verdict.denied.map(|denied| denied.message).unwrap_or_default())?;
         info!(%module, %run, valid = answer.valid, ms = ms(report.duration), "settings checked");
         Ok(answer)
+    }
+}
+
+impl CheckSettings for SettingsChecks {
+    fn names(&self) -> Vec<ModuleName> {
+        let mut names = self.shelf.names();
+        names.retain(|name| self.script(name).is_some());
+        names
+    }
+
+    fn check<'a>(
+        &'a self,
+        module: &'a ModuleName,
+        settings: &'a Value,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Vec<String>, String>> {
+        self.verdict(module, settings, patience).boxed()
     }
 }
 
