@@ -242,7 +242,8 @@ async fn what_a_hook_of_a_module_answers_follows_its_values_and_does_not_change_
         assert!(error.contains("reviews, conversions and reconcile only read them"), "{error}");
         let converted = async || {
             let found = bench.cluster.admin.get(&custom("v2", "Scale")).await.ok()??;
-            (found["spec"]["port"].to_string() == port).then_some(())
+            let shown = found["spec"]["port"].to_string();
+            (shown == port).then_some(())
         };
         until(&format!("the hook converts to port {port}"), converted).await;
         let made = async || (bench.get("ConfigMap", "one").await?["data"]["port"] == port).then_some(());
