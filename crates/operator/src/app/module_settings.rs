@@ -145,10 +145,8 @@ impl SettingsReviewer {
         let asked = all.iter().map(|(module, settings)| self.checks.check(module, settings, patience));
         let (mut refused, mut warnings) = (Vec::new(), Vec::new());
         for answer in join_all(asked).await {
-            match answer {
-                Ok(more) => warnings.extend(more),
-                Err(why) => refused.push(why),
-            }
+            refused.extend(answer.refused);
+            warnings.extend(answer.warnings);
         }
         (refused, warnings)
     }

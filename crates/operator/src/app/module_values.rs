@@ -66,18 +66,20 @@ pub(crate) struct Given {
     pub unfit: Option<String>,
 }
 
+/// What a module says about settings.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    /// Why it refuses them, for the person who wrote them.
+    pub refused: Option<String>,
+    pub warnings: Vec<String>,
+}
+
 /// Asks modules whether settings are right.
 pub(super) trait CheckSettings: Send + Sync {
     /// The modules that can be asked.
     fn names(&self) -> Vec<ModuleName>;
 
-    /// What a module warns about. The error says why it refuses the settings.
-    fn check<'a>(
-        &'a self,
-        module: &'a ModuleName,
-        settings: &'a Value,
-        patience: Duration,
-    ) -> BoxFuture<'a, Result<Vec<String>, String>>;
+    fn check<'a>(&'a self, module: &'a ModuleName, settings: &'a Value, patience: Duration) -> BoxFuture<'a, Checked>;
 }
 
 pub(super) struct ModuleValues {

@@ -20,7 +20,11 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{
-    super::{Services, module_values::CheckSettings, ms},
+    super::{
+        Services,
+        module_values::{CheckSettings, Checked},
+        ms,
+    },
     scripts::{self, Wrapped},
     shelf::Shelf,
 };
@@ -89,28 +93,33 @@ impl SettingsChecks {
         if known().get(module).is_some_and(|(by, what)| *by == script && what == settings) {
             return Ok(());
         }
-        for warning in self.verdict(module, settings, PATIENCE).await? {
+        let Checked { refused, warnings } = self.verdict(module, settings, PATIENCE).await;
+        for warning in warnings {
             warn!(%module, warning, "the settings of the module should be changed");
         }
+        refused.map_or(Ok(()), Err)?;
         known().insert(module.clone(), (script, settings.clone()));
         Ok(())
     }
 
-    /// Asks the script about settings. Returns its warnings. The error is for the person who wrote the settings.
-    async fn verdict(&self, module: &ModuleName, settings: &Value, patience: Duration) -> Result<Vec<String>, String> {
-        let Some(script) = self.script(module) else { return Ok(Vec::new()) };
+    /// Asks the script about settings.
+    async fn verdict(&self, module: &ModuleName, settings: &Value, patience: Duration) -> Checked {
+        let Some(script) = self.script(module) else { return Checked::default() };
         let asked = timeout(patience, self.ask(module, script, settings, patience)).await;
         let answer = asked.unwrap_or_else(|_| Err(format!("no answer within {:.1} s", patience.as_secs_f64())));
-        match answer {
-            Ok(Answer { valid: true, warnings, .. }) => Ok(warnings.unwrap_or_default()),
-            Ok(Answer { message, .. }) => {
+        let (refused, warnings) = match answer {
+            Ok(Answer { valid: true, warnings, .. }) => (None, warnings),
+            Ok(Answer { message, warnings, .. }) => {
                 let message = message.unwrap_or_else(|| "it gives no reason".to_owned());
-                Err(format!("{SCRIPT} of the module {module} refuses the settings: {message}"))
+                (Some(format!("{SCRIPT} of the module {module} refuses the settings: {message}")), warnings)
             }
             Err(why) => {
-                Err(format!("{SCRIPT} of the module {module} cannot check the settings, so they are refused: {why}"))
+                let refused =
+                    format!("{SCRIPT} of the module {module} cannot check the settings, so they are refused: {why}");
+                (Some(refused), None)
             }
-        }
+        };
+        Checked { refused, warnings: warnings.unwrap_or_default() }
     }
 
     async fn ask(
@@ -147,12 +156,7 @@ impl CheckSettings for SettingsChecks {
         names
     }
 
-    fn check<'a>(
-        &'a self,
-        module: &'a ModuleName,
-        settings: &'a Value,
-        patience: Duration,
-    ) -> BoxFuture<'a, Result<Vec<String>, String>> {
+    fn check<'a>(&'a self, module: &'a ModuleName, settings: &'a Value, patience: Duration) -> BoxFuture<'a, Checked> {
         self.verdict(module, settings, patience).boxed()
     }
 }
