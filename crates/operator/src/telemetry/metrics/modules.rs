@@ -15,7 +15,7 @@ pub struct ModuleInfo<'a> {
     pub enabled: Option<bool>,
     pub critical: bool,
     pub ready: bool,
-    /// How it is kept: one of [`MAINTENANCE`].
+    /// How it is kept, such as `Managed`.
     pub maintenance: &'static str,
 }
 
