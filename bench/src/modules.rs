@@ -125,16 +125,19 @@ pub async fn measure(paths: &Paths, rounds: usize) -> Result<Option<Figures>> {
     let small = tempfile::tempdir()?;
     write(small.path(), &[("Chart.yaml", "{apiVersion: v2, name: m, version: 0.1.0}"), ("templates/all.yaml", CHART)])?;
     for _ in 0..rounds {
-        let charts = [Some(small.path()), chart.as_deref()];
-        for (chart, (_, _, times)) in charts.into_iter().flatten().zip(&mut figures.renders) {
-            times.push(renders(paths, chart).await?);
+        // What was rendered before is remembered, so the values differ.
+        let of_small: fn(usize) -> Value = |i| json!({"m": {"port": i}});
+        let of_other: fn(usize) -> Value = |i| json!({"replicaCount": i + 1});
+        let charts = [Some((small.path(), of_small)), chart.as_deref().map(|chart| (chart, of_other))];
+        for ((chart, values), (_, _, times)) in charts.into_iter().flatten().zip(&mut figures.renders) {
+            times.push(renders(paths, chart, values).await?);
         }
         figures.rounds.push(round(paths).await?);
     }
     Ok(Some(figures))
 }
 
-async fn renders(paths: &Paths, chart: &Path) -> Result<Percentiles> {
+async fn renders(paths: &Paths, chart: &Path, values: fn(usize) -> Value) -> Result<Percentiles> {
     let config = SandboxConfig {
         cache_dir: Some(paths.cache.clone()),
         interpreters: vec![paths.interpreters.clone()],
@@ -150,8 +153,7 @@ async fn renders(paths: &Paths, chart: &Path) -> Result<Percentiles> {
     for i in 0..RENDERS + 10 {
         let request = RenderRequest {
             chart: chart.clone(),
-            // What was rendered before is remembered.
-            values: json!({"m": {"port": i}}),
+            values: values(i),
             release: Release {
                 name: "m".to_owned(),
                 namespace: "default".to_owned(),
